@@ -1,0 +1,1 @@
+"""Caches: one contract (`base`), one file an implementation."""

@@ -1,0 +1,141 @@
+"""Errors and warnings about a program, as data; rendering comes last.
+
+A message says what was found, what was expected and what to try. `gotlang/codes.py` explains each code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Literal, final
+
+from gotlang.span import Source, Span
+
+Severity = Literal["error", "warning"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A second place that belongs to a diagnostic, with what it has to do with it."""
+
+    span: Span
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing wrong with a program.
+
+    `at` is the short text under the carets; `notes` are facts (`it takes: ...`), `help` what to try.
+    """
+
+    code: str
+    message: str
+    span: Span
+    at: str = ""
+    labels: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+    severity: Severity = field(default="error")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a misspelt one most likely stands for, or None."""
+    found = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Sorted by place; the same code at the same place only once."""
+    unique = {(d.span.source, d.span.start, d.code, d.message): d for d in diagnostics}
+    return tuple(sorted(unique.values(), key=lambda d: (d.span.source, d.span.start, d.span.end, d.code)))
+
+
+def render(diagnostic: Diagnostic, sources: Mapping[str, Source], *, color: bool = False) -> str:
+    """A diagnostic with its line and carets, as `gotc check` prints it."""
+    red, blue, bold, reset = ("\x1b[1;31m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m") if color else ("",) * 4
+    tone = red if diagnostic.severity == "error" else ("\x1b[1;33m" if color else "")
+    lines = [f"{tone}{diagnostic.severity}[{diagnostic.code}]{reset}{bold}: {diagnostic.message}{reset}"]
+    places = [
+        (diagnostic.span, diagnostic.at, "^", "-->"),
+        *((s.span, s.text, "-", ":::") for s in diagnostic.labels),
+    ]
+    width = max((_line_of(span, sources) for span, *_ in places), default=1)
+    gutter = " " * len(str(width))
+    for span, text, mark, arrow in places:
+        lines.extend(_excerpt(span, text, mark, arrow, gutter, sources, (blue, tone, reset)))
+    lines.extend(f"{gutter} {blue}={reset} {note}" for note in diagnostic.notes)
+    if diagnostic.help:
+        lines.append(f"{gutter} {blue}={reset} help: {diagnostic.help}")
+    return "\n".join(lines)
+
+
+def _line_of(span: Span, sources: Mapping[str, Source]) -> int:
+    source = sources.get(span.source)
+    return source.position(span.start)[0] if source else 1
+
+
+_MAX_WIDTH = 160
+
+
+def _excerpt(
+    span: Span,
+    text: str,
+    mark: str,
+    arrow: str,
+    gutter: str,
+    sources: Mapping[str, Source],
+    colors: tuple[str, str, str],
+) -> list[str]:
+    blue, tone, reset = colors
+    source = sources.get(span.source)
+    if source is None:
+        return [f"{gutter}{blue}{arrow}{reset} {span.source}"]
+    number, column = source.position(span.start)
+    end_line, end_column = source.position(max(span.start, span.end))
+    line = source.line(number)
+    length = end_column - column if end_line == number else len(line) - column + 1
+    # A line of a megabyte is shown only around the place.
+    shift = max(0, column - _MAX_WIDTH // 2) if len(line) > _MAX_WIDTH else 0
+    shown = "".join(
+        c if c.isprintable() else "�" if c != "\t" else " " for c in line[shift : shift + _MAX_WIDTH]
+    )
+    carets = mark * max(1, min(length, _MAX_WIDTH - (column - shift)))
+    padded = str(number).rjust(len(gutter))
+    return [
+        f"{gutter}{blue}{arrow}{reset} {span.source}:{number}:{column}",
+        f"{gutter} {blue}|{reset}",
+        f"{blue}{padded} |{reset} {shown.rstrip()}",
+        f"{gutter} {blue}|{reset} {' ' * (column - 1 - shift)}{tone}{carets}{f' {text}' if text else ''}{reset}",
+        f"{gutter} {blue}|{reset}",
+    ]
+
+
+def as_json(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> dict[str, Any]:
+    """The same as data: lines and columns count from 1, columns in characters."""
+
+    def place(span: Span) -> dict[str, Any]:
+        source = sources.get(span.source)
+        line, column = source.position(span.start) if source else (1, 1)
+        end_line, end_column = source.position(span.end) if source else (1, 1)
+        return {
+            "file": span.source,
+            "line": line,
+            "column": column,
+            "end_line": end_line,
+            "end_column": end_column,
+        }
+
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        **place(diagnostic.span),
+        "at": diagnostic.at,
+        "labels": [{**place(label.span), "text": label.text} for label in diagnostic.labels],
+        "notes": list(diagnostic.notes),
+        "help": diagnostic.help,
+    }

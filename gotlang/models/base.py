@@ -1,0 +1,180 @@
+"""The contract between the runtime and a model: messages and settings in, n answers out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, final
+
+DEFAULT_MAX_TOKENS = 2048
+"""Answer tokens a request may cost where a prompt sets no `max_tokens`; always sent, so that a budget holds."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation; `role` is `system`, `user` or `assistant`."""
+
+    role: str
+    content: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Decoding settings. None means: what the endpoint does when it is not told."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int = DEFAULT_MAX_TOKENS
+    stop: tuple[str, ...] = ()
+    logprobs: bool = False
+    seed: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One prompt as a model gets it. Equal requests have equal keys; `prompt` and `arguments` are not
+    part of the identity: they say where it came from, for traces and for the simulated model.
+
+    `sample` names the space that draws are counted in (the run's `--seed`).
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    settings: Settings = Settings()
+    sample: int = 0
+    prompt: str = field(default="", compare=False)
+    arguments: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
+
+    def identity(self) -> dict[str, Any]:
+        """What the key is made of, as plain JSON: what `gotc cache show` prints."""
+        s = self.settings
+        return {
+            "model": self.model,
+            "messages": [[m.role, m.content] for m in self.messages],
+            "settings": {
+                "temperature": s.temperature,
+                "top_p": s.top_p,
+                "max_tokens": s.max_tokens,
+                "stop": list(s.stop),
+                "logprobs": s.logprobs,
+                "seed": s.seed,
+            },
+            "sample": self.sample,
+        }
+
+    def key(self) -> str:
+        """64 hexadecimal digits that stand for this request in every cache (SHA-256 of its identity)."""
+        text = json.dumps(self.identity(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request as the endpoint counted them; `cached_input_tokens` are part of `input_tokens`."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_input_tokens + other.cached_input_tokens,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of a model.
+
+    `logprob` is the sum of its tokens' log-probabilities (None where not asked for or not given);
+    `tokens` are the tokens with theirs. `output_tokens` is this answer's share of the reply's usage.
+    """
+
+    text: str
+    finish_reason: str = "stop"
+    logprob: float | None = None
+    tokens: tuple[tuple[str, float], ...] = ()
+    output_tokens: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one request over the wire gave: 1 to n answers, their usage, and how long it took in seconds.
+
+    `requests` counts what went over the wire for it, retries included. `usage` is what the endpoint
+    charges for. `notes` are settings the endpoint refused and that were left out, in words.
+    """
+
+    answers: tuple[Answer, ...]
+    usage: Usage
+    latency_s: float
+    requests: int = 1
+    notes: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens. `source` says where the figures come from."""
+
+    input_per_million: float
+    output_per_million: float
+    cached_input_per_million: float | None = None
+    source: str = ""
+
+    def usd(self, usage: Usage) -> float:
+        """What a request with this usage costs, in US dollars."""
+        cached_price = self.cached_input_per_million
+        cached = usage.cached_input_tokens if cached_price is not None else 0
+        return (
+            (usage.input_tokens - cached) * self.input_per_million
+            + cached * (cached_price or 0.0)
+            + usage.output_tokens * self.output_per_million
+        ) / 1e6
+
+
+class Model(Protocol):
+    """A model that answers.
+
+    The contract, which every implementation passes in `tests/contracts/test_models.py`:
+    - `ask` gives between 1 and n answers, or raises ModelError; it never gives an empty reply and
+      swallows no other exception; cancelling it leaves nothing running.
+    - Fewer than n answers are allowed (an endpoint without n gives 1): the caller asks again for the rest.
+    - It obeys its own limits (rate, time-outs, retries) and says what the wire saw in `Reply.requests`.
+    - `price` is None where it is unknown, never 0 for "don't know".
+    """
+
+    name: str
+    """As it stands in requests and in ledgers, without the provider's prefix."""
+    simulated: bool
+    """Whether answers are made up by stand-ins; every output that rests on it says so."""
+
+    @property
+    def price(self) -> Price | None:
+        """What tokens cost, or None where that is not known."""
+
+    @property
+    def batch(self) -> int:
+        """How many answers one request may ask for (1 where `n` is refused)."""
+
+    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+        """n answers to a request, the first of which is the draw numbered `draw`."""
+
+    async def close(self) -> None:
+        """Let go of connections. The model is not used afterwards."""
+
+
+def token_bound(request: Request) -> int:
+    """A bound on the request's input tokens that no tokenizer exceeds: a token is at least one byte,
+    and each message adds a few of its own."""
+    return sum(len(m.content.encode("utf-8", "surrogatepass")) + 16 for m in request.messages) + 16

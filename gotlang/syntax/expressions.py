@@ -1,0 +1,189 @@
+"""Expressions of the syntax tree, in the order of the grammar (`grammars/got.lark`), and what every node has.
+
+Nodes are frozen data. Two nodes are equal when they mean the same text; where they stand (`span`) is
+not part of that. Nothing that later stages learn is written into them. The IR uses the same expressions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+from gotlang.span import Span
+
+# ---------------------------------------------------------------- base
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Anything with a place in the text."""
+
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Identifier(Node):
+    """A name where it is declared or bound."""
+
+    text: str
+
+
+# ---------------------------------------------------------------- expressions
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Constant(Node):
+    """`5`, `0.7`, `"plain"`, `true`, `none`; `long` marks a text in triple quotes."""
+
+    value: int | float | str | bool | None
+    long: bool = field(default=False, compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        # 1, 1.0 and true are equal in Python and different constants here.
+        return (
+            isinstance(other, Constant)
+            and type(self.value) is type(other.value)
+            and self.value == other.value
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reference(Node):
+    """`numbers`: the use of a name."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    """`-x`, `+x`, `not x`."""
+
+    operator: str
+    operand: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """`a + b`, and `a and b`, `a or b`, which look at `b` only where they must."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Comparison(Node):
+    """`a < b <= c`: true where each neighbouring pair is."""
+
+    first: Expression
+    rest: tuple[tuple[str, Expression], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Conditional(Node):
+    """`then if condition else otherwise`."""
+
+    then: Expression
+    condition: Expression
+    otherwise: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """`xs[i]`."""
+
+    value: Expression
+    index: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Slice(Node):
+    """`xs[start:stop]`."""
+
+    value: Expression
+    start: Expression | None
+    stop: Expression | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Field(Node):
+    """`state.left`."""
+
+    value: Expression
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Argument(Node):
+    """`value` or `name=value` in a call or in settings."""
+
+    name: Identifier | None
+    value: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """`sort(part)`: a built-in, a prompt, a score, a scheme or an imported function."""
+
+    function: Identifier
+    arguments: tuple[Argument, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ListDisplay(Node):
+    """`[a, b]`."""
+
+    elements: tuple[Expression, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Comprehension(Node):
+    """`[element for name in iterable if condition]`; a second name takes the position."""
+
+    element: Expression
+    name: Identifier
+    position: Identifier | None
+    iterable: Expression
+    condition: Expression | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordDisplay(Node):
+    """`{path: a, left: b}`."""
+
+    entries: tuple[tuple[str, Expression], ...]
+
+
+Expression = (
+    Constant
+    | Reference
+    | Unary
+    | Binary
+    | Comparison
+    | Conditional
+    | Index
+    | Slice
+    | Field
+    | Call
+    | ListDisplay
+    | Comprehension
+    | RecordDisplay
+)

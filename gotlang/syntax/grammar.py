@@ -1,0 +1,57 @@
+"""The grammar file and the Lark parser made of it, one a thread: the indenter keeps state."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lark import Lark
+
+
+@cache
+def grammar_text(name: str = "got.lark") -> str:
+    """A grammar's text: from the wheel, or from `grammars/` beside the package in a source tree."""
+    packaged = resources.files("gotlang") / "grammars" / name
+    if packaged.is_file():
+        return packaged.read_text("utf-8")
+    return (Path(__file__).parents[2] / "grammars" / name).read_text("utf-8")
+
+
+def build(text: str, starts: list[str]) -> Lark:
+    """A LALR parser for a grammar of indented blocks."""
+    from lark import Lark
+    from lark.indenter import Indenter
+
+    class Indentation(Indenter):
+        NL_type = "_NL"
+        OPEN_PAREN_types = ["LPAR", "LSQB", "LBRACE"]  # noqa: RUF012 (Lark asks for lists)
+        CLOSE_PAREN_types = ["RPAR", "RSQB", "RBRACE"]  # noqa: RUF012
+        INDENT_type = "_INDENT"
+        DEDENT_type = "_DEDENT"
+        tab_len = 8
+
+    return Lark(
+        text,
+        parser="lalr",
+        lexer="contextual",
+        start=starts,
+        postlex=Indentation(),
+        maybe_placeholders=True,
+        propagate_positions=True,
+    )
+
+
+_parsers = threading.local()
+
+
+def parser() -> Lark:
+    """This thread's parser of programs; it starts at `module` or at `expression`."""
+    found: Lark | None = getattr(_parsers, "got", None)
+    if found is None:
+        found = build(grammar_text(), ["module", "expression"])
+        _parsers.got = found
+    return found

@@ -1,0 +1,383 @@
+"""The rest of the syntax tree in the order of the grammar: types, pipelines, declarations, the module.
+
+Like expressions, these are frozen data, equal when they mean the same text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+from gotlang.forms import Form
+from gotlang.syntax.expressions import Argument, Constant, Expression, Identifier, Node
+
+# ---------------------------------------------------------------- types
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NamedType(Node):
+    """`int`, `list[int]`, `State`."""
+
+    name: Identifier
+    arguments: tuple[TypeNode, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FieldType(Node):
+    """`left: list[float]` in a record type."""
+
+    name: Identifier
+    type: TypeNode
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordTypeNode(Node):
+    """`{path: list[str], left: list[float]}`."""
+
+    fields: tuple[FieldType, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnionTypeNode(Node):
+    """`"sure" | "likely" | "impossible"`."""
+
+    values: tuple[str, ...]
+
+
+TypeNode = NamedType | RecordTypeNode | UnionTypeNode
+
+# ---------------------------------------------------------------- pipelines
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Step(Node):
+    """`Generate(k=5) sort(part)`; `settings` is None where no parentheses stand. `again` is `Repeat(k)`."""
+
+    operation: Identifier
+    settings: tuple[Argument, ...] | None
+    operands: tuple[Expression, ...]
+    again: Step | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Evaluate(Node):
+    """An expression on a line of its own: a scheme's call, or the value of a score."""
+
+    value: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bind(Node):
+    """`name = step`, `name = expression`, `name =` with a block or an indented pipeline."""
+
+    name: Identifier
+    value: Step | Expression | Suite | Block
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Return(Node):
+    """`return expression`."""
+
+    value: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Suite(Node):
+    """An indented pipeline."""
+
+    statements: tuple[Statement, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Foreach(Node):
+    """`foreach part, i in parts after references(part):`; `adjectives` are words before the name, for readers."""
+
+    adjectives: tuple[str, ...]
+    name: Identifier
+    position: Identifier | None
+    iterable: Expression | None
+    after: Expression | None
+    body: Suite
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reduce(Node):
+    """`reduce left, right in xs as step:`; `step` is a record of level, position and last."""
+
+    left: Identifier
+    right: Identifier
+    iterable: Expression | None
+    step: Identifier | None
+    body: Suite
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RepeatBlock(Node):
+    """`repeat n as i until condition:`."""
+
+    count: Expression
+    counter: Identifier | None
+    until: Expression | None
+    body: Suite
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class If(Node):
+    """`if condition:` with its `elif`s and `else`; `branches` pairs each condition with its pipeline."""
+
+    branches: tuple[tuple[Expression, Suite], ...]
+    otherwise: Suite | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LabelReference(Node):
+    """`merge step 1` after `from`: what an earlier labelled block left."""
+
+    label: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Labelled(Node):
+    """`merge step 1 from part[0], part[1] as left, right:`."""
+
+    label: str
+    sources: tuple[Expression | LabelReference, ...]
+    names: tuple[Identifier, ...]
+    body: Suite
+
+
+Block = Foreach | Reduce | RepeatBlock | If | Labelled
+Statement = Step | Evaluate | Bind | Return | Block
+
+# ---------------------------------------------------------------- declarations
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ImportGot(Node):
+    """`import "common.got"`."""
+
+    path: Constant
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ImportPython(Node):
+    """`import python "tools.py": bm25_index`."""
+
+    path: Constant
+    names: tuple[Identifier, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Simulate(Node):
+    """`simulate with "sorting_sim.py"`."""
+
+    path: Constant
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TypeAlias(Node):
+    """`type State = {path: list[str], left: list[float]}`."""
+
+    name: Identifier
+    type: TypeNode
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Range(Node):
+    """`in 1..10`: both ends belong to it."""
+
+    low: Expression
+    high: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choices(Node):
+    """`in ["plain", "json"]`."""
+
+    values: tuple[Expression, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Param(Node):
+    """`param samples: list[int] = [3, 3, 3] each in 1..5 when search == "dfs"`."""
+
+    name: Identifier
+    type: TypeNode | None
+    default: Expression
+    each: bool
+    domain: Range | Choices | None
+    guard: Expression | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parameter(Node):
+    """`numbers: list[int]`."""
+
+    name: Identifier
+    type: TypeNode
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PromptSetting(Node):
+    """`temperature 1.0`."""
+
+    name: Identifier
+    value: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Example(Node):
+    """`numbers = [5, 1] -> [1, 5]`."""
+
+    inputs: tuple[Argument, ...]
+    output: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ParseForm(Node):
+    """`parse tag("Merged")`; `form` is the reader's own description, or `function` names a Python one."""
+
+    form: Form | None
+    function: Identifier | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Prompt(Node):
+    """`prompt sort(numbers: list[int]) -> many list[int]:` with its parts."""
+
+    name: Identifier
+    parameters: tuple[Parameter, ...]
+    many: bool
+    result: TypeNode
+    settings: tuple[PromptSetting, ...]
+    system: Constant | None
+    instruction: Constant | None
+    examples: tuple[Example, ...]
+    user: Constant | None
+    parse: ParseForm | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Score(Node):
+    """`score mistakes(attempt: list[int]) -> lower, best 0:`."""
+
+    name: Identifier
+    parameters: tuple[Parameter, ...]
+    direction: str
+    best: Expression | None
+    body: Suite
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scheme(Node):
+    """`scheme sort128(numbers: list[int]) -> list[int], truth list[int]:`."""
+
+    name: Identifier
+    parameters: tuple[Parameter, ...]
+    many: bool
+    result: TypeNode
+    truth: TypeNode | None
+    body: Suite
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StudyOption(Node):
+    """`train 50`, `sampler tpe(seed=42)`: a name and its value."""
+
+    name: Identifier
+    value: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StudyData(Node):
+    """`data "digits.csv" (numbers = Unsorted), train 50, test 50`."""
+
+    path: Constant
+    columns: tuple[tuple[str, str], ...]
+    options: tuple[StudyOption, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Vary(Node):
+    """`merge_tries in 5..25`: one thing the study varies."""
+
+    name: Identifier
+    domain: Range | Choices | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StudyPrompts(Node):
+    """`prompts repair, merge with copro(breadth=8)`."""
+
+    names: tuple[Identifier, ...]
+    optimizer: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Study(Node):
+    """`study sort128:` with its clauses; `objectives` pairs `minimize` or `maximize` with an expression."""
+
+    name: Identifier
+    program: Constant | None
+    scheme: Identifier | None
+    data: StudyData | None
+    objectives: tuple[tuple[str, Expression], ...]
+    constraints: tuple[Expression, ...]
+    vary: tuple[Vary, ...]
+    prompts: tuple[StudyPrompts, ...]
+    options: tuple[StudyOption, ...]
+
+
+Declaration = ImportGot | ImportPython | Simulate | TypeAlias | Param | Prompt | Score | Scheme | Study
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Comment(Node):
+    """`# ...`, with its text and whether it has a line to itself."""
+
+    text: str
+    own_line: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Module(Node):
+    """One file: its declarations in order, and its comments, which only the printer looks at."""
+
+    declarations: tuple[Declaration, ...]
+    comments: tuple[Comment, ...] = field(default=(), compare=False)
