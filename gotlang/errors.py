@@ -57,17 +57,27 @@ class ModelError(GotError):
     """A model did not answer. `retryable` tells whether the same request may succeed later.
 
     `refused` names the setting that the endpoint does not take (`n`, `logprobs`, `temperature`, ...),
-    where that is what went wrong.
+    where that is what went wrong. `requests` counts what went over the wire for it, `lost` those of them that
+    may have been charged without an answer.
     """
 
     exit_code = 1
 
     def __init__(
-        self, message: str, *, retryable: bool = False, refused: str | None = None, help: str | None = None
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        refused: str | None = None,
+        requests: int = 0,
+        lost: int = 0,
+        help: str | None = None,
     ) -> None:
         super().__init__(message, help=help)
         self.retryable = retryable
         self.refused = refused
+        self.requests = requests
+        self.lost = lost
 
 
 class CacheError(GotError):
@@ -81,9 +91,16 @@ class ReadError(GotError):
 
 
 class TemplateError(GotError):
-    """A prompt's text that does not parse, or asks for what a template may not do."""
+    """A prompt's text that does not parse, or asks for what a template may not do.
+
+    `line` is counted from 1 in the template's text; None where no line is to blame.
+    """
 
     exit_code = 2
+
+    def __init__(self, message: str, *, line: int | None = None, help: str | None = None) -> None:
+        super().__init__(message, help=help)
+        self.line = line
 
 
 class EvaluationError(GotError):
