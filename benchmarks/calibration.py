@@ -1,0 +1,159 @@
+"""The sorting stand-ins against the papers: mean and median mistakes of each scheme, simulated and published.
+
+    python benchmarks/calibration.py [lists]
+
+The schemes stand here in plain Python, without the language or its runtime, so that the rates in
+programs/sorting_sim.py can be fitted and checked apart from everything else.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+Digits = list[int]
+Scheme = Callable[[random.Random, Digits], Digits]
+
+
+def load_stand_ins() -> ModuleType:
+    """programs/sorting_sim.py as a module; it is a program's file and stands in no package."""
+    path = Path(__file__).parents[1] / "programs" / "sorting_sim.py"
+    spec = importlib.util.spec_from_file_location("sorting_sim", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+STAND_INS = load_stand_ins()
+
+
+def mistakes(attempt: Digits, numbers: Digits) -> int:
+    """Descents and differences of the digits' counts: the score of sort128.got."""
+    descents = sum(a > b for a, b in pairwise(attempt))
+    found, wanted = Counter(attempt), Counter(numbers)
+    return descents + sum(abs(found[d] - wanted[d]) for d in found.keys() | wanted.keys())
+
+
+def read(text: str) -> Digits:
+    """The last list in an answer."""
+    answer: Digits = json.loads(text[text.rindex("[") : text.rindex("]") + 1])
+    return answer
+
+
+def best(answers: list[Digits], numbers: Digits) -> Digits:
+    """KeepBestN(1); ties keep the earlier one."""
+    return min(answers, key=lambda answer: mistakes(answer, numbers))
+
+
+def improved(rng: random.Random, k: int, numbers: Digits, attempt: Digits) -> Digits:
+    """Improve(k) repair, Score, KeepBestN(1); a perfect attempt is left alone."""
+    if not mistakes(attempt, numbers):
+        return attempt
+    return best([attempt, *(read(STAND_INS.repair(rng, numbers, attempt)) for _ in range(k))], numbers)
+
+
+def io(rng: random.Random, numbers: Digits) -> Digits:
+    return read(STAND_INS.sort(rng, numbers))
+
+
+def cot(rng: random.Random, numbers: Digits) -> Digits:
+    return read(STAND_INS.sort_in_steps(rng, numbers))
+
+
+def tree(branches: int, levels: int) -> Scheme:
+    """Tree of thoughts; the first level sorts, the others repair."""
+
+    def scheme(rng: random.Random, numbers: Digits) -> Digits:
+        it = best([io(rng, numbers) for _ in range(branches)], numbers)
+        for _ in range(levels - 1):
+            it = improved(rng, branches, numbers, it)
+        return it
+
+    return scheme
+
+
+def graph(sorts: int, merges: int, repairs: int = 0, final: int = 0, rounds: int = 0) -> Scheme:
+    """Graph of thoughts; `repairs` after a merge, `final` after the last one, then `rounds` of one repair."""
+
+    def scheme(rng: random.Random, numbers: Digits) -> Digits:
+        lists = json.loads(STAND_INS.split(rng, numbers, max(1, len(numbers) // 16)))
+        level = [best([io(rng, part) for _ in range(sorts)], part) for part in lists.values()]
+        while len(level) > 1:
+            level = [
+                merged(rng, level[i], level[i + 1], len(level) == 2) if i + 1 < len(level) else level[i]
+                for i in range(0, len(level), 2)
+            ]
+        it = level[0]
+        for _ in range(rounds):
+            it = improved(rng, 1, numbers, it)
+        return it
+
+    def merged(rng: random.Random, left: Digits, right: Digits, last: bool) -> Digits:
+        it = best([read(STAND_INS.merge(rng, left, right)) for _ in range(merges)], left + right)
+        return improved(rng, final if last else repairs, left + right, it)
+
+    return scheme
+
+
+CASES: list[tuple[int, str, Scheme, str]] = [
+    (32, "io", io, ""),
+    (32, "cot", cot, ""),
+    (32, "tot  k=20 L=2", tree(20, 2), ""),
+    (32, "tot2 k=10 L=3", tree(10, 3), "graph negligibly better"),
+    (32, "got  Listing 5", graph(5, 10, 5, 10), ""),
+    (64, "io", io, "median: graph 83% lower"),
+    (64, "cot", cot, "median: graph 65% lower"),
+    (64, "tot  k=20 L=4", tree(20, 4), ""),
+    (64, "tot2 k=10 L=7", tree(10, 7), "median: graph 61% lower"),
+    (64, "got  Listing 6", graph(5, 10, 5, 10), ""),
+    (128, "io", io, ""),
+    (128, "cot", cot, ""),
+    (128, "tot  k=20 L=4", tree(20, 4), "median: graph 62% lower"),
+    (128, "tot2 k=10 L=10", tree(10, 10), "median: graph 69% lower"),
+    (128, "got  Listing 7", graph(5, 10, 5, 10), ""),
+    (128, "tot  20 branches, 4 improvements", tree(20, 5), "18.4"),
+    (128, "tot  14 branches, 6 improvements", tree(14, 7), "18.2"),
+    (128, "got  5 sorts, 10 merges, 1 round", graph(5, 10, rounds=1), "12.7"),
+    (128, "got  2 sorts, 13 merges, 2 rounds", graph(2, 13, rounds=2), "12.1"),
+    (128, "got  1 sort, 14 merges, 3 rounds", graph(1, 14, rounds=3), ""),
+    (128, "got  10 sorts, 5 merges, 1 round", graph(10, 5, rounds=1), ""),
+]
+
+
+def measure(length: int, scheme: Scheme, lists: int, seed: int = 0) -> list[int]:
+    """Mistakes of a scheme on so many random lists, each at most the length, as the papers clip them."""
+    rng = random.Random(seed)
+    counts = []
+    for _ in range(lists):
+        numbers = [rng.randrange(10) for _ in range(length)]
+        counts.append(min(length, mistakes(scheme(rng, numbers), numbers)))
+    return counts
+
+
+def main() -> None:
+    lists = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    medians: dict[int, float] = {}
+    rows = []
+    for length, name, scheme, published in CASES:
+        counts = measure(length, scheme, lists)
+        rows.append((length, name, statistics.fmean(counts), statistics.median(counts), published))
+        if "Listing" in name:
+            medians[length] = statistics.median(counts)
+    print(f"{lists} random lists a row; medians beside the graph's, in the last column")
+    print(f"{'digits':>6}  {'scheme':<34}{'mean':>7}{'median':>8}  {'graph lower by':<15} published")
+    for length, name, mean, median, published in rows:
+        lower = f"{1 - medians[length] / median:.0%}" if median else ""
+        print(f"{length:>6}  {name:<34}{mean:>7.1f}{median:>8.1f}  {lower:<15} {published}")
+
+
+if __name__ == "__main__":
+    main()
