@@ -1,1 +1,19 @@
-"""Caches: one contract (`base`), one file an implementation."""
+"""Caches: one contract (`base`), one file an implementation, imported when it is used."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gotlang.cache.base import Cache
+
+
+def open_cache(where: str | os.PathLike[str], *, readonly: bool = False) -> Cache:
+    """The persistent cache in a file, made where it is missing (default: for reading and writing).
+
+    Raises CacheError where it cannot be opened or is not a cache.
+    """
+    from gotlang.cache.sqlite import SqliteCache
+
+    return SqliteCache(where, readonly=readonly)

@@ -29,7 +29,10 @@ class Stored:
 @final
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of `gotc cache list`: a request key with how many draws are stored, and their size in bytes."""
+    """One line of `gotc cache list`: a request key with how many draws are stored.
+
+    `bytes` is their size as JSON with the request's, `created` when the newest of them was made (Unix time).
+    """
 
     key: str
     draws: int
@@ -44,14 +47,15 @@ class Cache(Protocol):
 
     The contract, which every implementation passes in `tests/contracts/test_caches.py`:
     - `get` gives what is stored for the draws asked for, and nothing else; a damaged entry is a miss.
+    - Keys are `Request.key()`s; `put` raises ValueError for anything else.
     - `put` stores each answer under its draw; what `put` returned from is readable by every process
       at once and survives kill -9 after the next `flush` at the latest. The last writer wins.
     - Values are JSON; no entry can make the reader run code.
     - Every failure is a CacheError that names the file and the way out.
     """
 
-    def get(self, key: str, draws: Iterable[int]) -> dict[int, Stored]:
-        """The stored answers of a request among `draws`, by draw index."""
+    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, Stored]:
+        """The stored answers of a request among `draws` (None: all), by draw index."""
 
     def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> None:
         """Store answers of a request by draw index."""

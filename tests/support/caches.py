@@ -1,0 +1,94 @@
+"""Requests, answers and stores for the tests of caches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from gotlang.cache import open_cache
+from gotlang.cache.base import Cache, Stored
+from gotlang.cache.memory import MemoryCache
+from gotlang.models.base import Answer, Message, Request, Settings, Usage
+
+
+def a_request(number: int = 0, *, model: str = "stand-in", prompt: str = "sort") -> Request:
+    """Requests with different numbers have different keys."""
+    messages = (Message("system", "Answer with a list."), Message("user", f"Sort list {number}."))
+    return Request(model, messages, Settings(temperature=0.7, stop=("\n",)), sample=3, prompt=prompt)
+
+
+def an_answer(text: str = "[1, 2]", *, created: float = 1000.0, position: int = 0, batch: int = 1) -> Stored:
+    """An answer with something in every field."""
+    answer = Answer(text, "stop", -0.5, (("[", -0.25), ("1", -0.25)), output_tokens=6)
+    return Stored(answer, Usage(40, 6, 8), 1.25, batch, position, created)
+
+
+class MemoryStore:
+    """A store whose caches are all the same one."""
+
+    def __init__(self) -> None:
+        self._cache = MemoryCache()
+
+    def open(self) -> Cache:
+        return self._cache
+
+    def close(self) -> None:
+        """Close every cache that was opened."""
+        self._cache.close()
+
+
+class FileStore:
+    """A store in a file, or whatever else `open_cache` opens by name."""
+
+    def __init__(self, where: str | Path) -> None:
+        self._where = where
+        self._opened: list[Cache] = []
+
+    def open(self) -> Cache:
+        cache = open_cache(self._where)
+        self._opened.append(cache)
+        return cache
+
+    def close(self) -> None:
+        """Close every cache that was opened."""
+        for cache in self._opened:
+            cache.close()
+
+
+texts = st.text(max_size=30) | st.text('a\ud800\0"\\é𝄞\n', max_size=5)
+"""Any text, with lone surrogates and null characters: models have written both."""
+counts = st.integers(0, 2**63 - 1)
+seconds = st.floats(0, 1e12)
+logprobs = st.floats(max_value=0.0, allow_nan=False)
+
+
+@st.composite
+def stored_answers(draw: st.DrawFn) -> Stored:
+    """Answers with any value that their types allow."""
+    answer = Answer(
+        draw(texts),
+        draw(texts),
+        draw(st.none() | logprobs),
+        tuple(draw(st.lists(st.tuples(texts, logprobs), max_size=3))),
+        draw(counts),
+    )
+    batch = draw(st.integers(1, 100))
+    usage = Usage(draw(counts), draw(counts), draw(counts))
+    return Stored(answer, usage, draw(seconds), batch, draw(st.integers(0, batch - 1)), draw(seconds))
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Request:
+    """Requests with any value that their types allow."""
+    number = st.none() | st.floats(-1e9, 1e9) | st.integers(0, 2)
+    settings = Settings(
+        draw(number),
+        draw(number),
+        draw(counts),
+        tuple(draw(st.lists(texts, max_size=2))),
+        draw(st.booleans()),
+        draw(st.none() | st.integers(-5, 2**62)),
+    )
+    messages = draw(st.lists(st.builds(Message, texts, texts), max_size=3))
+    return Request(draw(texts), tuple(messages), settings, draw(st.integers(-5, 5)), draw(texts))
