@@ -33,6 +33,8 @@ def build(text: str, starts: list[str]) -> Lark:
         INDENT_type = "_INDENT"
         DEDENT_type = "_DEDENT"
         tab_len = 8
+        # A word is read whole everywhere: where only `in` may follow, `inner` is not `in` and `ner`.
+        always_accept = ("_NL", "NAME")
 
     return Lark(
         text,
@@ -49,9 +51,9 @@ _parsers = threading.local()
 
 
 def parser() -> Lark:
-    """This thread's parser of programs; it starts at `module` or at `expression`."""
+    """This thread's parser of programs; it starts at `module`, `expression` or `type`."""
     found: Lark | None = getattr(_parsers, "got", None)
     if found is None:
-        found = build(grammar_text(), ["module", "expression"])
+        found = build(grammar_text(), ["module", "expression", "type"])
         _parsers.got = found
     return found

@@ -100,7 +100,7 @@ class Suite(Node):
 @final
 @dataclass(frozen=True, slots=True)
 class Foreach(Node):
-    """`foreach part, i in parts after references(part):`; `adjectives` are words before the name, for readers."""
+    """`foreach part, i in parts after needs(part):`; `adjectives` are words before the name, for readers."""
 
     adjectives: tuple[str, ...]
     name: Identifier
@@ -182,6 +182,15 @@ class ImportPython(Node):
 
     path: Constant
     names: tuple[Identifier, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ImportCorpus(Node):
+    """`import corpus "wiki.jsonl": wiki`: documents that `Retrieve` searches."""
+
+    path: Constant
+    name: Identifier
 
 
 @final
@@ -362,16 +371,19 @@ class Study(Node):
     options: tuple[StudyOption, ...]
 
 
-Declaration = ImportGot | ImportPython | Simulate | TypeAlias | Param | Prompt | Score | Scheme | Study
+Declaration = (
+    ImportGot | ImportPython | ImportCorpus | Simulate | TypeAlias | Param | Prompt | Score | Scheme | Study
+)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Comment(Node):
-    """`# ...`, with its text and whether it has a line to itself."""
+    """`# ...`: its text, whether it has a line to itself, whether it stands inside brackets."""
 
     text: str
     own_line: bool
+    nested: bool = False
 
 
 @final

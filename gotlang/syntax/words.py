@@ -1,128 +1,88 @@
-"""Syntax errors in words: terminals by the names a user knows, and hints for the mistakes people make."""
+"""The terminals of the grammar in the words of a user."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
 
 _NAMES = {
     "_NL": "the end of the line",
-    "_INDENT": "an indented block",
     "_DEDENT": "the end of the block",
-    "$END": "the end of the file",
+    "$END": "the end of the text",
     "NAME": "a name",
     "OPERATION": "an operation such as `Generate`",
     "INT": "a number",
     "FLOAT": "a number",
     "STRING": "a text in quotes",
-    "LONG_STRING": "a text in triple quotes",
+    "LONG_STRING": "a text in quotes",
     "DIRECTION": "`lower` or `higher`",
     "OBJECTIVE": "`minimize` or `maximize`",
     "COMPARE": "a comparison",
-    "LPAR": "`(`",
-    "RPAR": "`)`",
-    "LSQB": "`[`",
-    "RSQB": "`]`",
-    "LBRACE": "`{`",
-    "RBRACE": "`}`",
-    "COMMA": "`,`",
-    "COLON": "`:`",
-    "EQUAL": "`=`",
-    "DOT": "`.`",
-    "VBAR": "`|`",
-    "PLUS": "an operator",
-    "MINUS": "an operator",
-    "STAR": "an operator",
-    "SLASH": "an operator",
-    "DOUBLE_SLASH": "an operator",
-    "PERCENT": "an operator",
-    "POWER": "an operator",
-    "OR": "an operator",
-    "AND": "an operator",
-    "NOT": "an operator",
-    "IF": "`if`",
-    "IN": "`in`",
-    "__ANON_0": "`->`",
-    "__ANON_1": "`..`",
 }
 
-# Terminals that mean the same to a reader, named once: where one of these sets is wholly allowed.
-_GROUPS: tuple[tuple[frozenset[str], str], ...] = (
-    (frozenset({"NAME", "INT", "STRING", "LSQB", "LPAR", "LBRACE", "TRUE"}), "an expression"),
-    (frozenset({"INT", "FLOAT", "STRING", "TRUE", "MINUS"}), "a constant"),
-    (frozenset({"PARAM", "PROMPT", "SCHEME"}), "a declaration (`param`, `prompt`, `score`, `scheme`, ...)"),
-    (frozenset({"OPERATION", "FOREACH", "REDUCE"}), "a step such as `Generate(k=5) sort(part)`"),
+
+def _set(names: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", names))
+
+
+_EXPRESSION = _set("NAME INT FLOAT STRING LONG_STRING LSQB LPAR LBRACE TRUE FALSE NONE PLUS MINUS")
+_DECLARATION = _set("IMPORT PARAM PROMPT SCORE SCHEME SIMULATE STUDY TYPE")
+_OPERATORS = _set("PLUS MINUS STAR SLASH DOUBLE_SLASH PERCENT POWER COMPARE AND OR NOT IN IF DOT LSQB")
+# Where all of a set may follow, it is named once.
+_GROUPS = (
+    ("a declaration (`param`, `prompt`, `score`, `scheme`, ...)", _DECLARATION),
+    (
+        "a step such as `Generate(k=5) sort(part)`",
+        _EXPRESSION | _set("OPERATION FOREACH REDUCE REPEAT IF RETURN"),
+    ),
+    ("an expression", _EXPRESSION),
+    ("a constant", _set("INT FLOAT STRING LONG_STRING TRUE FALSE MINUS LSQB")),
+    ("a type", _set("NAME OPERATION STRING LBRACE")),
 )
-_EXPRESSION = frozenset(
-    ["NAME", "INT", "FLOAT", "STRING", "LONG_STRING", "LSQB", "LPAR", "LBRACE", "TRUE", "FALSE", "NONE", "NOT", "PLUS", "MINUS"]
-)
-_CONSTANT = frozenset(["INT", "FLOAT", "STRING", "LONG_STRING", "TRUE", "FALSE", "MINUS", "LSQB"])
-_DECLARATION = frozenset(["IMPORT", "PARAM", "PROMPT", "SCORE", "SCHEME", "SIMULATE", "STUDY", "TYPE"])
-_STEP = frozenset(["OPERATION", "FOREACH", "REDUCE", "REPEAT", "IF", "RETURN"]) | _EXPRESSION
-_COVERED = {
-    "an expression": _EXPRESSION,
-    "a constant": _CONSTANT,
-    "a declaration (`param`, `prompt`, `score`, `scheme`, ...)": _DECLARATION,
-    "a step such as `Generate(k=5) sort(part)`": _STEP,
-}
-_OPERATORS = frozenset(name for name, word in _NAMES.items() if word == "an operator") | {
-    "COMPARE",
-    "IN",
-    "IF",
-}
+_MOST = 6
 
 
-def expected(terminals: Iterable[str], literals: dict[str, str]) -> str:
-    """The terminals a parser would take, as one phrase; `literals` gives keywords their text."""
+def expected(terminals: Iterable[str], literals: Mapping[str, str]) -> str:
+    """The terminals that may follow, as one phrase; `literals` gives keywords and signs their text."""
     left = set(terminals)
-    words: list[str] = []
-    for group, phrase in reversed(_GROUPS):
-        if group <= left:
-            words.append(phrase)
-            left -= _COVERED[phrase]
-    if left >= {"PLUS", "STAR"}:
-        left -= _OPERATORS | {"DOT", "LSQB"}
+    groups: list[str] = []
+    for phrase, members in _GROUPS:
+        if members <= left:
+            groups.append(phrase)
+            left -= members
+    operator = left >= {"PLUS", "STAR"}
+    if operator:
+        left -= _OPERATORS
+    if groups:
+        left -= {"NOT", "_NL", "$END"}
+    named = {f"`{literals[t]}`" if t in literals else _NAMES[t] for t in left - {"_DEDENT"}}
+    words = groups + sorted(named, key=lambda word: (not word.startswith("`"), word))
+    if operator:
         words.append("an operator")
-    for terminal in sorted(left):
-        word = f"`{literals[terminal]}`" if terminal in literals else _NAMES.get(terminal)
-        if word and word not in words:
-            words.append(word)
-    if len(words) > 6:
-        words = [*words[:6], "..."]
+    if len(words) > _MOST:
+        words = [*words[: _MOST - 1], "something else"]
     if not words:
-        return "something else"
+        return _NAMES["_DEDENT"] if "_DEDENT" in terminals else "nothing"
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
 
 
-def found(terminal: str, text: str) -> str:
-    """The token that was met, in words."""
-    if terminal in {"_NL", "_INDENT", "_DEDENT", "$END"}:
-        return _NAMES[terminal]
-    shown = text if len(text) <= 30 else text[:27] + "..."
-    return f"`{shown}`"
+def misfit(terminal: str, text: str) -> str:
+    """What is wrong with a token that does not fit, in words."""
+    if terminal in {"_NL", "$END"}:
+        return f"{'the line' if terminal == '_NL' else 'the text'} ends too early"
+    if terminal == "_DEDENT":
+        return "the block ends too early"
+    if not terminal:
+        return f"{character(text)} has no meaning here"
+    first = text.split("\n", 1)[0]
+    return f"`{text if len(text) <= 30 and first == text else first[:27] + '...'}` does not fit here"
 
 
-def hint(terminal: str, text: str, wanted: set[str], before: str) -> str | None:
-    """What the user most likely meant, or None."""
-    if text in {"True", "False", "None"}:
-        return f"write `{text.lower()}`"
-    if text == "=" and "COMPARE" in wanted:
-        return "to compare, write `==`"
-    if text in {"&&", "&"}:
-        return "write `and`"
-    if text in {"||", "|"} and "COMPARE" in wanted:
-        return "write `or`"
-    if text == "!":
-        return "write `not`"
-    if terminal == "_INDENT":
-        return "this line is indented further than the one before it, which opens no block"
-    if terminal == "_NL" and "COLON" in wanted:
-        return "a block's first line ends with `:`"
-    if "_INDENT" in wanted:
-        return "indent the lines of a block, by four spaces"
-    if before == "'" or text.startswith("'"):
-        return 'texts stand in double quotes: "..."'
-    if text in {"def", "for", "while", "class", "lambda", "with"}:
-        return f"`{text}` is Python's; see docs/language.md for the blocks of this language"
-    if terminal == "_NL" and wanted & {"RPAR", "RSQB", "RBRACE"}:
-        return "a bracket is still open"
-    return None
+def character(text: str) -> str:
+    """A character that is no token, so that it can be told from one that looks like it."""
+    shown = f"`{text}`" if text.isprintable() and not text.isspace() else "this character"
+    if text.isascii():
+        return shown
+    name = unicodedata.name(text, "").lower()
+    return f"{shown} (U+{ord(text):04X}{', ' + name if name else ''})"

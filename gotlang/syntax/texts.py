@@ -1,0 +1,114 @@
+"""Quoted texts, both ways: what stands between the quotes, and how a value is written between them.
+
+Escapes are `\\n \\t \\r \\" \\\\`, `\\u` with four hexadecimal digits, and a backslash at the end of a line,
+which joins it with the next. Any other backslash stays as it is, so that patterns and LaTeX can be
+written plainly. A text in triple quotes loses the indentation its lines share, its first line break and
+the white space at its end before escapes are read, so that an escape can keep what would be lost.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MEANINGS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "\n": ""}
+_ESCAPE = re.compile(r'\\(?:([ntr"\\\n])|u([0-9a-fA-F]{4}))')
+# What the parser takes in no text.
+_UNWRITABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ufeff]")
+# A backslash that would be read as the start of an escape, or stands before what is written as one.
+_BACKSLASH = re.compile(r'\\(?=[ntr"\\\n\t]|u[0-9a-fA-F]{4}|\Z|' + _UNWRITABLE.pattern + ")")
+_NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def unescape(text: str) -> str:
+    """What a text means once the quotes are off."""
+    return _ESCAPE.sub(_meaning, text) if "\\" in text else text
+
+
+def _meaning(match: re.Match[str]) -> str:
+    if match[1] is not None:
+        return _MEANINGS[match[1]]
+    character = chr(int(match[2], 16))
+    # Half a surrogate pair is no character and could not be written to any file.
+    return match[0] if "\ud800" <= character <= "\udfff" else character
+
+
+def dedent(raw: str) -> list[str]:
+    """The lines between triple quotes without what they lose; escapes are not read yet."""
+    body = raw[: _end(raw)]
+    first, *rest = body.split("\n")
+    margin = min((len(line) - len(line.lstrip(" ")) for line in rest if line.strip(" \t")), default=0)
+    lines = [line[margin:] if line.strip(" \t") else "" for line in rest]
+    return [first, *lines] if first.strip(" \t") or not rest else lines
+
+
+def _end(raw: str) -> int:
+    """Where a long text ends: before its last white space, and before lines continued into that."""
+    end = len(raw)
+    while True:
+        stop = end
+        while stop and raw[stop - 1] in " \t\n":
+            stop -= 1
+        slashes = stop
+        while slashes and raw[slashes - 1] == "\\":
+            slashes -= 1
+        if (stop - slashes) % 2 == 0 or "\n" not in raw[stop:end]:
+            return stop
+        end = stop - 1
+
+
+def _ends_in_backslash(text: str) -> bool:
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
+
+
+def read_long(raw: str) -> str:
+    """The value of what stands between triple quotes."""
+    return unescape("\n".join(dedent(raw)))
+
+
+def quote(value: str) -> str:
+    """A value in quotes on one line."""
+    return '"' + re.sub(r'["\n\t\r]', _short, _plain(value)) + '"'
+
+
+def _short(match: re.Match[str]) -> str:
+    return _NAMED.get(match[0]) or "\\" + match[0]
+
+
+def _plain(value: str) -> str:
+    return _UNWRITABLE.sub(_number, _BACKSLASH.sub(r"\\\\", value))
+
+
+def _number(match: re.Match[str]) -> str:
+    return _NAMED.get(match[0]) or f"\\u{ord(match[0]):04x}"
+
+
+def long_lines(value: str) -> list[str]:
+    """A value as lines for triple quotes: indented alike and read back, they give the value again."""
+    if not value:
+        return []
+    body = value.rstrip("\n")
+    text = _plain(body).replace('"""', '\\"\\"\\"')
+    lines = [_seen(line) if not line.strip(" \t") else line for line in text.split("\n")]
+    if lines[-1][-1:] in {" ", "\t"}:
+        lines[-1] = _seen(lines[-1])
+    lines[-1] += "\\n" * (len(value) - len(body))
+    if all(line.startswith(" ") for line in lines if line):
+        # The indentation is the text's own: without a line at the margin it would be taken away.
+        first = next(i for i, line in enumerate(lines) if line)
+        lines[first] = "\\u0020" + lines[first][1:]
+    return lines
+
+
+def _seen(line: str) -> str:
+    """A line whose last space or tab is written as an escape, so that it stays."""
+    if not line:
+        return line
+    before = line[:-1] + "\\" if _ends_in_backslash(line[:-1]) else line[:-1]
+    return before + ("\\t" if line[-1] == "\t" else "\\u0020")
+
+
+def reindented(raw: str, value: str) -> list[str]:
+    """The lines of a text in triple quotes as its author wrote them, if they can stand at any indentation."""
+    lines = dedent(raw)
+    again = "\n" + "\n".join("    " + line if line else "" for line in lines) + "\n    "
+    return lines if read_long(again) == value else long_lines(value)
