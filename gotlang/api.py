@@ -1,0 +1,297 @@
+"""The Python side: load a program, run it, look at what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar, final
+
+from gotlang.cache.base import Cache
+from gotlang.compiler import Compilation, compile_source
+from gotlang.errors import UsageError
+from gotlang.ir.build import build
+from gotlang.ir.program import Program as IR
+from gotlang.ir.program import Scheme
+from gotlang.models.base import Model
+from gotlang.result import Result
+from gotlang.runtime.events import Observer
+from gotlang.runtime.run import DEFAULT_CONCURRENCY, Runner, Settings, check_params, check_truth
+from gotlang.span import Source
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True)
+class Options:
+    """How to run; every field has the meaning and the default of the option of `gotc run` with its name.
+
+    `cache` is a Cache, the path of one, or None for none beyond the run itself. `functions` are Python
+    functions for the names that the program leaves to its host.
+    """
+
+    model: str | Model = "simulated"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    max_usd: float | None = None
+    max_calls: int | None = None
+    concurrency: int | None = DEFAULT_CONCURRENCY
+    schedule: str = "breadth-first"
+    wave: int | None = None
+    cache: Cache | str | Path | None = None
+    base_url: str | None = None
+    retry: bool = True
+    prices: Path | None = None
+    python: bool = True
+    level: int = 2
+    early_stop: bool = True
+    fusion: bool = True
+    observe: Observer | None = None
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+
+@final
+class Program:
+    """A checked program, ready to run. Get one from `load` or `compile`."""
+
+    def __init__(self, compilation: Compilation) -> None:
+        self.compilation = compilation
+        self._ir = compilation.program(0)
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return self._ir.name
+
+    def ir(self, level: int = 2, *, skip: frozenset[str] = frozenset()) -> IR:
+        """The IR at an optimization level from 0 to 2, without the passes named in `skip`."""
+        from gotlang.passes import optimize
+
+        assert self.compilation.checked is not None
+        return optimize(build(self.compilation.checked, self.name), level, skip)
+
+    def scheme(self, name: str | None = None) -> Scheme:
+        """The scheme of a name; by default the one named like the file, else the only one, else the last."""
+        schemes = {scheme.name: scheme for scheme in self._ir.schemes}
+        if not schemes:
+            raise UsageError(f"`{self.name}` holds no scheme, so there is nothing to run")
+        if name is None:
+            name = self.name if self.name in schemes else list(schemes)[-1]
+        if name not in schemes:
+            raise UsageError(f"no scheme `{name}` in `{self.name}`", help=f"there are {', '.join(schemes)}")
+        return schemes[name]
+
+    def run(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        scheme: str | None = None,
+        truth: Any = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> Result:
+        """Run a scheme and wait for it.
+
+        Inputs come by keyword or in `inputs`. Raises UsageError for wrong inputs, RunError where there is no
+        result. With a limit, the result may be partial: then `result.partial` says why.
+        """
+        given = {**(inputs or {}), **more}
+
+        async def go() -> Result:
+            async with Session(self, options or Options(), virtual=True) as session:
+                return await session.run(given, scheme=scheme, truth=truth)
+
+        simulated = (options or Options()).model == "simulated"
+        return run_to_end(go(), virtual=simulated)
+
+    async def arun(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        scheme: str | None = None,
+        truth: Any = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> Result:
+        """The same on the running event loop. A simulated model answers at once there, and reports how long
+        it would have taken."""
+        async with Session(self, options or Options(), virtual=False) as session:
+            return await session.run({**(inputs or {}), **more}, scheme=scheme, truth=truth)
+
+
+def run_to_end(work: Coroutine[Any, Any, T], *, virtual: bool) -> T:
+    """Run a coroutine on a loop of its own; `virtual` makes simulated time pass in no time.
+
+    Inside a running loop (a notebook) it runs in a thread of its own.
+    """
+
+    def go() -> T:
+        from gotlang.models.loops import VirtualTimeLoop
+
+        with asyncio.Runner(loop_factory=VirtualTimeLoop if virtual else None) as runner:
+            return runner.run(work)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return go()
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(go).result()
+
+
+@final
+class Session:
+    """A program with its model, cache, budget and limits: one or many runs on one event loop."""
+
+    def __init__(self, program: Program, options: Options, *, virtual: bool = False) -> None:
+        self.program = program
+        self.options = options
+        self.virtual = virtual
+        skip = frozenset(
+            name
+            for name, wanted in (("early stop", options.early_stop), ("sample fusion", options.fusion))
+            if not wanted
+        )
+        self.ir = program.ir(options.level, skip=skip)
+        self.params = check_params(self.ir, options.params)
+        self._models: dict[str, Model] = {}
+        self._own_cache: Cache | None = None
+
+    async def __aenter__(self) -> Self:
+        from gotlang.cache import open_cache
+        from gotlang.runtime.budget import Budget
+        from gotlang.runtime.gate import Gate
+        from gotlang.runtime.python import load_functions, load_simulators
+
+        options = self.options
+        functions = {**load_functions(self.ir, allowed=options.python), **options.functions}
+        self._simulators = (
+            load_simulators(self.ir, allowed=options.python) if options.model == "simulated" else {}
+        )
+        self.model = self._model(None)
+        budget = Budget(options.max_usd, options.max_calls)
+        budget.check(self.model)
+        cache = options.cache
+        if isinstance(cache, str | Path):
+            cache = self._own_cache = open_cache(cache)
+        corpora: Mapping[str, Any] = {}
+        if self.ir.corpora:
+            from gotlang.runtime.python import load_corpora
+
+            corpora = load_corpora(self.ir)
+        settings = Settings(options.seed, options.concurrency, options.schedule, options.wave)
+        self.runner = Runner(
+            self.ir,
+            self._model,
+            {**functions, **corpora},
+            corpora,
+            self.params,
+            settings,
+            budget,
+            Gate(options.concurrency),
+            cache,
+            options.observe,
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            for model in self._models.values():
+                await model.close()
+        finally:
+            if self._own_cache is not None:
+                self._own_cache.close()
+
+    def _model(self, name: str | None) -> Model:
+        """The run's model, or the one that a setting `model` names."""
+        options = self.options
+        if name is None and not isinstance(options.model, str):
+            return options.model
+        spec = name if name is not None else options.model
+        assert isinstance(spec, str)
+        if name is not None and (options.model == "simulated" or not isinstance(options.model, str)):
+            spec = "simulated"  # a stand-in stands in for every model
+        elif ":" not in spec and spec != "simulated":
+            spec = f"openai:{spec}"
+        if spec not in self._models:
+            from gotlang.models.registry import ModelOptions, open_model
+
+            if spec == "simulated" and not isinstance(options.model, str):
+                return options.model
+            self._models[spec] = open_model(
+                spec,
+                ModelOptions(
+                    self._simulators,
+                    options.seed,
+                    options.base_url,
+                    None if options.retry else 0,
+                    options.prices,
+                    self.virtual,
+                ),
+            )
+        return self._models[spec]
+
+    async def run(self, inputs: Mapping[str, Any], *, scheme: str | None = None, truth: Any = None) -> Result:
+        """One run of a scheme."""
+        chosen = self.ir.scheme(self.program.scheme(scheme).name)
+        if truth is not None:
+            check_truth(chosen, truth)
+        outcome = await self.runner.run(chosen, inputs, truth, has_truth=truth is not None)
+        spec = self.options.model if isinstance(self.options.model, str) else self.model.name
+        return Result(
+            secrets.token_hex(4), self.program.name, spec, self.model.simulated, self.options.seed, outcome
+        )
+
+    def stop(self, reason: str) -> None:
+        """Finish what is under way and ask nothing more."""
+        self.runner.stop(reason)
+
+
+def check(text: str, name: str = "<text>.got") -> Compilation:
+    """Check a program's text; the diagnostics are in the result, nothing is raised."""
+    return compile_source(Source.of(name, text))
+
+
+def compile(text: str, name: str = "<text>.got") -> Program:
+    """A program from its text. Raises CompileError with every mistake found."""
+    return Program(compile_source(Source.of(name, text)))
+
+
+def read_source(path: str | Path) -> Source:
+    """A program's file. Raises UsageError where it cannot be read as text."""
+    path = Path(path)
+    try:
+        return Source.of(str(path), path.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text (byte {error.start})", help="save it as UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+
+
+def compile_file(path: str | Path) -> Compilation:
+    """Check a program in a file, and what it imports from its folder."""
+    source = read_source(path)
+    root = Path(path).resolve().parent
+
+    def read(name: str) -> str:
+        target = Path(name).resolve()
+        if not target.is_relative_to(root):
+            raise OSError(f"{target} lies outside the program's folder")
+        return target.read_bytes().decode("utf-8-sig")
+
+    return compile_source(source, read)
+
+
+def load(path: str | Path) -> Program:
+    """A program from its file. Raises UsageError where it cannot be read, CompileError with every mistake."""
+    return Program(compile_file(path))

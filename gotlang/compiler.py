@@ -1,0 +1,116 @@
+"""From source to IR, stage by stage; each stage's result can be looked at. Pure: files are read by the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import final
+
+from gotlang.diagnostics import Diagnostic, in_order
+from gotlang.errors import CompileError
+from gotlang.ir.build import build
+from gotlang.ir.program import Program
+from gotlang.passes import optimize
+from gotlang.semantics.check import Checked, check
+from gotlang.span import Source
+from gotlang.syntax import nodes as n
+from gotlang.syntax.parse import parse
+
+Reader = Callable[[str], str]
+"""Gives the text of a file that a program imports, by its path as seen from the program; raises OSError."""
+
+
+@final
+@dataclass(frozen=True)
+class Compilation:
+    """What became of a source: its modules (its own first), the checked tree, and the diagnostics of all.
+
+    `program()` is the IR, once there is no error.
+    """
+
+    source: Source
+    sources: Mapping[str, Source]
+    modules: tuple[n.Module, ...]
+    checked: Checked | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error."""
+        return not any(d.severity == "error" for d in self.diagnostics)
+
+    def program(self, level: int = 2) -> Program:
+        """The IR at an optimization level from 0 to 2. Raises CompileError where there are errors."""
+        if not self.ok or self.checked is None:
+            raise CompileError(self.diagnostics)
+        name = PurePosixPath(self.source.name).stem
+        return optimize(build(self.checked, name), level)
+
+
+def compile_source(
+    source: Source, read: Reader | None = None, functions: frozenset[str] = frozenset()
+) -> Compilation:
+    """Parse and check a source and what it imports; every mistake of all files in one go.
+
+    `read` gives the text of imported files; without it, importing is an error. `functions` are names that
+    Python hands in beside the program's own imports.
+    """
+    sources: dict[str, Source] = {source.name: source}
+    module, found = parse(source)
+    diagnostics = list(found)
+    modules = [module]
+    pending = [module]
+    while pending:
+        at = pending.pop(0)
+        for declaration in at.declarations:
+            if isinstance(declaration, n.ImportGot):
+                imported = _import(declaration, sources, read, diagnostics)
+                if imported is not None:
+                    modules.append(imported)
+                    pending.append(imported)
+    if any(d.code.startswith("GOT00") for d in diagnostics) and not any(m.declarations for m in modules):
+        return Compilation(source, sources, tuple(modules), None, in_order(diagnostics))
+    broken = bool(diagnostics)
+    checked = check(tuple(modules), functions)
+    # Names that a broken declaration would have declared are not missed a second time.
+    further = [d for d in checked.diagnostics if not (broken and d.code in _CONSEQUENCES)]
+    return Compilation(source, sources, tuple(modules), checked, in_order([*diagnostics, *further]))
+
+
+_CONSEQUENCES = {"GOT0103", "GOT0104", "GOT0501", "GOT0502", "GOT0503", "GOT0313", "GOT0315"}
+
+
+def _import(
+    node: n.ImportGot, sources: dict[str, Source], read: Reader | None, diagnostics: list[Diagnostic]
+) -> n.Module | None:
+    folder = PurePosixPath(node.span.source).parent
+    written = str(node.path.value)
+    if (why := outside(written)) is not None:
+        diagnostics.append(Diagnostic("GOT0107", why, node.path.span))
+        return None
+    name = str(folder / written) if str(folder) != "." else written
+    if name in sources:
+        return None
+    try:
+        if read is None:
+            raise OSError("there is no folder to import from")
+        text = read(name)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        diagnostics.append(Diagnostic("GOT0107", f"cannot import `{written}`: {reason}", node.path.span))
+        return None
+    sources[name] = Source.of(name, text)
+    module, found = parse(sources[name])
+    diagnostics.extend(found)
+    return module
+
+
+def outside(path: str) -> str | None:
+    """Why a path may not be opened by a program: it must lie in the program's folder. None where it may."""
+    pure = PurePosixPath(path.replace("\\", "/"))
+    if pure.is_absolute() or ":" in path:
+        return f"`{path}` is an absolute path; a program opens only files in its own folder"
+    if ".." in pure.parts:
+        return f"`{path}` leaves the program's folder"
+    return None

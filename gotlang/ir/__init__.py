@@ -1,0 +1,1 @@
+"""The intermediate representation: typed, frozen operations that passes rewrite and the runtime expands."""

@@ -1,0 +1,392 @@
+"""Evaluates expressions: each is turned once into nested Python functions, never into Python text.
+
+A compiled expression takes the names in force (a mapping to thoughts or plain values) and gives a plain
+value, or raises EvaluationError.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+from gotlang.errors import EvaluationError, GotError
+from gotlang.ir.program import Score
+from gotlang.ir.thought import Thought, Thoughts, plain
+from gotlang.semantics.builtins import BUILTINS, CONSTANTS, THOUGHT_FUNCTIONS
+from gotlang.semantics.limits import MAX_BITS, MAX_ELEMENTS, Fuel, bounded
+from gotlang.syntax import expressions as e
+
+Names = Mapping[str, Any]
+Compiled = Callable[[Names], Any]
+
+MAX_CALLS = 50
+"""How deep scores may call each other inside expressions."""
+
+
+def _divide(a: float, b: float) -> float:
+    return a / b
+
+
+def _power(a: float, b: float) -> float:
+    if isinstance(a, int) and isinstance(b, int) and abs(b) * a.bit_length() > MAX_BITS:
+        raise EvaluationError(f"this number would have more than {MAX_BITS:,} bits")
+    result = a**b
+    if isinstance(result, complex):
+        raise EvaluationError("this power is not a real number")
+    return result
+
+
+def _plus(a: Any, b: Any) -> Any:
+    if isinstance(a, list | str) and len(a) + len(b) > MAX_ELEMENTS:
+        raise EvaluationError(f"this would have more than {MAX_ELEMENTS:,} elements")
+    return a + b
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": _plus,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divide,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": _power,
+}
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+}
+_NUMERIC = (int, float)
+
+
+@final
+class Evaluator:
+    """Compiles expressions of one program; `functions` are what it imports from Python, by name."""
+
+    def __init__(
+        self,
+        scores: Mapping[str, Score] | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        self.scores = scores or {}
+        self.functions = functions or {}
+        self._compiled: dict[int, tuple[e.Expression, Compiled]] = {}
+        self._depth = 0
+        self._fuel = Fuel()
+
+    def __call__(self, node: e.Expression, names: Names) -> Any:
+        """The value of an expression. Raises EvaluationError, also for what Python's operators raise."""
+        found = self._compiled.get(id(node))
+        if found is None:
+            found = (node, self._compile(node))
+            self._compiled[id(node)] = found
+        if self._depth == 0:
+            self._fuel.left = Fuel().left
+        try:
+            return found[1](names)
+        except GotError:
+            raise
+        except ZeroDivisionError:
+            raise EvaluationError("division by zero") from None
+        except OverflowError:
+            raise EvaluationError("a number too large") from None
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+            raise EvaluationError(_reason(error)) from None
+        except RecursionError:
+            raise EvaluationError("nested too deeply") from None
+
+    # ---------------------------------------------------------------- one function a node
+
+    def _compile(self, node: e.Expression) -> Compiled:
+        match node:
+            case e.Constant(value=value):
+                return lambda _: value
+            case e.Reference(name=name):
+                return self._reference(name)
+            case e.Unary():
+                return self._unary(node)
+            case e.Binary():
+                return self._binary(node)
+            case e.Comparison():
+                return self._comparison(node)
+            case e.Conditional():
+                then, condition, otherwise = map(self._compile, (node.then, node.condition, node.otherwise))
+                return lambda names: then(names) if condition(names) else otherwise(names)
+            case e.Index():
+                return self._index(node)
+            case e.Slice():
+                return self._slice(node)
+            case e.Field(name=name):
+                value = self._compile(node.value)
+                return lambda names: _field(value(names), name)
+            case e.ListDisplay(elements=elements):
+                parts = [self._compile(x) for x in elements]
+                return lambda names: [part(names) for part in parts]
+            case e.RecordDisplay(entries=entries):
+                fields = [(key, self._compile(x)) for key, x in entries]
+                return lambda names: {key: part(names) for key, part in fields}
+            case e.Comprehension():
+                return self._comprehension(node)
+            case e.Call():
+                return self._call(node)
+
+    def _reference(self, name: str) -> Compiled:
+        def run(names: Names) -> Any:
+            try:
+                bound = names[name]
+            except KeyError:
+                if name in CONSTANTS:
+                    return CONSTANTS[name]
+                if name not in THOUGHT_FUNCTIONS:
+                    raise EvaluationError(f"`{name}` has no value here") from None
+                return thought_function(name, thought(names, "it", name))
+            return plain(bound)
+
+        return run
+
+    def _unary(self, node: e.Unary) -> Compiled:
+        operand = self._compile(node.operand)
+        if node.operator == "not":
+            return lambda names: not operand(names)
+        if node.operator == "-":
+            return lambda names: -operand(names)
+        return operand
+
+    def _binary(self, node: e.Binary) -> Compiled:
+        left, right = self._compile(node.left), self._compile(node.right)
+        if node.operator == "and":
+            return lambda names: bool(left(names) and right(names))
+        if node.operator == "or":
+            return lambda names: bool(left(names) or right(names))
+        apply, fuel, plus = _ARITHMETIC[node.operator], self._fuel, node.operator == "+"
+
+        def run(names: Names) -> Any:
+            a, b = left(names), right(names)
+            if plus:
+                if isinstance(a, list):
+                    fuel.spend(len(a) + len(b))
+            elif not isinstance(a, _NUMERIC) or not isinstance(b, _NUMERIC):
+                raise EvaluationError(f"`{node.operator}` needs numbers")
+            return bounded(apply(a, b))
+
+        return run
+
+    def _comparison(self, node: e.Comparison) -> Compiled:
+        first = self._compile(node.first)
+        rest = [(_COMPARE[word], self._compile(x)) for word, x in node.rest]
+        if len(rest) == 1:
+            compare, right = rest[0]
+            return lambda names: compare(first(names), right(names))
+
+        def run(names: Names) -> bool:
+            left = first(names)
+            for compare, part in rest:
+                right = part(names)
+                if not compare(left, right):
+                    return False
+                left = right
+            return True
+
+        return run
+
+    def _index(self, node: e.Index) -> Compiled:
+        value, index = self._compile(node.value), self._compile(node.index)
+
+        def run(names: Names) -> Any:
+            whole, at = value(names), index(names)
+            if isinstance(whole, dict):
+                if at not in whole:
+                    raise EvaluationError(f"there is no entry `{at}`")
+                return whole[at]
+            if not -len(whole) <= at < len(whole):
+                raise EvaluationError(f"position {at} of {len(whole)} elements")
+            return whole[at]
+
+        return run
+
+    def _slice(self, node: e.Slice) -> Compiled:
+        value = self._compile(node.value)
+        start = self._compile(node.start) if node.start is not None else None
+        stop = self._compile(node.stop) if node.stop is not None else None
+        return lambda names: value(names)[
+            start(names) if start is not None else None : stop(names) if stop is not None else None
+        ]
+
+    def _comprehension(self, node: e.Comprehension) -> Compiled:
+        element, iterable = self._compile(node.element), self._compile(node.iterable)
+        condition = self._compile(node.condition) if node.condition is not None else None
+        name = node.name.text
+        position = node.position.text if node.position is not None else None
+        fuel = self._fuel
+
+        def run(names: Names) -> list[Any]:
+            items = iterable(names)
+            if not isinstance(items, list):
+                raise EvaluationError("only a list can be gone through")
+            fuel.spend(len(items))
+            out = []
+            inner = Layer({}, names)
+            for index, item in enumerate(items):
+                inner[name] = item
+                if position is not None:
+                    inner[position] = index
+                if condition is None or condition(inner):
+                    out.append(element(inner))
+            return out
+
+        return run
+
+    # ---------------------------------------------------------------- calls
+
+    def _call(self, node: e.Call) -> Compiled:
+        name = node.function.text
+        if name in THOUGHT_FUNCTIONS:
+            return self._thought_call(name, node.arguments[0].value)
+        parts = [
+            (a.name.text if a.name is not None else None, self._compile(a.value)) for a in node.arguments
+        ]
+        if name in self.scores:
+            return self._score(self.scores[name], parts)
+        if (function := self.functions.get(name)) is not None:
+            return lambda names: call_python(
+                function,
+                name,
+                [part(names) for key, part in parts if key is None],
+                {key: part(names) for key, part in parts if key is not None},
+            )
+        if name not in BUILTINS:
+            raise EvaluationError(f"`{name}` is not a function here")
+        call, values, fuel = BUILTINS[name].call, [part for _, part in parts], self._fuel
+
+        def run(names: Names) -> Any:
+            given = [value(names) for value in values]
+            for argument in given:
+                if isinstance(argument, list | str):
+                    fuel.spend(len(argument))
+            return bounded(call(*given))
+
+        return run
+
+    def _score(self, score: Score, parts: list[tuple[str | None, Compiled]]) -> Compiled:
+        if score.body.steps:
+            raise EvaluationError(f"score `{score.name}` asks a model, so it needs a `Score()` step")
+        keys = [key or score.parameters[i][0] for i, (key, _) in enumerate(parts)]
+
+        def run(names: Names) -> Any:
+            inner = {key: part(names) for key, (_, part) in zip(keys, parts, strict=True)}
+            if self._depth >= MAX_CALLS:
+                raise EvaluationError(f"scores call each other more than {MAX_CALLS} deep")
+            self._depth += 1
+            try:
+                return self(score.value, Layer(inner, names))
+            finally:
+                self._depth -= 1
+
+        return run
+
+    def _thought_call(self, name: str, argument: e.Expression) -> Compiled:
+        if isinstance(argument, e.Index) and isinstance(argument.value, e.Reference):
+            list_name, index = argument.value.name, self._compile(argument.index)
+
+            def pick(names: Names) -> Any:
+                thoughts = names[list_name]
+                if not isinstance(thoughts, Thoughts):
+                    raise EvaluationError(f"`{name}` takes one thought")
+                return thought_function(name, thoughts[index(names)])
+
+            return pick
+        assert isinstance(argument, e.Reference)
+
+        def run(names: Names) -> Any:
+            return thought_function(name, thought(names, argument.name, name))
+
+        return run
+
+
+@final
+class Layer(dict[str, Any]):
+    """A few names over others, without copying those."""
+
+    __slots__ = ("_outer",)
+
+    def __init__(self, inner: Mapping[str, Any], outer: Names) -> None:
+        super().__init__(inner)
+        self._outer = outer
+
+    def __missing__(self, name: str) -> Any:
+        return self._outer[name]
+
+
+def thought(names: Names, name: str, function: str) -> Thought:
+    """The one thought a name is bound to; EvaluationError where it is none."""
+    try:
+        bound = names[name]
+    except KeyError:
+        bound = None
+    if not isinstance(bound, Thought):
+        raise EvaluationError(f"`{function}` takes one thought")
+    return bound
+
+
+def thought_function(name: str, subject: Thought) -> Any:
+    """`score`, `valid`, `confidence` or `cost` of a thought; EvaluationError where that is not known."""
+    match name:
+        case "score":
+            if subject.score is None:
+                raise EvaluationError("this thought has no score")
+            return subject.score
+        case "valid":
+            return bool(subject.valid)
+        case "cost":
+            if subject.usd is None:
+                raise EvaluationError("what this thought cost is not known")
+            return subject.usd
+        case _:
+            if subject.logprob is None:
+                raise EvaluationError(
+                    "the model gave no log-probability for this thought",
+                    help="set `logprobs=true` where it is asked",
+                )
+            return math.exp(min(0.0, subject.logprob))
+
+
+def call_python(function: Callable[..., Any], name: str, positional: list[Any], named: dict[str, Any]) -> Any:
+    """Call a program's Python function; what it raises becomes an EvaluationError that names its line."""
+    try:
+        return function(*positional, **named)
+    except GotError:
+        raise
+    except Exception as error:
+        frame = error.__traceback__
+        while frame is not None and frame.tb_next is not None:
+            frame = frame.tb_next
+        where = f" ({frame.tb_frame.f_code.co_filename}:{frame.tb_lineno})" if frame is not None else ""
+        raise EvaluationError(f"`{name}` raised {type(error).__name__}: {error}{where}") from error
+
+
+def _field(value: Any, name: str) -> Any:
+    if not isinstance(value, dict):
+        raise EvaluationError(f"only a record has a field `{name}`")
+    if name not in value:
+        raise EvaluationError(f"there is no field `{name}`")
+    return value[name]
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+_plain_evaluator = Evaluator()
+
+
+def evaluate(node: e.Expression, names: Names) -> Any:
+    """The value of an expression that calls nothing but built-ins."""
+    return _plain_evaluator(node, names)

@@ -1,0 +1,65 @@
+"""Which names expressions and steps use, so that each step waits for just what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gotlang.ir import program as ir
+from gotlang.syntax import expressions as e
+from gotlang.syntax.walk import children
+
+POOL_NAMES = frozenset({"it", "thoughts", "truth", "score", "valid"})
+"""Names that the step's own thoughts give a meaning."""
+
+
+def free_names(node: e.Node) -> dict[str, None]:
+    """The names that an expression uses and does not bind, in order."""
+    found: dict[str, None] = {}
+    _free(node, frozenset(), found)
+    return found
+
+
+def _free(node: e.Node, bound: frozenset[str], found: dict[str, None]) -> None:
+    if isinstance(node, e.Reference):
+        if node.name not in bound:
+            found[node.name] = None
+    elif isinstance(node, e.Comprehension):
+        _free(node.iterable, bound, found)
+        inner = bound | {node.name.text} | ({node.position.text} if node.position else set())
+        for part in (node.element, node.condition):
+            if part is not None:
+                _free(part, inner, found)
+    else:
+        for child in children(node):
+            _free(child, bound, found)
+
+
+def own_expressions(step: ir.AnyStep) -> Iterator[e.Expression]:
+    """The expressions of a step itself, without those of the regions inside it."""
+    for name, value in ir.step_fields(step).items():
+        if name not in {"type", "span"}:
+            yield from _expressions(value)
+
+
+def _expressions(value: Any) -> Iterator[Any]:
+    if isinstance(value, e.Node):
+        yield value
+    elif isinstance(value, ir.Stop):
+        yield from _expressions(value.arguments)
+        yield value.count
+    elif isinstance(value, tuple):
+        for item in value:
+            if not isinstance(item, ir.Region):
+                yield from _expressions(item)
+
+
+def needed_names(step: ir.AnyStep) -> tuple[str, ...]:
+    """The names a step's own expressions use, but for those its thoughts give a meaning."""
+    found: dict[str, None] = {}
+    for expression in own_expressions(step):
+        found.update(free_names(expression))
+    inner: set[str] = set()
+    if isinstance(step, ir.Foreach):
+        inner = {step.name, "done", *([step.position] if step.position else [])}
+    return tuple(name for name in found if name not in POOL_NAMES and name not in inner)

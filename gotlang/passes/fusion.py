@@ -1,0 +1,23 @@
+"""Sample fusion: all answers of a step in one request, so that the prompt is paid once.
+
+    %1 = generate sort(...) from part, k 5          five requests of one answer
+    %1 = generate sort(...) from part, k 5, fused   one request with n=5, where the endpoint takes n
+
+The answers are the same draws of the same request either way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gotlang.ir import program as ir
+from gotlang.passes.rewrite import rewrite
+
+
+def fuse_samples(program: ir.Program) -> ir.Program:
+    """Mark every step that samples as one that may ask for its answers together."""
+
+    def change(steps: tuple[ir.AnyStep, ...]) -> tuple[ir.AnyStep, ...]:
+        return tuple(replace(s, fused=True) if isinstance(s, ir.Ask | ir.Rate) else s for s in steps)
+
+    return rewrite(program, change)

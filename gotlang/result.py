@@ -1,0 +1,102 @@
+"""What a run gave, as Python and notebooks see it and as `--json` prints it."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any, final
+
+from gotlang.runtime.run import Outcome
+
+FORMAT_VERSION = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A run's result: `value` and its `score`, whether it was right (`ground_truth`, None where not known),
+    what it cost (`ledger`), and why it is only partial, where it is."""
+
+    run: str
+    program: str
+    model: str
+    simulated: bool
+    seed: int
+    outcome: Outcome
+    notes: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> Any:
+        """The result itself."""
+        return self.outcome.value
+
+    @property
+    def score(self) -> float | None:
+        """Its score, where the scheme scored it."""
+        return self.outcome.score
+
+    @property
+    def ground_truth(self) -> bool | None:
+        """Whether it equals the known answer."""
+        return self.outcome.truth
+
+    @property
+    def partial(self) -> str | None:
+        """Why the run ended before its end, or None."""
+        return self.outcome.partial
+
+    def as_json(self) -> dict[str, Any]:
+        """The document that `gotc run --json` prints."""
+        o = self.outcome
+        return {
+            "format_version": FORMAT_VERSION,
+            "run": self.run,
+            "program": self.program,
+            "scheme": o.scheme,
+            "model": self.model,
+            "simulated": self.simulated,
+            "seed": self.seed,
+            "result": o.value,
+            "score": o.score,
+            "ground_truth": o.truth,
+            "partial": o.partial,
+            "skipped": o.skipped,
+            "ledger": o.ledger.as_json(o.times),
+            "paid": o.ledger.paid_json(),
+            "graph": {
+                "operations": o.operations,
+                "thoughts": o.thought_count,
+                "longest_path": o.hops,
+                "volume": o.volume,
+            },
+            "wall_s": o.wall_s,
+            "failed": [
+                {"operation": f.operation, "reason": f.reason, "draw": f.draw, "file": f.span.source}
+                for f in o.failures
+            ],
+            "notes": list(self.notes),
+        }
+
+    def _repr_html_(self) -> str:
+        o = self.outcome
+        none, paid = o.ledger.accounts[0], o.ledger.paid
+        rows = [
+            ("result", repr(o.value)),
+            ("score", "unknown" if o.score is None else f"{o.score:g}"),
+            ("right", {True: "yes", False: "no", None: "unknown"}[o.truth]),
+            ("model", self.model + (" (simulated)" if self.simulated else "")),
+            ("answers", f"{none.calls}, of which paid {paid.calls} in {paid.requests} requests"),
+            ("cost", dollars(paid.usd)),
+            ("longest path", f"{o.hops} model calls"),
+        ]
+        if o.partial:
+            rows.append(("partial", o.partial))
+        body = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
+        return f"<table>{body}</table>"
+
+
+def dollars(amount: float | None) -> str:
+    """An amount in US dollars; `unknown` where a price was not known."""
+    if amount is None:
+        return "unknown"
+    return f"${amount:.4f}" if amount < 1 else f"${amount:.2f}"

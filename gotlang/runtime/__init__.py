@@ -1,0 +1,1 @@
+"""Runs programs: the graph grown while it runs, sampling, cost accounting, budget."""

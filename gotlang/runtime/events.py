@@ -1,0 +1,66 @@
+"""What happens in a run, as data, for progress lines, traces and histories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from gotlang.models.base import Request
+from gotlang.span import Span
+
+if TYPE_CHECKING:
+    from gotlang.runtime.graph import Operation
+    from gotlang.runtime.sampling import Draw
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Operations were added to the execution graph; `count` is how many there are now."""
+
+    count: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Started:
+    """An operation that asks a model or a tool started."""
+
+    operation: Operation
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An operation ended with its thoughts."""
+
+    operation: Operation
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Draws of a request are there, from a model or a cache; `model` is the name it goes by."""
+
+    request: Request
+    key: str
+    numbers: tuple[int, ...]
+    draws: tuple[Draw, ...]
+    model: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something failed: an operation as a whole, or one thought of it (`draw` numbers it, None otherwise)."""
+
+    path: str
+    reason: str
+    span: Span
+    draw: int | None = None
+    fatal: bool = False
+
+
+Event = Added | Started | Ended | Asked | Failed
+Observer = Callable[[Event], None]

@@ -1,0 +1,1 @@
+"""What a program means: names, types and the shape of its graph, in tables beside the syntax tree."""

@@ -1,0 +1,75 @@
+"""The checker: from modules to a checked program, every mistake of it in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from gotlang.diagnostics import Diagnostic, in_order
+from gotlang.semantics.expressions import ExpressionChecker, Matched
+from gotlang.semantics.params import check_params
+from gotlang.semantics.pipelines import PipelineChecker
+from gotlang.semantics.prompts import check_prompt
+from gotlang.semantics.report import Report
+from gotlang.semantics.scope import Pool
+from gotlang.semantics.studies import check_study
+from gotlang.semantics.symbols import Symbols, collect
+from gotlang.semantics.unused import warn_unused
+from gotlang.syntax import nodes as n
+
+
+@final
+@dataclass(frozen=True)
+class Checked:
+    """A program that was checked, with what is known of its nodes in tables keyed by their identity.
+
+    `pools` holds what each statement leaves, `arguments` the arguments of each call by parameter, `named`
+    the `foreach` blocks after which the element's name stands for the results.
+    """
+
+    modules: tuple[n.Module, ...]
+    symbols: Symbols
+    pools: Mapping[int, Pool]
+    arguments: Mapping[int, Matched]
+    named: frozenset[int]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error; warnings do not count."""
+        return not any(d.severity == "error" for d in self.diagnostics)
+
+
+def check(modules: tuple[n.Module, ...], functions: frozenset[str] = frozenset()) -> Checked:
+    """Check a program: its own module first, then those it imports.
+
+    `functions` are names that Python hands in beside the program's own imports.
+    """
+    report = Report()
+    symbols = collect(modules, report)
+    for name in functions:
+        symbols.functions.setdefault(name, modules[0].span)
+    expressions = ExpressionChecker(symbols, report)
+    declarations = [d for module in modules for d in module.declarations]
+    check_params([d for d in declarations if isinstance(d, n.Param)], symbols, expressions)
+    pipelines = PipelineChecker(symbols, report, expressions)
+    for d in declarations:
+        match d:
+            case n.Prompt() if symbols.nodes.get(d.name.text) is d:
+                check_prompt(d, symbols.prompts[d.name.text], symbols, expressions)
+            case n.Score() if symbols.nodes.get(d.name.text) is d:
+                pipelines.score(d, symbols.scores[d.name.text])
+            case n.Scheme() if symbols.nodes.get(d.name.text) is d:
+                pipelines.scheme(d, symbols.schemes[d.name.text])
+            case n.Study():
+                check_study(d, symbols, expressions)
+    warn_unused(modules[0], symbols, report)
+    return Checked(
+        modules,
+        symbols,
+        pipelines.pools,
+        expressions.arguments,
+        frozenset(pipelines.named),
+        in_order(report.diagnostics),
+    )

@@ -1,0 +1,359 @@
+"""Checks schemes and the bodies of scores: which thoughts flow where, and whether each step can take them."""
+
+from __future__ import annotations
+
+from typing import final
+
+from gotlang.diagnostics import Label
+from gotlang.semantics.expressions import ExpressionChecker, widen
+from gotlang.semantics.report import Report
+from gotlang.semantics.scope import START, Pool, Scope, Variable
+from gotlang.semantics.steps import StepChecker
+from gotlang.semantics.symbols import Signature, Symbols
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, ListType, RecordType, Type, accepts, join
+
+REDUCE_STEP = RecordType((("level", INT), ("position", INT), ("last", BOOL)))
+"""What `reduce left, right as step` says of a merge: its level and its position there (both from 1), and
+whether it is the last one."""
+
+
+@final
+class PipelineChecker:
+    """Goes down a pipeline with the pool that flows through it.
+
+    `pools` gathers what each statement leaves, `named` the `foreach` blocks whose results keep their name.
+    """
+
+    def __init__(self, symbols: Symbols, report: Report, expressions: ExpressionChecker) -> None:
+        self.symbols = symbols
+        self.report = report
+        self.expressions = expressions
+        self.pools: dict[int, Pool] = {}
+        self.named: set[int] = set()
+        self._results: set[str] = set()
+        self.steps = StepChecker(symbols, report, expressions)
+
+    def scheme(self, node: n.Scheme, signature: Signature) -> None:
+        """Check a scheme's pipeline against its signature."""
+        scope = Scope()
+        self._results = set()
+        for parameter, (name, type_) in zip(node.parameters, signature.parameters, strict=False):
+            scope.add(Variable(name, type_, "value", parameter.name.span))
+        truth = signature.truth or (ListType(signature.result) if signature.many else signature.result)
+        self.steps.truth = truth
+        self.steps.pools = self.pools
+        pool = self.suite(node.body, START, scope)
+        self._result(node, signature, pool)
+        for variable in scope.names.values():
+            if not variable.used and variable.name in {name for name, _ in signature.parameters}:
+                self.report.warning(
+                    "GOT0504", f"`{variable.name}` is never used in `{node.name.text}`", variable.span
+                )
+
+    def _result(self, node: n.Scheme, signature: Signature, pool: Pool) -> None:
+        last = node.body.statements[-1]
+        wanted = signature.result
+        if pool.type == NONE:
+            self.report.error("GOT0301", f"scheme `{node.name.text}` leaves no thought", last.span)
+            return
+        if accepts(wanted, pool.type) and (pool.single or signature.many):
+            return
+        if not pool.single and isinstance(wanted, ListType) and accepts(wanted.element, pool.type):
+            return  # the thoughts together are the list
+        if not pool.single and accepts(wanted, pool.type):
+            self.report.error(
+                "GOT0302",
+                f"scheme `{node.name.text}` may leave several thoughts where its result is one {wanted}",
+                last.span,
+                "leaves any number",
+                help="end with `KeepBestN(1)` or `Vote()`, or declare `many` before the result's type",
+            )
+            return
+        found = pool.type if pool.single else ListType(pool.type)
+        self.report.error(
+            "GOT0201",
+            f"scheme `{node.name.text}` gives {signature.result}",
+            last.span,
+            f"this leaves {widen(found)}",
+            labels=(Label(node.result.span, "declared here"),),
+        )
+
+    def score(self, node: n.Score, signature: Signature) -> None:
+        """Check a score's body: bindings, then the number."""
+        scope = Scope()
+        for parameter, (name, type_) in zip(node.parameters, signature.parameters, strict=False):
+            scope.add(Variable(name, type_, "value", parameter.name.span))
+        *bindings, last = node.body.statements
+        self.steps.pools = self.pools
+        for statement in bindings:
+            if not isinstance(statement, n.Bind):
+                self.report.error(
+                    "GOT0303",
+                    "a score is bindings and then one number",
+                    statement.span,
+                    help="write `name = ...`",
+                )
+            else:
+                self._bind(statement, START, scope)
+        if not isinstance(last, n.Evaluate | n.Return):
+            self.report.error("GOT0303", "a score ends with its number", last.span)
+            return
+        self.expressions.expect(last.value, scope, FLOAT, "a score")
+
+    # ---------------------------------------------------------------- statements
+
+    def suite(self, suite: n.Suite, pool: Pool, scope: Scope) -> Pool:
+        """Check a block's statements in order; what the last one leaves."""
+        for index, statement in enumerate(suite.statements):
+            last = index == len(suite.statements) - 1
+            found = self.statement(statement, pool, scope, last)
+            self.pools[id(statement)] = found
+            if not isinstance(statement, n.Bind) or last:
+                pool = found
+        return pool
+
+    def statement(self, node: n.Statement, pool: Pool, scope: Scope, last: bool) -> Pool:
+        """Check one statement; the pool it leaves."""
+        match node:
+            case n.Step():
+                return self.steps.step(node, pool, scope)
+            case n.Evaluate(value=value):
+                return self._evaluate(value, pool, scope)
+            case n.Bind():
+                return self._bind(node, pool, scope)
+            case n.Return(value=value):
+                if not last:
+                    self.report.error("GOT0304", "`return` ends a pipeline", node.span, "steps follow it")
+                return self.steps.value_pool(value, pool, scope)
+            case n.Foreach():
+                found = self._foreach(node, pool, scope)
+                self._name_results(node, found, scope)
+                return found
+            case n.Reduce():
+                return self._reduce(node, pool, scope)
+            case n.RepeatBlock():
+                return self._repeat(node, pool, scope)
+            case n.If():
+                return self._if(node, pool, scope)
+            case n.Labelled():
+                return self._labelled(node, pool, scope)
+
+    def _name_results(self, node: n.Foreach, found: Pool, scope: Scope) -> None:
+        """After the block, the name of its element stands for the list of its results (`part[0]`)."""
+        name = node.name.text
+        known = scope.find(name)
+        if known is None or name in self._results:
+            self._results.add(name)
+            self.named.add(id(node))
+            variable = Variable(name, ListType(found.type), "thoughts", node.name.span, found.scored, True)
+            scope.add(variable)
+
+    def _evaluate(self, value: e.Expression, pool: Pool, scope: Scope) -> Pool:
+        if isinstance(value, e.Call) and value.function.text in self.symbols.schemes:
+            return self.steps.invoke(value, pool, scope)
+        name = value.function.text if isinstance(value, e.Call) else None
+        help = "write `Map() ...`, or bind it to a name"
+        if name in self.symbols.prompts:
+            help = f"write `Generate() {name}(...)`"
+        elif name in self.symbols.scores:
+            help = f"write `Score() {name}(...)`"
+        self.report.error("GOT0305", "an expression by itself is no step", value.span, help=help)
+        return pool
+
+    def _bind(self, node: n.Bind, pool: Pool, scope: Scope) -> Pool:
+        match node.value:
+            case n.Step():
+                found = self.steps.step(node.value, pool, scope)
+            case n.Suite():
+                found = self.suite(node.value, pool, scope.inside())
+            case n.Foreach() | n.Reduce() | n.RepeatBlock() | n.If() | n.Labelled():
+                found = self.statement(node.value, pool, scope, True)
+            case e.Call(function=function) if function.text in self.symbols.schemes:
+                found = self.steps.invoke(node.value, pool, scope)
+            case _:
+                found = self.steps.value_pool(node.value, pool, scope)
+                if isinstance(node.value, e.Reference) and not found.single:
+                    found = Pool(found.type, False, found.scored)
+        self.pools[id(node)] = found
+        name = node.name
+        if name.text in scope.names:
+            self.report.error(
+                "GOT0101",
+                f"`{name.text}` is bound twice in this block",
+                name.span,
+                "here again",
+                labels=(Label(scope.names[name.text].span, "first here"),),
+            )
+        self.steps.reserved(name)
+        scope.add(found.variable(name.text, name.span))
+        return found
+
+    # ---------------------------------------------------------------- blocks
+
+    def _elements(self, node: n.Foreach | n.Reduce, pool: Pool, scope: Scope, what: str) -> tuple[Type, bool]:
+        """The type of what a block goes through, and whether its elements are thoughts with a score."""
+        if node.iterable is not None:
+            where = self.steps.each(pool, scope) if pool.single else scope
+            element = self.expressions.elements(node.iterable, where)
+            variable = scope.find(node.iterable.name) if isinstance(node.iterable, e.Reference) else None
+            return element, bool(variable and variable.kind == "thoughts" and variable.scored)
+        if pool.type == NONE:
+            self.report.error(
+                "GOT0306",
+                f"`{what}` has no thoughts to go through",
+                node.span,
+                help="give it a list: `in xs`",
+            )
+            return ANY, False
+        if pool.single and isinstance(pool.type, ListType):
+            self.report.error(
+                "GOT0306",
+                f"`{what}` goes through thoughts, and here is only one",
+                node.span,
+                help="to go through the elements of its value, write `in it`",
+            )
+            return pool.type.element, False
+        return pool.type, pool.scored
+
+    def _foreach(self, node: n.Foreach, pool: Pool, scope: Scope) -> Pool:
+        element, scored = self._elements(node, pool, scope, "foreach")
+        self.steps.reserved(node.name)
+        names = [Variable(node.name.text, element, "thought", node.name.span, scored, True)]
+        if node.position is not None:
+            self.steps.reserved(node.position)
+            names.append(Variable(node.position.text, INT, "value", node.position.span, used=True))
+        inside = scope.inside(*names)
+        if node.after is not None:
+            self.expressions.expect(node.after, inside, ListType(INT), "what `after` names")
+            inside.add(Variable("done", ListType(ANY), "thoughts", node.span, used=True))
+        body = self.suite(node.body, Pool(element, True, scored), inside)
+        return Pool(body.type, False, body.scored)
+
+    def _reduce(self, node: n.Reduce, pool: Pool, scope: Scope) -> Pool:
+        element, scored = self._elements(node, pool, scope, "reduce")
+        names = [
+            Variable(name.text, element, "thought", name.span, scored, True)
+            for name in (node.left, node.right)
+        ]
+        if node.left.text == node.right.text:
+            self.report.error("GOT0101", "`reduce` needs two names", node.right.span)
+        if node.step is not None:
+            names.append(Variable(node.step.text, REDUCE_STEP, "value", node.step.span, used=True))
+        for name in (node.left, node.right, node.step):
+            if name is not None:
+                self.steps.reserved(name)
+        body = self.suite(node.body, Pool(element, False, scored), scope.inside(*names))
+        if not body.single:
+            self.report.error(
+                "GOT0307",
+                "a merge must leave one thought",
+                node.body.statements[-1].span,
+                "leaves any number",
+                help="end the block with `KeepBestN(1)`",
+            )
+        if not accepts(element, body.type):
+            self.report.error(
+                "GOT0201",
+                f"a merge of {widen(element)} must give {widen(element)}",
+                node.body.statements[-1].span,
+                f"this gives {widen(body.type)}",
+            )
+        return Pool(join(element, body.type) or ANY, True, False)
+
+    def _repeat(self, node: n.RepeatBlock, pool: Pool, scope: Scope) -> Pool:
+        where = self.steps.each(pool, scope) if pool.single else scope
+        self.expressions.expect(node.count, where, INT, "the number of rounds")
+        inside = scope.inside()
+        if node.counter is not None:
+            self.steps.reserved(node.counter)
+            inside.add(Variable(node.counter.text, INT, "value", node.counter.span, used=True))
+        body = self.suite(node.body, pool, inside)
+        if pool.type != NONE and not accepts(pool.type, body.type):
+            self.report.error(
+                "GOT0201",
+                "a repeated block takes its own result",
+                node.body.statements[-1].span,
+                f"leaves {widen(body.type)}, starts from {widen(pool.type)}",
+            )
+        if pool.single and not body.single:
+            # The first round started from one thought, the others start from several: check those too.
+            body = self.suite(
+                node.body, Pool(body.type, False, body.scored), scope.inside(*inside.names.values())
+            )
+        result = Pool(
+            body.type if pool.type == NONE else join(pool.type, body.type) or ANY,
+            pool.single and body.single,
+            body.scored,
+        )
+        if node.until is not None:
+            self.expressions.condition(node.until, self.steps.whole(result, inside), "what `until` waits for")
+        return result
+
+    def _if(self, node: n.If, pool: Pool, scope: Scope) -> Pool:
+        results: list[tuple[Pool, n.Suite]] = []
+        for condition, body in node.branches:
+            self.expressions.condition(condition, self.steps.whole(pool, scope))
+            results.append((self.suite(body, pool, scope.inside()), body))
+        if node.otherwise is not None:
+            results.append((self.suite(node.otherwise, pool, scope.inside()), node.otherwise))
+        found = pool if node.otherwise is None else results[0][0]
+        for other, body in results:
+            type_ = join(found.type, other.type) if NONE not in (found.type, other.type) else None
+            if type_ is None and found.type != other.type:
+                self.report.error(
+                    "GOT0308",
+                    "the branches of `if` leave different things",
+                    body.statements[-1].span,
+                    f"{widen(other.type)} here, {widen(found.type)} elsewhere",
+                )
+            found = Pool(type_ or found.type, found.single and other.single, found.scored and other.scored)
+        return found
+
+    def _labelled(self, node: n.Labelled, pool: Pool, scope: Scope) -> Pool:
+        inside = scope.inside()
+        if node.sources:
+            pool = self._sources(node, pool, scope, inside)
+        body = self.suite(node.body, pool, inside)
+        if node.label in scope.labels:
+            self.report.error("GOT0101", f"label `{node.label}` stands twice in this block", node.span)
+        scope.labels[node.label] = body
+        return body
+
+    def _sources(self, node: n.Labelled, pool: Pool, scope: Scope, inside: Scope) -> Pool:
+        found: Type | None = None
+        pools = []
+        for source in node.sources:
+            if isinstance(source, n.LabelReference):
+                known = scope.find_label(source.label)
+                if known is None:
+                    self.report.unknown("GOT0103", "label", source.label, source.span, self._labels(scope))
+                    known = Pool(ANY, True)
+            else:
+                known = self.steps.value_pool(source, pool, scope)
+            pools.append(known)
+            found = known.type if found is None else join(found, known.type)
+            if found is None:
+                self.report.error("GOT0207", "these thoughts have no type in common", source.span)
+                found = ANY
+        if node.names and len(node.names) != len(pools):
+            self.report.error(
+                "GOT0203", f"{len(pools)} thoughts and {len(node.names)} names", node.names[-1].span
+            )
+        for name, known in zip(node.names, pools, strict=False):
+            self.steps.reserved(name)
+            variable = known.variable(name.text, name.span)
+            variable.used = True
+            inside.add(variable)
+        single = len(pools) == 1 and pools[0].single
+        return Pool(found or ANY, single, all(p.scored for p in pools))
+
+    @staticmethod
+    def _labels(scope: Scope) -> list[str]:
+        names: list[str] = []
+        at: Scope | None = scope
+        while at is not None:
+            names.extend(at.labels)
+            at = at.parent
+        return names

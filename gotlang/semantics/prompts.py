@@ -1,0 +1,173 @@
+"""Checks prompts: their texts as templates, their settings, their examples and how the answer is read."""
+
+from __future__ import annotations
+
+from gotlang.diagnostics import Label, nearest
+from gotlang.errors import TemplateError
+from gotlang.semantics.expressions import ExpressionChecker, widen
+from gotlang.semantics.operations import MODEL_SETTINGS
+from gotlang.semantics.report import Report
+from gotlang.semantics.scope import Scope
+from gotlang.semantics.symbols import Signature, Symbols
+from gotlang.span import Span
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.types import STR, ListType, Type, accepts
+
+
+def check_prompt(
+    node: n.Prompt, signature: Signature, symbols: Symbols, expressions: ExpressionChecker
+) -> None:
+    """Check one prompt."""
+    report = expressions.report
+    if node.user is None and node.instruction is None:
+        report.error(
+            "GOT0401",
+            f"prompt `{node.name.text}` has no text",
+            node.name.span,
+            help='write it in triple quotes: """..."""',
+        )
+    _settings(node, expressions)
+    used: set[str] = set()
+    for text in (node.system, node.instruction, node.user):
+        if text is not None:
+            used |= _template(text, signature, report)
+    for name, parameter in zip(dict(signature.parameters), node.parameters, strict=False):
+        if name not in used:
+            report.warning(
+                "GOT0505",
+                f"prompt `{node.name.text}` never shows `{name}`",
+                parameter.name.span,
+                help=f"write `{{{{ {name} }}}}` in its text, or take the parameter away",
+            )
+    for example in node.examples:
+        _example(node, example, signature, expressions)
+    if node.parse is not None:
+        _parse_form(node.parse, symbols, report)
+
+
+def _settings(node: n.Prompt, expressions: ExpressionChecker) -> None:
+    report = expressions.report
+    seen: set[str] = set()
+    for setting in node.settings:
+        name = setting.name.text
+        wanted = MODEL_SETTINGS.get(name)
+        if wanted is None:
+            guess = nearest(name, MODEL_SETTINGS)
+            report.error(
+                "GOT0402",
+                f"a prompt has no setting `{name}`",
+                setting.name.span,
+                notes=(f"it takes: {', '.join(MODEL_SETTINGS)}",),
+                help=f"did you mean `{guess}`?" if guess else None,
+            )
+            continue
+        if name in seen:
+            report.error("GOT0402", f"setting `{name}` stands twice", setting.span)
+        seen.add(name)
+        found = expressions.expect(setting.value, Scope(), wanted, f"`{name}`")
+        if name == "stop" and not (accepts(STR, found) or accepts(ListType(STR), found)):
+            report.error(
+                "GOT0201",
+                "`stop` must be a text or a list of texts",
+                setting.value.span,
+                f"this is {widen(found)}",
+            )
+        value = setting.value.value if isinstance(setting.value, e.Constant) else None
+        least = {"max_tokens": 1}.get(name, 0)
+        if isinstance(value, int | float) and value < least:
+            report.error("GOT0312", f"`{name}` must be at least {least}", setting.value.span)
+
+
+def _template(text: e.Constant, signature: Signature, report: Report) -> set[str]:
+    """Check a text as a template; the names it shows."""
+    from gotlang.templates import Template
+
+    assert isinstance(text.value, str)
+    try:
+        template = Template.parse(text.value)
+    except TemplateError as error:
+        line = getattr(error, "line", None)
+        where = f" (line {line} of the text)" if line and text.long else ""
+        report.error("GOT0403", f"{error.message}{where}", text.span, help=error.help)
+        return set()
+    known = dict(signature.parameters)
+    for name in sorted(template.names - known.keys()):
+        guess = nearest(name, known)
+        report.error(
+            "GOT0404",
+            f"the text of prompt `{signature.name}` shows `{name}`, which it does not take",
+            text.span,
+            notes=(f"it takes: {signature.takes()}",),
+            help=f"did you mean `{guess}`?" if guess else f"add `{name}` to its parameters",
+        )
+    return set(template.names)
+
+
+def _example(
+    node: n.Prompt, example: n.Example, signature: Signature, expressions: ExpressionChecker
+) -> None:
+    report = expressions.report
+    wanted = dict(signature.parameters)
+    given: set[str] = set()
+    for argument in example.inputs:
+        assert argument.name is not None
+        name = argument.name.text
+        given.add(name)
+        if name not in wanted:
+            guess = nearest(name, wanted)
+            report.error(
+                "GOT0405",
+                f"prompt `{signature.name}` has no parameter `{name}`",
+                argument.span,
+                notes=(f"it takes: {signature.takes()}",),
+                help=f"did you mean `{guess}`?" if guess else None,
+            )
+            continue
+        expressions.expect(argument.value, Scope(), wanted[name], f"`{name}`")
+    if missing := [name for name in wanted if name not in given]:
+        report.error("GOT0405", f"this example lacks {', '.join(f'`{m}`' for m in missing)}", example.span)
+    result: Type = ListType(signature.result) if signature.many else signature.result
+    found = expressions.infer(example.output, Scope())
+    if not accepts(result, found) and not accepts(STR, found):
+        report.error(
+            "GOT0405",
+            f"an example of `{signature.name}` must answer {result}",
+            example.output.span,
+            f"this is {widen(found)}",
+            labels=(Label(node.result.span, "declared here"),),
+            help="a text is taken as the raw answer",
+        )
+
+
+def _parse_form(node: n.ParseForm, symbols: Symbols, report: Report) -> None:
+    from gotlang.forms import After, Lines, Tag
+
+    if node.function is not None:
+        name = node.function.text
+        symbols.used.add(name)
+        if name not in symbols.functions:
+            report.unknown(
+                "GOT0406",
+                "function",
+                name,
+                node.function.span,
+                symbols.functions,
+                'import it: `import python "tools.py": ' + name + "`",
+            )
+    match node.form:
+        case Tag(name) if not name.replace("_", "").replace("-", "").isalnum():
+            _bad_form(report, node.span, f"`{name}` is no name of a tag")
+        case After("") | Lines(""):
+            _bad_form(report, node.span, "this text is empty")
+        case Lines(str() as pattern):
+            from gotlang.patterns import Pattern, PatternError
+
+            try:
+                Pattern.parse(pattern)
+            except PatternError as error:
+                _bad_form(report, node.span, str(error))
+
+
+def _bad_form(report: Report, span: Span, message: str) -> None:
+    report.error("GOT0406", message, span)
