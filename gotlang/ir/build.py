@@ -9,7 +9,7 @@ from gotlang.ir import program as ir
 from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.scope import START, Pool
-from gotlang.semantics.steps import setting
+from gotlang.semantics.settings import setting
 from gotlang.semantics.symbols import Signature
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import final
 
 from gotlang.diagnostics import Diagnostic, in_order
-from gotlang.semantics.expressions import ExpressionChecker, Matched
+from gotlang.semantics.calls import Matched
+from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.prompts import check_prompt
@@ -69,7 +70,7 @@ def check(modules: tuple[n.Module, ...], functions: frozenset[str] = frozenset()
         modules,
         symbols,
         pipelines.pools,
-        expressions.arguments,
+        expressions.calls.arguments,
         frozenset(pipelines.named),
         in_order(report.diagnostics),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gotlang.semantics.expressions import ExpressionChecker, widen
+from gotlang.semantics.calls import widen
+from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.report import Report
 from gotlang.semantics.scope import Scope
 from gotlang.semantics.symbols import Symbols, resolve_type

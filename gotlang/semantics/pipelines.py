@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import final
 
 from gotlang.diagnostics import Label
-from gotlang.semantics.expressions import ExpressionChecker, widen
+from gotlang.semantics.calls import widen
+from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.report import Report
 from gotlang.semantics.scope import START, Pool, Scope, Variable
 from gotlang.semantics.steps import StepChecker

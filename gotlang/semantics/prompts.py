@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gotlang.diagnostics import Label, nearest
 from gotlang.errors import TemplateError
-from gotlang.semantics.expressions import ExpressionChecker, widen
+from gotlang.semantics.calls import widen
+from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.operations import MODEL_SETTINGS
 from gotlang.semantics.report import Report
 from gotlang.semantics.scope import Scope

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from typing import final
 
-from gotlang.diagnostics import nearest
-from gotlang.semantics.expressions import ExpressionChecker, widen
-from gotlang.semantics.operations import OPERATIONS, Operation
+from gotlang.semantics.calls import widen
+from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.operations import OPERATIONS
 from gotlang.semantics.report import Report
 from gotlang.semantics.scope import Pool, Scope, Variable
+from gotlang.semantics.settings import SettingChecker, is_one, setting
 from gotlang.semantics.symbols import RESERVED, Symbols
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, STR, AnyType, ListType, Type, accepts, join
-
-
-def setting(step: n.Step, name: str) -> e.Expression | None:
-    """The expression of a step's setting, by its name or by being the one that needs none."""
-    first = OPERATIONS[step.operation.text].first
-    for argument in step.settings or ():
-        if (argument.name.text if argument.name is not None else first) == name:
-            return argument.value
-    return None
-
-
-def is_one(node: e.Expression | None) -> bool:
-    """Whether a setting is left out or plainly 1."""
-    return node is None or (isinstance(node, e.Constant) and node.value == 1)
 
 
 @final
@@ -37,6 +24,7 @@ class StepChecker:
         self.symbols = symbols
         self.report = report
         self.expressions = expressions
+        self.settings = SettingChecker(report, expressions)
         self.truth: Type = ANY
         self.pools: dict[int, Pool] = {}
 
@@ -88,11 +76,11 @@ class StepChecker:
                 if not isinstance(operand, e.Call):
                     self.expressions.infer(operand, self.whole(pool, scope))
             return pool
-        if not self._operands(node, operation):
+        if not self.settings.operands(node, operation):
             return pool
         each, whole = self.each(pool, scope), self.whole(pool, scope)
-        self._settings(node, operation, whole if name != "Improve" or pool.single else scope)
-        self._again(node, scope)
+        self.settings.check(node, operation, whole if name != "Improve" or pool.single else scope)
+        self.settings.again(node, scope)
         match name:
             case "Generate" | "Improve" | "Aggregate":
                 return self._ask(node, pool, whole if name == "Aggregate" else each)
@@ -124,107 +112,6 @@ class StepChecker:
                 self.expressions.condition(node.operands[0], truth, "what `GroundTruth` measures")
                 return pool
 
-    def _operands(self, node: n.Step, operation: Operation) -> bool:
-        least, most = operation.operands
-        count = len(node.operands)
-        if node.settings is None and not operation.bare:
-            self.report.error(
-                "GOT0310",
-                f"`{operation.name}` needs its parentheses",
-                node.operation.span,
-                help=f"for example `{operation.example}`",
-            )
-            return False
-        if least <= count and (most is None or count <= most):
-            return True
-        wanted = (
-            "nothing"
-            if most == 0
-            else str(least)
-            if least == most
-            else f"{least} or more"
-            if most is None
-            else f"{least} to {most}"
-        )
-        self.report.error(
-            "GOT0310",
-            f"`{operation.name}(...)` takes {wanted} after its settings, not {count}",
-            node.span,
-            help=f"for example `{operation.example}`",
-        )
-        return False
-
-    def _settings(self, node: n.Step, operation: Operation, scope: Scope) -> None:
-        seen: set[str] = set()
-        takes = f"it takes: {', '.join(operation.settings) or 'no settings'}"
-        for argument in node.settings or ():
-            name = argument.name.text if argument.name is not None else operation.first
-            if name is None or (argument.name is None and name in seen):
-                self.report.error(
-                    "GOT0311",
-                    f"`{operation.name}` takes no setting without a name here",
-                    argument.span,
-                    notes=(takes,),
-                )
-                continue
-            if name not in operation.settings:
-                guess = nearest(name, operation.settings)
-                self.report.error(
-                    "GOT0311",
-                    f"`{operation.name}` has no setting `{name}`",
-                    argument.span,
-                    notes=(takes,),
-                    help=f"did you mean `{guess}`?" if guess else None,
-                )
-                continue
-            if name in seen:
-                self.report.error("GOT0311", f"setting `{name}` stands twice", argument.span)
-            seen.add(name)
-            if name in {"until", "weight"}:
-                continue  # evaluated once a thought, by the operation itself
-            self.setting_value(name, argument.value, operation.settings[name], scope)
-        if operation.required and operation.first not in seen:
-            self.report.error(
-                "GOT0311",
-                f"`{operation.name}` needs `{operation.first}`",
-                node.span,
-                help=f"for example `{operation.example}`",
-            )
-
-    def setting_value(self, name: str, value: e.Expression, wanted: Type, scope: Scope) -> None:
-        """Check the value of a setting, and that a plain number is one that can be."""
-        found = self.expressions.expect(value, scope, wanted, f"`{name}`")
-        if name == "stop" and not (accepts(STR, found) or accepts(ListType(STR), found)):
-            self.report.error(
-                "GOT0201", "`stop` must be a text or a list of texts", value.span, f"this is {widen(found)}"
-            )
-        least = {"k": 1, "n": 1, "max_tokens": 1, "tries": 0, "temperature": 0, "top_p": 0}.get(name)
-        number = value.value if isinstance(value, e.Constant) else None
-        if isinstance(value, e.Unary) and value.operator == "-" and isinstance(value.operand, e.Constant):
-            number = -1 if isinstance(value.operand.value, int | float) and value.operand.value > 0 else None
-        if least is not None and isinstance(number, int | float) and number < least:
-            self.report.error("GOT0312", f"`{name}` must be at least {least}", value.span)
-
-    def _again(self, node: n.Step, scope: Scope) -> None:
-        if node.again is None:
-            return
-        if node.again.operation.text != "Repeat":
-            self.report.error(
-                "GOT0309",
-                f"`{node.again.operation.text}` starts a step of its own",
-                node.again.span,
-                help="put it on the next line; only `Repeat(k)` stands after a step",
-            )
-            return
-        if node.operation.text not in {"Generate", "Improve", "Aggregate"}:
-            self.report.error(
-                "GOT0309",
-                f"`{node.operation.text}` cannot be repeated",
-                node.again.span,
-                help="only a step that asks a model can",
-            )
-        self._settings(node.again, OPERATIONS["Repeat"], scope)
-
     # ---------------------------------------------------------------- operations that ask a model
 
     def _prompt(self, operand: e.Expression, operation: str, scope: Scope) -> tuple[Type, bool]:
@@ -243,7 +130,7 @@ class StepChecker:
         signature = self.symbols.prompts.get(name)
         if signature is not None:
             self.symbols.used.add(name)
-            self.expressions.match(operand, signature, "prompt", scope)
+            self.expressions.calls.match(operand, signature, "prompt", scope)
             return signature.result, signature.many
         for argument in operand.arguments:
             self.expressions.infer(argument.value, scope)
@@ -333,7 +220,7 @@ class StepChecker:
             name = operand.function.text
             if name in self.symbols.scores:
                 self.symbols.used.add(name)
-                self.expressions.match(operand, self.symbols.scores[name], "score", scope)
+                self.expressions.calls.match(operand, self.symbols.scores[name], "score", scope)
                 return scored
             if name in self.symbols.prompts:
                 result, many = self._prompt(operand, "Score", scope)
@@ -352,7 +239,7 @@ class StepChecker:
         """Check a scheme's call as a step: it runs once for each current thought."""
         signature = self.symbols.schemes[call.function.text]
         self.symbols.used.add(signature.name)
-        self.expressions.match(call, signature, "scheme", self.each(pool, scope))
+        self.expressions.calls.match(call, signature, "scheme", self.each(pool, scope))
         return Pool(signature.result, pool.single and not signature.many)
 
     # ---------------------------------------------------------------- operations on thoughts
@@ -446,7 +333,7 @@ class StepChecker:
                 "`Retrieve` asks a corpus",
                 operand.span,
                 f"`{name}` is none" if name else "",
-                help='declare it: `import corpus "pages.jsonl": wiki`, then write `Retrieve(k=5) wiki(question)`',
+                help='declare it: `import corpus "pages.jsonl": wiki`, then `Retrieve(k=5) wiki(question)`',
             )
             return Pool(STR, False)
         self.symbols.used.add(operand.function.text)

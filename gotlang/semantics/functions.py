@@ -1,0 +1,234 @@
+"""What the built-in functions do. All are pure, and total but for EvaluationError."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from gotlang.errors import EvaluationError
+from gotlang.semantics.limits import MAX_ELEMENTS
+
+
+def reversed_(values: Any) -> list[Any]:
+    """Last element first."""
+    return list(values)[::-1]
+
+
+def extreme(pick: Callable[[Any], Any], name: str) -> Callable[..., Any]:
+    def run(*values: Any) -> Any:
+        pool = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+        if not pool:
+            raise EvaluationError(f"`{name}` of an empty list")
+        return pick(pool)
+
+    return run
+
+
+def mean(values: list[float]) -> float:
+    if not values:
+        raise EvaluationError("`mean` of an empty list")
+    return math.fsum(values) / len(values)
+
+
+def median(values: list[float]) -> float:
+    if not values:
+        raise EvaluationError("`median` of an empty list")
+    return float(statistics.median(values))
+
+
+def hmean(*values: Any) -> float:
+    pool = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    if not pool:
+        raise EvaluationError("`hmean` of an empty list")
+    if any(v < 0 for v in pool):
+        raise EvaluationError("`hmean` of a negative number")
+    return 0.0 if any(v == 0 for v in pool) else len(pool) / math.fsum(1 / v for v in pool)
+
+
+def range_(*bounds: int) -> list[int]:
+    numbers = range(*bounds)
+    if len(numbers) > MAX_ELEMENTS:
+        raise EvaluationError(f"`range` of more than {MAX_ELEMENTS:,} numbers")
+    return list(numbers)
+
+
+def frozen(value: Any) -> Any:
+    """A value that can be counted: equal values give equal ones."""
+    if isinstance(value, list):
+        return ("list", *map(frozen, value))
+    if isinstance(value, dict):
+        return ("dict", *sorted((k, frozen(v)) for k, v in value.items()))
+    return (isinstance(value, bool), value) if isinstance(value, bool | int) else value
+
+
+def unique(values: Sequence[Any]) -> list[Any]:
+    return list({frozen(value): value for value in reversed(values)}.values())[::-1]
+
+
+def set_(values: Sequence[Any]) -> list[Any]:
+    return sorted_(unique(values))
+
+
+def sorted_(values: Sequence[Any]) -> list[Any]:
+    try:
+        return sorted(values)
+    except TypeError:
+        raise EvaluationError("these values have no order between them") from None
+
+
+def descents(values: list[Any]) -> int:
+    return sum(a > b for a, b in pairwise(values))
+
+
+def count_difference(left: list[Any], right: list[Any]) -> int:
+    a, b = Counter(map(frozen, left)), Counter(map(frozen, right))
+    return sum(abs(a[key] - b[key]) for key in a.keys() | b.keys())
+
+
+def split(text: str, separator: str | None = None) -> list[str]:
+    if separator == "":
+        raise EvaluationError("`split` by an empty text")
+    return text.split(separator)
+
+
+def to_int(value: Any) -> int:
+    try:
+        return int(value.replace(",", "").strip() if isinstance(value, str) else value)
+    except (ValueError, OverflowError):
+        raise EvaluationError(f"`{str(value)[:40]}` is not a whole number") from None
+
+
+def to_float(value: Any) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise EvaluationError(f"`{str(value)[:40]}` is not a number") from None
+
+
+def guarded(function: Callable[[float], float], name: str) -> Callable[[float], float]:
+    def run(x: float) -> float:
+        try:
+            return function(x)
+        except (ValueError, OverflowError):
+            raise EvaluationError(f"`{name}({x:g})` has no value") from None
+
+    return run
+
+
+def round_(value: float, digits: int | None = None) -> float:
+    return round(value, digits)
+
+
+_REFERENCE = re.compile(r"<(\d{1,6})>")
+
+
+def references(text: str) -> list[int]:
+    """The positions (from 0) that `<1>`, `<2>`, ... in a text refer to, each once, in order of mention."""
+    return list(dict.fromkeys(int(m[1]) - 1 for m in _REFERENCE.finditer(text) if int(m[1]) > 0))
+
+
+def fill(text: str, answers: list[Any]) -> str:
+    """The text with the answers in place of its references, in the order in which `references` gives them."""
+    by_position = dict(zip(references(text), answers, strict=False))
+    return _REFERENCE.sub(lambda m: str(by_position.get(int(m[1]) - 1, m[0])), text)
+
+
+def chunks(values: Sequence[Any], parts: int) -> list[Any]:
+    if parts < 1:
+        raise EvaluationError("`chunks` into fewer than one part")
+    size, extra = divmod(len(values), parts)
+    ends = [size * i + min(i, extra) for i in range(parts + 1)]
+    return [values[a:b] for a, b in pairwise(ends)]
+
+
+def keys(value: dict[str, Any]) -> list[str]:
+    return list(value)
+
+
+def values_(value: dict[str, Any]) -> list[Any]:
+    return list(value.values())
+
+
+def get(value: dict[str, Any], key: str, default: Any) -> Any:
+    return value.get(key, default)
+
+
+def counts(values: list[str]) -> dict[str, int]:
+    return dict(Counter(map(str, values)))
+
+
+def lines(text: str) -> list[str]:
+    """The lines that are not empty, trimmed."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """A text with every mention of another replaced."""
+    if len(text) * max(1, len(new)) > 10 * MAX_ELEMENTS:
+        raise EvaluationError(f"this would have more than {MAX_ELEMENTS:,} characters")
+    return text.replace(old, new)
+
+
+def zipped(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+    """Pairs of elements, up to the shorter list."""
+    return [[a, b] for a, b in zip(left, right, strict=False)]
+
+
+def enumerated(values: Sequence[Any]) -> list[Any]:
+    """Pairs of position and element."""
+    return [[index, value] for index, value in enumerate(values)]
+
+
+def counted(values: Any, element: Any) -> int:
+    """How often an element is in a list, a text in a text."""
+    return int(values.count(element))
+
+
+def intersection(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+    """Elements of both, each once, in the order of the first."""
+    known = {frozen(value) for value in right}
+    return [value for value in unique(left) if frozen(value) in known]
+
+
+def difference(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+    """Elements of the first that are not in the second."""
+    known = {frozen(value) for value in right}
+    return [value for value in left if frozen(value) not in known]
+
+
+def concatenated(*lists: Sequence[Any]) -> list[Any]:
+    """Lists one after the other."""
+    return [value for part in lists for value in part]
+
+
+def flattened(lists: Sequence[Sequence[Any]]) -> list[Any]:
+    """A list of lists as one list."""
+    return [value for part in lists for value in part]
+
+
+def joined(values: Sequence[Any], separator: str = "") -> str:
+    """Texts one after the other, with a text between them."""
+    return separator.join(map(text_of, values))
+
+
+def neighbours(values: Sequence[Any]) -> list[Any]:
+    """Each element with the next."""
+    return [list(pair) for pair in pairwise(values)]
+
+
+def annealed(progress: float) -> float:
+    """Cosine annealing: from 1 at 0 down to 0 at 1."""
+    return (1 + math.cos(math.pi * progress)) / 2
+
+
+def text_of(value: Any) -> str:
+    """A value as a prompt would show it: texts as they are, the rest as JSON."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
