@@ -1,0 +1,50 @@
+"""A model that answers any prompt with some value of its type: for running programs that bring no stand-ins."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from gotlang.ir.program import Program, Prompt
+from gotlang.models.simulated import SimulatedModel
+from gotlang.runtime.read import render_value
+from gotlang.types import AnyType, DictType, ListType, LiteralType, RecordType, Simple, Type
+
+WORDS = ("alpha", "beta", "gamma", "delta")
+
+
+def some_value(type_: Type, chance: random.Random) -> Any:
+    """A small random value of a type."""
+    match type_:
+        case Simple("int"):
+            return chance.randrange(10)
+        case Simple("float"):
+            return round(chance.uniform(0, 10), 1)
+        case Simple("bool"):
+            return chance.random() < 0.5
+        case LiteralType(values):
+            return chance.choice(values)
+        case ListType(element):
+            return [some_value(element, chance) for _ in range(chance.randrange(1, 4))]
+        case DictType(value):
+            return {word: some_value(value, chance) for word in chance.sample(WORDS, 2)}
+        case RecordType(fields):
+            return {name: some_value(field, chance) for name, field in fields}
+        case Simple() | AnyType():
+            return " ".join(chance.sample(WORDS, 2))
+
+
+def answering(prompt: Prompt) -> Callable[..., str]:
+    """A stand-in for a prompt."""
+    result = ListType(prompt.result) if prompt.many else prompt.result
+
+    def answer(rng: random.Random, **_: Any) -> str:
+        return render_value(some_value(result, rng), result, prompt.form)
+
+    return answer
+
+
+def any_model(program: Program, seed: int = 0) -> SimulatedModel:
+    """A model with a stand-in for every prompt of a program."""
+    return SimulatedModel({prompt.name: answering(prompt) for prompt in program.prompts}, seed=seed)
