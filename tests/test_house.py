@@ -1,0 +1,95 @@
+"""The house rules, checked: floors, types, style, sizes, the wheel, what a start imports."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted((ROOT / "gotlang").rglob("*.py"))
+
+
+def run(*command: str, **settings: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=300, **settings)  # type: ignore[call-overload, no-any-return]
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return run(sys.executable, *arguments)
+
+
+@pytest.mark.parametrize("tool", [("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",)])
+def test_style_and_types(tool: tuple[str, ...]) -> None:
+    done = python("-m", *tool)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_module_imports_from_lower_floors_only() -> None:
+    done = python("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_module_is_longer_than_400_lines() -> None:
+    sizes = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES}
+    assert {name: size for name, size in sizes.items() if size > 400} == {}
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [str(path) for path in MODULES if not path.read_text().lstrip().startswith('"""')]
+    assert silent == []
+
+
+def test_the_architecture_page_names_files_that_are_there() -> None:
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    named = re.findall(r"`((?:gotlang|grammars|programs|studies|tests|docs|benchmarks|\.ci)/[\w./-]*)`", page)
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_start_up_imports_nothing_heavy() -> None:
+    heavy = {"openai", "httpx2", "jinja2", "sqlitedict", "rich", "optuna", "dspy", "genai_prices", "asyncio"}
+    code = "import sys, gotlang.cli.main; print(' '.join(m for m in sys.modules if '.' not in m))"
+    loaded = set(python("-c", code).stdout.split())
+    assert loaded & heavy == set()
+
+
+def test_the_wheel_runs_a_program_in_an_empty_environment(tmp_path: Path) -> None:
+    built = python("-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path))
+    assert built.returncode == 0, built.stdout + built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    venv.create(tmp_path / "empty", with_pip=False)
+    interpreter = tmp_path / "empty" / "bin" / "python"
+    target = tmp_path / "empty" / "site"
+    installed = python("-m", "pip", "install", "--no-deps", "--no-index", "--target", str(target), str(wheel))
+    assert installed.returncode == 0, installed.stderr
+    # Its dependencies are lent from this environment, the package itself is not: a path entry is no site
+    # directory, so an editable install of the source tree stays out of sight.
+    environment = {**os.environ, "PYTHONPATH": f"{target}{os.pathsep}{sysconfig.get_paths()['purelib']}"}
+    program = tmp_path / "vote.got"
+    program.write_text(
+        'simulate with "vote_sim.py"\n'
+        'prompt answer(question: str) -> int:\n    "{{ question }}"\n'
+        "scheme vote(question: str) -> int:\n    Generate(k=3) answer(question)\n    Vote()\n"
+    )
+    (tmp_path / "vote_sim.py").write_text("def answer(rng, question):\n    return 'It is 42.'\n")
+    done = run(
+        str(interpreter),
+        "-m",
+        "gotlang.cli.main",
+        "run",
+        str(program),
+        "--input",
+        "question=6 * 7",
+        "--no-cache",
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "42" in done.stdout
+    where = run(str(interpreter), "-c", "import gotlang; print(gotlang.__file__)", env=environment).stdout
+    assert where.startswith(str(target))
