@@ -6,6 +6,8 @@ from pathlib import PurePosixPath
 from typing import final
 
 from gotlang.ir import program as ir
+from gotlang.ir.names import POOL_NAMES, free_names
+from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
 from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.scope import START, Pool
@@ -16,6 +18,9 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.types import STR, ListType, Type, accepts
 
+START_POOL = "%start"
+"""The empty thought that a scheme starts with, wherever in it."""
+_LOOKS_AT_POOL = POOL_NAMES | THOUGHT_FUNCTIONS.keys()
 ONE = e.Constant(NOWHERE, 1)
 TRUE = e.Constant(NOWHERE, True)
 
@@ -123,6 +128,12 @@ def _is_text_value(type_: Type, value: str) -> bool:
     return fits(type_, value) is None
 
 
+def _source(value: e.Expression, pool: str) -> str:
+    """The pool that a value is made from: the current one where it looks at its thoughts. What looks at names
+    only waits for those, so that `merge step 2 from part[2], part[3]` does not wait for merge step 1."""
+    return pool if free_names(value).keys() & _LOOKS_AT_POOL else START_POOL
+
+
 @final
 class _Builder:
     """Builds one scheme or score; `fresh` numbers the pools that have no name of their own."""
@@ -220,7 +231,7 @@ class _Builder:
             arguments = self.checked.arguments[id(value)]
             scheme = value.function.text
             return ir.Invoke(name, left.type, left.single, pool, scheme, arguments, span=span)
-        return ir.Gather(name, left.type, left.single, pool, (value,), span=span)
+        return ir.Gather(name, left.type, left.single, _source(value, pool), (value,), span=span)
 
     # ---------------------------------------------------------------- blocks
 
@@ -264,7 +275,9 @@ class _Builder:
                     inner = "%" + source.label.replace(" ", "_")
                 else:
                     inner = self.fresh()
-                    out.append(ir.Gather(inner, base[1], True, pool, (source,), span=source.span))
+                    out.append(
+                        ir.Gather(inner, base[1], True, _source(source, pool), (source,), span=source.span)
+                    )
                 gathered.append(e.Reference(source.span, inner))
                 if node.names:
                     names.append((node.names[position].text, inner))
