@@ -1,0 +1,96 @@
+"""Stand-ins for the prompts of sets.got: they intersect sets as gpt-3.5-turbo does, with mistakes.
+
+A stand-in overlooks some of the numbers that are in both sets and writes some that are in one only. How often
+is set by the numbers at the top, and only there: fitted, not published, so that the schemes come out in the
+order of Figure 6 of "Graph of Thoughts" (Besta et al., 2024): the longer the sets, the more is overlooked.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+
+OVERLOOKED = 0.005
+"""The share of numbers in both sets that an answer overlooks, for two sets of 16; it grows with the square
+root of the product of their sizes, since each number has to be looked for in the whole other set."""
+GROWTH = 1.35
+"""The power of that growth."""
+ADDED = 0.25
+"""Numbers of only one set in an answer, for each number overlooked."""
+STEPS = 0.55
+"""What is left of these mistakes where the model goes through the second set number by number in writing."""
+LOST = 0.0015
+"""The share of numbers that copying a list loses."""
+TWICE = 0.001
+"""The share of numbers that copying writes twice."""
+STUBBORN = 0.5
+"""The share of mistakes that come back whenever the same two sets are intersected."""
+MENDED = 0.15
+"""The share of what is missing or wrong that one repair mends."""
+SPOILED = 0.15
+"""New mistakes of a repair, as a share of those of a fresh answer."""
+
+
+def split(rng: random.Random, numbers: list[int], parts: int) -> str:
+    """The numbers in `parts` lists of equal length, as the JSON that the prompt asks for."""
+    kept = [n for n in numbers if rng.random() > LOST / 5]
+    count = max(1, parts)
+    bounds = [len(kept) * i // count for i in range(count + 1)]
+    lists = {f"List {i + 1}": kept[bounds[i] : bounds[i + 1]] for i in range(count)}
+    return "{\n" + ",\n".join(f'"{name}": {part}' for name, part in lists.items()) + "\n}"
+
+
+def intersect(rng: random.Random, first: list[int], second: list[int]) -> str:
+    """What is in both sets, in one go."""
+    return json.dumps(_intersection(rng, first, second, 1.0))
+
+
+def intersect_in_steps(rng: random.Random, first: list[int], second: list[int]) -> str:
+    """The same, number by number in writing: fewer mistakes, more tokens."""
+    found = _intersection(rng, first, second, STEPS)
+    walked = ", ".join(f"{n} {'yes' if n in found else 'no'}" for n in second)
+    return f"{walked}\nIn both: {json.dumps(found)}"
+
+
+def merge(rng: random.Random, left: list[int], right: list[int]) -> str:
+    """Two lists made one."""
+    answer: list[int] = []
+    for number in left + right:
+        if rng.random() >= LOST:
+            answer.extend([number] * (2 if rng.random() < TWICE else 1))
+    return json.dumps(answer)
+
+
+def repair(rng: random.Random, first: list[int], second: list[int], attempt: list[int]) -> str:
+    """An attempt with part of its mistakes mended, and a few new ones."""
+    wanted = [n for n in first if n in set(second)]
+    counts = Counter(attempt)
+    answer = [n for n in dict.fromkeys(attempt) if n in wanted or rng.random() > MENDED]
+    answer += [n for n in wanted if n not in counts and rng.random() < MENDED]
+    rate = _rate(first, second) * SPOILED
+    answer = [n for n in answer if rng.random() > rate]
+    if rng.random() < len(wanted) * rate * ADDED:
+        answer.append(rng.choice(first))
+    return f"Reason: I looked for each number again.\nIn both: {json.dumps(answer)}"
+
+
+def _rate(first: list[int], second: list[int]) -> float:
+    return min(0.6, OVERLOOKED * (math.sqrt(len(first) * len(second)) / 16) ** GROWTH * 4)
+
+
+def _intersection(rng: random.Random, first: list[int], second: list[int], factor: float) -> list[int]:
+    rate = _rate(first, second) * factor
+    habit = random.Random(f"{first} {second}")
+    other = set(second)
+    mood = rng.gammavariate(6, 1 / 6)
+    answer = []
+    for number in first:
+        stubborn = habit.random() < rate * STUBBORN
+        overlooked = stubborn or rng.random() < rate * (1 - STUBBORN) * mood
+        if (number in other and not overlooked) or (
+            number not in other and rng.random() < rate * ADDED * len(other) / max(1, len(first)) * mood
+        ):
+            answer.append(number)
+    return answer
