@@ -86,9 +86,9 @@ def plain(node: e.Expression) -> object:
         case e.RecordDisplay(entries=entries):
             return {key: plain(value) for key, value in entries}
         case e.Unary(operator=operator, operand=operand):
-            value = plain(operand)
-            assert isinstance(value, int | float)
-            return -value if operator == "-" else value
+            number = plain(operand)
+            assert isinstance(number, int | float)
+            return -number if operator == "-" else number
     from gotlang.ir.evaluate import evaluate
 
     return evaluate(node, {})
@@ -314,8 +314,8 @@ class _Builder:
                     return ir.Rate(*base, pool, score, arguments, None, k, span=span)
                 return ir.Rate(*base, pool, None, (), operand, k, span=span)
             case "Validate":
-                condition, prompt, arguments = self._judge(node.operands[0])
-                return ir.Validate(*base, pool, condition, prompt, arguments, span=span)
+                condition, judge, judge_arguments = self._judge(node.operands[0])
+                return ir.Validate(*base, pool, condition, judge, judge_arguments, span=span)
             case "KeepValid":
                 return ir.KeepValid(*base, pool, span=span)
             case "ValidateAndImprove":

@@ -32,7 +32,7 @@ def _divide(a: float, b: float) -> float:
 def _power(a: float, b: float) -> float:
     if isinstance(a, int) and isinstance(b, int) and abs(b) * a.bit_length() > MAX_BITS:
         raise EvaluationError(f"this number would have more than {MAX_BITS:,} bits")
-    result = a**b
+    result: float | complex = a**b
     if isinstance(result, complex):
         raise EvaluationError("this power is not a real number")
     return result
@@ -124,8 +124,8 @@ class Evaluator:
             case e.Slice():
                 return self._slice(node)
             case e.Field(name=name):
-                value = self._compile(node.value)
-                return lambda names: _field(value(names), name)
+                record = self._compile(node.value)
+                return lambda names: _field(record(names), name)
             case e.ListDisplay(elements=elements):
                 parts = [self._compile(x) for x in elements]
                 return lambda names: [part(names) for part in parts]

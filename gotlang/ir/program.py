@@ -8,7 +8,7 @@ names of the regions around it. Expressions are those of the syntax tree.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeVar, final
 
 from gotlang.forms import Form
 from gotlang.span import NOWHERE, Span
@@ -420,7 +420,10 @@ class Program:
         return _named(self.schemes, name)
 
 
-def _named(table: tuple[Any, ...], name: str) -> Any:
+_Named = TypeVar("_Named", Prompt, Score, Scheme)
+
+
+def _named(table: tuple[_Named, ...], name: str) -> _Named:
     for entry in table:
         if entry.name == name:
             return entry
