@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar, final
 from gotlang.cache.base import Cache
 from gotlang.compiler import Compilation, compile_source
 from gotlang.errors import UsageError
+from gotlang.files import compile_file
 from gotlang.ir.build import build
 from gotlang.ir.program import Program as IR
 from gotlang.ir.program import Scheme
@@ -145,6 +146,11 @@ def run_to_end(work: Coroutine[Any, Any, T], *, virtual: bool) -> T:
         return pool.submit(go).result()
 
 
+def run_name() -> str:
+    """A name for a run: 8 hexadecimal digits, drawn by chance."""
+    return secrets.token_hex(4)
+
+
 @final
 class Session:
     """A program with its model, cache, budget and limits: one or many runs on one event loop."""
@@ -239,15 +245,17 @@ class Session:
             )
         return self._models[spec]
 
-    async def run(self, inputs: Mapping[str, Any], *, scheme: str | None = None, truth: Any = None) -> Result:
-        """One run of a scheme."""
+    async def run(
+        self, inputs: Mapping[str, Any], *, scheme: str | None = None, truth: Any = None, name: str | None = None
+    ) -> Result:
+        """One run of a scheme; `name` is what the run goes by (default: one drawn by chance)."""
         chosen = self.ir.scheme(self.program.scheme(scheme).name)
         if truth is not None:
             check_truth(chosen, truth)
         outcome = await self.runner.run(chosen, inputs, truth, has_truth=truth is not None)
         spec = self.options.model if isinstance(self.options.model, str) else self.model.name
         return Result(
-            secrets.token_hex(4), self.program.name, spec, self.model.simulated, self.options.seed, outcome
+            name or run_name(), self.program.name, spec, self.model.simulated, self.options.seed, outcome
         )
 
     def stop(self, reason: str) -> None:
@@ -263,33 +271,6 @@ def check(text: str, name: str = "<text>.got") -> Compilation:
 def compile(text: str, name: str = "<text>.got") -> Program:
     """A program from its text. Raises CompileError with every mistake found."""
     return Program(compile_source(Source.of(name, text)))
-
-
-def read_source(path: str | Path) -> Source:
-    """A program's file. Raises UsageError where it cannot be read as text."""
-    path = Path(path)
-    try:
-        return Source.of(str(path), path.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise UsageError(f"there is no file {path}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text (byte {error.start})", help="save it as UTF-8") from None
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-
-
-def compile_file(path: str | Path) -> Compilation:
-    """Check a program in a file, and what it imports from its folder."""
-    source = read_source(path)
-    root = Path(path).resolve().parent
-
-    def read(name: str) -> str:
-        target = Path(name).resolve()
-        if not target.is_relative_to(root):
-            raise OSError(f"{target} lies outside the program's folder")
-        return target.read_bytes().decode("utf-8-sig")
-
-    return compile_source(source, read)
 
 
 def load(path: str | Path) -> Program:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from gotlang.diagnostics import Diagnostic, in_order
 from gotlang.errors import CompileError
-from gotlang.ir.build import build
-from gotlang.ir.program import Program
-from gotlang.passes import optimize
 from gotlang.semantics.check import Checked, check
 from gotlang.span import Source
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse
+
+if TYPE_CHECKING:
+    from gotlang.ir.program import Program
 
 Reader = Callable[[str], str]
 """Gives the text of a file that a program imports, by its path as seen from the program; raises OSError."""
@@ -43,7 +43,11 @@ class Compilation:
     def program(self, level: int = 2) -> Program:
         """The IR at an optimization level from 0 to 2. Raises CompileError where there are errors."""
         if not self.ok or self.checked is None:
-            raise CompileError(self.diagnostics)
+            raise CompileError(self.diagnostics, self.sources)
+        # Not needed to check a program, which is what editors wait for.
+        from gotlang.ir.build import build
+        from gotlang.passes import optimize
+
         name = PurePosixPath(self.source.name).stem
         return optimize(build(self.checked, name), level)
 

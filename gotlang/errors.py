@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gotlang.diagnostics import Diagnostic
+    from gotlang.span import Source
 
 
 class GotError(Exception):
@@ -27,14 +28,16 @@ class UsageError(GotError):
 
 
 class CompileError(GotError):
-    """The program does not compile; `diagnostics` holds every error and warning found."""
+    """The program does not compile; `diagnostics` holds every error and warning found, `sources` the texts
+    they point into, by name."""
 
     exit_code = 2
 
-    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+    def __init__(self, diagnostics: Sequence[Diagnostic], sources: Mapping[str, Source] | None = None) -> None:
         errors = sum(d.severity == "error" for d in diagnostics)
         super().__init__(f"{errors} error{'s' if errors != 1 else ''}")
         self.diagnostics = tuple(diagnostics)
+        self.sources = dict(sources or {})
 
 
 class RunError(GotError):

@@ -23,7 +23,6 @@ class Result:
     simulated: bool
     seed: int
     outcome: Outcome
-    notes: tuple[str, ...] = ()
 
     @property
     def value(self) -> Any:
@@ -74,7 +73,7 @@ class Result:
                 {"operation": f.operation, "reason": f.reason, "draw": f.draw, "file": f.span.source}
                 for f in o.failures
             ],
-            "notes": list(self.notes),
+            "notes": list(o.notes),
         }
 
     def _repr_html_(self) -> str:

@@ -130,7 +130,9 @@ async def draw(
 
     async def one(place: Site, numbers: Sequence[int]) -> tuple[list[Draw], Times]:
         absolute = [place.first + number for number in numbers]
-        return await context.sampler.draw(place.model, place.request, absolute, urgency, fused=fused)
+        return await context.sampler.draw(
+            place.model, place.request, absolute, urgency, fused=fused, operation=operation
+        )
 
     asked = [(place, numbers) for place, numbers in wanted if numbers]
     if len(asked) == 1:

@@ -90,6 +90,8 @@ class Engine:
         self.limit = limit
         self.running = 0
         self.stopping = False
+        self.stopped: str | None = None
+        """Why `stop` was called, where it was."""
         self._prompts = {prompt.name for prompt in context.program.prompts}
         self._wake = asyncio.Event()
         self._local: list[tuple[Any, int, Operation]] = []
@@ -120,6 +122,7 @@ class Engine:
 
     def stop(self, reason: str) -> None:
         """Start nothing more that asks a model; what is under way is finished and kept."""
+        self.stopped = reason
         self._stop(reason)
         self._wake.set()
 
@@ -150,7 +153,7 @@ class Engine:
             break
         if self.context.observe is not None and len(self.graph.operations) != self._told:
             self._told = len(self.graph.operations)
-            self.context.emit(Added(self._told))
+            self.context.emit(Added(self._told - self.graph.constants))
 
     def _sort(self) -> None:
         ready, self.graph.ready = self.graph.ready, []

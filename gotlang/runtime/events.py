@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Operations were added to the execution graph; `count` is how many there are now."""
+    """Operations were added to the execution graph; `count` is how many there are now, but for those whose
+    thoughts were known when they were made."""
 
     count: int
 
@@ -41,13 +42,15 @@ class Ended:
 @final
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Draws of a request are there, from a model or a cache; `model` is the name it goes by."""
+    """Draws of a request are there, from a model or a cache; `model` is the name it goes by, `operation` what
+    asked for them (None where no operation of a graph did)."""
 
     request: Request
     key: str
     numbers: tuple[int, ...]
     draws: tuple[Draw, ...]
     model: str
+    operation: Operation | None = None
 
 
 @final

@@ -96,6 +96,7 @@ class Graph:
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self.ready: list[Operation] = []
+        self.constants = 0
 
     def add(self, operation: Operation, inputs: Iterable[Operation], *, held: int = 0) -> Operation:
         """Add an operation that takes the thoughts of `inputs`; `held` keeps it waiting for as many releases."""
@@ -140,6 +141,7 @@ class Graph:
         operation.sequence = len(self.operations)
         if origin is not None:
             operation.hops, operation.times = origin.hops, origin.times
+        self.constants += 1
         self.operations.append(operation)
         return operation
 

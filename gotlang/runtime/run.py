@@ -47,7 +47,8 @@ class Settings:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run gave. `value` is None, and `partial` tells why, where a budget or an interruption ended it
-    without one. `hops` are the model calls on the longest path to the result."""
+    without one. `hops` are the model calls on the longest path to the result. `stopped` tells that somebody
+    stopped the run before its end; `notes` is what models said beside their answers."""
 
     scheme: str
     value: Any
@@ -64,6 +65,8 @@ class Outcome:
     wall_s: float
     partial: str | None = None
     skipped: int = 0
+    stopped: bool = False
+    notes: tuple[str, ...] = ()
     graph: Graph = field(default_factory=Graph, repr=False, compare=False)
 
 
@@ -123,7 +126,7 @@ class Runner:
         finally:
             self.engines.discard(engine)
         wall = asyncio.get_running_loop().time() - started
-        return _outcome(context, scheme, handle, ledger, wall)
+        return _outcome(context, scheme, handle, ledger, wall, engine.stopped)
 
     def stop(self, reason: str) -> None:
         """Let every run under way finish what it asked for, and ask nothing more."""
@@ -131,19 +134,21 @@ class Runner:
             engine.stop(reason)
 
 
-def _outcome(context: Context, scheme: Scheme, handle: Handle, ledger: Ledger, wall: float) -> Outcome:
+def _outcome(
+    context: Context, scheme: Scheme, handle: Handle, ledger: Ledger, wall: float, stopped: str | None
+) -> Outcome:
     operation = handle.operation
-    stopped = context.sampler.stopping if operation.state != DONE else None
-    partial: str | None = None
-    if context.skipped:
-        partial = context.sampler.budget.reason()
-    if operation.state == DONE and operation.output:
+    done = operation.state == DONE and bool(operation.output)
+    sampler = context.sampler
+    partial = sampler.budget.reason() if sampler.refused else None
+    # A stop that came when nothing was left to ask changes nothing.
+    if stopped is not None and (context.skipped or not done):
+        partial = stopped
+    if done:
         thoughts: tuple[Thought, ...] = tuple(operation.output)
+    elif partial is None:
+        raise _no_result(context, [failure for failure in context.failures if failure.draw is None])
     else:
-        fatal = [failure for failure in context.failures if failure.draw is None]
-        if not context.skipped and (fatal or stopped is None):
-            raise _no_result(context, fatal)
-        partial = partial or stopped
         operation, thoughts = best_so_far(context.graph, scheme)
     many = scheme.many and operation is handle.operation
     value: Any = [t.value for t in thoughts] if many else thoughts[0].value if thoughts else None
@@ -167,6 +172,8 @@ def _outcome(context: Context, scheme: Scheme, handle: Handle, ledger: Ledger, w
         wall,
         partial,
         context.skipped,
+        partial is not None and partial == stopped,
+        tuple(sampler.notes),
         context.graph,
     )
 

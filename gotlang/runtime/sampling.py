@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cache.base import Cache, Stored
 from gotlang.errors import BudgetExceeded, GotError, ModelError
@@ -19,6 +19,9 @@ from gotlang.runtime.budget import Budget
 from gotlang.runtime.events import Asked, Observer
 from gotlang.runtime.gate import Gate
 from gotlang.runtime.ledger import Ledger, Source, Times
+
+if TYPE_CHECKING:
+    from gotlang.runtime.graph import Operation
 
 
 @final
@@ -58,14 +61,26 @@ class Sampler:
         self.now = now
         self.stopping: str | None = None
         """Set to a reason, no further request is sent; those under way are finished."""
+        self.refused = False
+        """Whether the budget did not allow a request."""
+        self.notes: dict[str, None] = {}
+        """What models said beside their answers, such as a setting that they do not take, each once."""
         self._process: dict[tuple[str, int], Stored | Missing | asyncio.Future[Stored | Missing]] = {}
 
     async def draw(
-        self, model: Model, request: Request, numbers: Sequence[int], urgency: Any, *, fused: bool = True
+        self,
+        model: Model,
+        request: Request,
+        numbers: Sequence[int],
+        urgency: Any,
+        *,
+        fused: bool = True,
+        operation: Operation | None = None,
     ) -> tuple[list[Draw], Times]:
         """The draws of a request with these numbers, in their order, and the seconds they took.
 
-        `fused` asks for all that are missing in one request, where the endpoint takes `n`.
+        `fused` asks for all that are missing in one request, where the endpoint takes `n`. `operation` is
+        what the draws are for, as observers are told.
         """
         batch = max(1, model.batch) if fused else 1
         key = request.key()
@@ -97,7 +112,7 @@ class Sampler:
         answers = [draw for draw in draws if not isinstance(draw, Missing)]
         times = self.ledger.count(answers, batch, model.price)
         if self.observe is not None:
-            self.observe(Asked(request, key, tuple(numbers), tuple(draws), model.name))
+            self.observe(Asked(request, key, tuple(numbers), tuple(draws), model.name, operation))
         return draws, times
 
     async def _obtain(
@@ -150,11 +165,16 @@ class Sampler:
             try:
                 reservation = await self.budget.reserve(request, len(numbers), model.price)
             except BudgetExceeded as error:
+                self.refused = True
                 return give_up(error, True)
+            if self.stopping is not None:
+                self.budget.settle(reservation, 0, 0.0)
+                return give_up(self.stopping, True)
             answered, usd = 0, 0.0
             try:
                 reply = await model.ask(request, reservation.answers, numbers[0])
                 answered = len(reply.answers)
+                self.notes.update(dict.fromkeys(reply.notes))
                 price = model.price
                 usd = price.usd(reply.usage) if price is not None else 0.0
                 self.ledger.paid.add(answered, reply.requests, reply.usage, price, reply.latency_s)

@@ -1,0 +1,48 @@
+"""Programs in files: where the compiler, which touches no file, gets its texts from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gotlang.compiler import Compilation, compile_source
+from gotlang.diagnostics import nearest
+from gotlang.errors import UsageError
+from gotlang.span import Source
+
+
+def read_source(path: str | Path) -> Source:
+    """A program's file. Raises UsageError where it cannot be read as text."""
+    path = Path(path)
+    try:
+        return Source.of(str(path), path.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}", help=_alike(path)) from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text (byte {error.start})", help="save it as UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _alike(path: Path) -> str | None:
+    try:
+        near = nearest(path.name, [other.name for other in path.parent.iterdir()])
+    except OSError:
+        return None
+    return f"did you mean {path.parent / near}?" if near else None
+
+
+def compile_file(path: str | Path) -> Compilation:
+    """Check a program in a file, and what it imports from its folder. Raises UsageError for the file itself."""
+    return compile_in(read_source(path), Path(path).resolve().parent)
+
+
+def compile_in(source: Source, folder: Path) -> Compilation:
+    """Check a program that may import from `folder`, an absolute path, and from nowhere else."""
+
+    def read(name: str) -> str:
+        target = Path(name).resolve()
+        if not target.is_relative_to(folder):
+            raise OSError(f"{target} lies outside the program's folder")
+        return target.read_bytes().decode("utf-8-sig")
+
+    return compile_source(source, read)
