@@ -10,10 +10,16 @@ if TYPE_CHECKING:
 
 
 def open_cache(where: str | os.PathLike[str], *, readonly: bool = False) -> Cache:
-    """The persistent cache in a file, made where it is missing (default: for reading and writing).
+    """The persistent cache in a file or, where `where` begins with `postgresql://`, on a PostgreSQL server.
 
-    Raises CacheError where it cannot be opened or is not a cache.
+    It is made where it is missing, unless `readonly` (default: for reading and writing). Raises CacheError
+    where it cannot be opened or is not a cache.
     """
+    address = os.fspath(where)
+    if address.startswith(("postgresql://", "postgres://")):
+        from gotlang.cache.postgres import PostgresCache
+
+        return PostgresCache(address, readonly=readonly)
     from gotlang.cache.sqlite import SqliteCache
 
-    return SqliteCache(where, readonly=readonly)
+    return SqliteCache(address, readonly=readonly)

@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gotlang.cache.base import Stored
+from gotlang.errors import CacheError
 from gotlang.models.base import Answer, Message, Request, Settings, Usage
 
 MAX_VALUE_BYTES = 64 * 1024 * 1024
-"""No answer or request is longer than this as JSON; a longer value in a file is not read."""
+"""A stored value that is longer is a damaged one; what is stored is at most a quarter as many characters."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _LARGEST = 2**63 - 1
@@ -51,8 +52,6 @@ def to_json(value: Any, *, sort_keys: bool = False) -> str:
 
 def from_json(text: str | bytes) -> Any:
     """The JSON value of UTF-8 text. Raises Damaged."""
-    if len(text) > MAX_VALUE_BYTES:
-        raise Damaged(f"{len(text)} bytes long (at most {MAX_VALUE_BYTES})")
     try:
         return json.loads(text if isinstance(text, str) else text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -60,23 +59,26 @@ def from_json(text: str | bytes) -> Any:
 
 
 def encode_stored(stored: Stored) -> str:
-    """A stored answer as JSON text."""
-    return to_json(stored_data(stored))
+    """A stored answer as JSON text. Raises CacheError where it is too long."""
+    return _short_enough(to_json(stored_data(stored)))
 
 
 def decode_stored(text: str | bytes) -> Stored:
     """The stored answer that `encode_stored` wrote. Raises Damaged."""
-    return stored_from(from_json(text))
+    return stored_from(from_json(_readable(text)))
 
 
 def encode_request(request: Request) -> str:
-    """What a request key stands for as JSON text: the request's identity and its prompt's name."""
-    return to_json(request_data(request))
+    """What a request key stands for as JSON text: the request's identity and its prompt's name.
+
+    Raises CacheError where it is too long.
+    """
+    return _short_enough(to_json(request_data(request)))
 
 
 def decode_request(text: str | bytes) -> dict[str, Any]:
     """What `encode_request` wrote, as plain JSON data. Raises Damaged."""
-    return request_data(request_from(from_json(text)))
+    return request_data(request_from(from_json(_readable(text))))
 
 
 def stored_data(stored: Stored) -> dict[str, Any]:
@@ -160,6 +162,23 @@ def request_from(data: Any) -> Request:
         sample=_integer(sample, "sample"),
         prompt=_text(data, "prompt"),
     )
+
+
+def _short_enough(text: str) -> str:
+    # A character is at most four bytes in UTF-8: what is written here can be read.
+    if len(text) > MAX_VALUE_BYTES // 4:
+        raise CacheError(
+            f"an answer or a prompt is too long for a cache: {len(text)} characters as JSON, at most "
+            f"{MAX_VALUE_BYTES // 4} can be kept",
+            help="ask for shorter answers (`max_tokens`), or run with --no-cache",
+        )
+    return text
+
+
+def _readable(text: str | bytes) -> str | bytes:
+    if len(text) > MAX_VALUE_BYTES:
+        raise Damaged(f"{len(text)} bytes long (at most {MAX_VALUE_BYTES})")
+    return text
 
 
 def _get(data: Any, name: str) -> Any:

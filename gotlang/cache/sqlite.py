@@ -19,7 +19,7 @@ from typing import Any, final
 
 from gotlang.cache.base import Entry, Stored
 from gotlang.cache.codec import Damaged, check_key, decode_request, decode_stored, is_key
-from gotlang.cache.sqlite_errors import failure, primary_code
+from gotlang.cache.sqlite_errors import failure
 from gotlang.cache.sqlite_file import check_format, check_path, connect, refuse_pickles
 from gotlang.cache.sqlite_writer import Writer
 from gotlang.errors import CacheError
@@ -131,7 +131,7 @@ class SqliteCache:
 
     def close(self) -> None:
         """Let go of the file; everything put is in it. Closing twice is allowed."""
-        if self._closed or self._process != os.getpid():
+        if self._process != os.getpid():
             return
         self._closed = True
         try:
@@ -148,14 +148,7 @@ class SqliteCache:
     def _values(self, rows: Sequence[str]) -> list[tuple[Any, ...]]:
         marks = ",".join("?" * len(rows))
         statement = f"SELECT key, typeof(value), value FROM answers WHERE key IN ({marks})"  # noqa: S608
-        try:
-            return self._read(statement, rows)
-        except CacheError as error:
-            cause = error.__cause__
-            if not isinstance(cause, sqlite3.Error) or primary_code(cause) != sqlite3.SQLITE_TOOBIG:
-                raise
-            # One value is longer than any answer: a miss, but not for the others.
-            return [] if len(rows) == 1 else [value for row in rows for value in self._values([row])]
+        return self._read(statement, rows)
 
     def _read(self, statement: str, arguments: Sequence[object]) -> list[tuple[Any, ...]]:
         self._check_usable()

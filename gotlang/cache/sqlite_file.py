@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from gotlang.cache.codec import MAX_VALUE_BYTES, Damaged, from_json, to_json
+from gotlang.cache.codec import Damaged, from_json, to_json
 from gotlang.cache.sqlite_errors import ANOTHER_FILE, in_words, is_busy
 from gotlang.errors import CacheError
 
@@ -30,12 +30,11 @@ TABLES: Final = {
 }
 """sqlitedict's layout, and a check that keeps out what is not text: nobody pickles into it by mistake."""
 
-_MAGIC = b"SQLite format 3\0"
 _SQLITEDICT = re.compile(r'CREATE TABLE "?(\w+)"? \(key TEXT PRIMARY KEY, value BLOB\)')
 
 
 def check_path(path: Path, *, readonly: bool) -> None:
-    """Refuse what cannot be a cache by its path and first bytes, and make the folder of a new one."""
+    """Refuse what cannot be a cache by its path, and make the folder of a new one."""
     try:
         if not readonly:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,10 +46,7 @@ def check_path(path: Path, *, readonly: bool) -> None:
         elif not stat.S_ISREG(path.stat().st_mode):
             raise CacheError(f"the cache {path} is not a regular file", help=ANOTHER_FILE)
         else:
-            with path.open("rb") as file:
-                start = file.read(len(_MAGIC))
-            if start and start != _MAGIC:
-                raise CacheError(f"{path} is not a cache: it is not a SQLite database", help=ANOTHER_FILE)
+            path.open("rb").close()  # SQLite would not say why it cannot be read
     except OSError as error:
         reason = error.strerror or str(error)
         if isinstance(error, FileExistsError | NotADirectoryError):
@@ -79,7 +75,6 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
             isolation_level=None,
             check_same_thread=False,
         )
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")

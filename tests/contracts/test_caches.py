@@ -9,25 +9,40 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.caches import FileStore, MemoryStore, a_request, an_answer, requests, stored_answers
+from support.caches import (
+    MemoryStore,
+    NamedStore,
+    a_request,
+    an_answer,
+    emptied,
+    no_postgres,
+    postgres_schema,
+    requests,
+    stored_answers,
+)
 
 from gotlang.cache.base import Stored
 from gotlang.errors import CacheError
 
-Store = MemoryStore | FileStore
+Store = MemoryStore | NamedStore
 
-shared_fixtures = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+shared_fixtures = settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+with_postgres = pytest.mark.skipif(bool(no_postgres), reason=no_postgres)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=with_postgres)])
+def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
     """Makes empty stores; each `open()` of a store is one more cache on the same entries."""
     numbers = count()
-    kinds: dict[str, Callable[[], Store]] = {
-        "memory": MemoryStore,
-        "sqlite": lambda: FileStore(tmp_path / f"{next(numbers)}.sqlite"),
-    }
-    return kinds[request.param]
+    if request.param == "memory":
+        yield MemoryStore
+    elif request.param == "sqlite":
+        yield lambda: NamedStore(tmp_path / f"{next(numbers)}.sqlite")
+    else:
+        with postgres_schema() as address:
+            yield lambda: emptied(NamedStore(address))
 
 
 @pytest.fixture
@@ -182,7 +197,7 @@ def test_a_key_that_is_none_is_the_callers_mistake(store: Store, key: str) -> No
 
 
 def test_a_closed_file_says_so(tmp_path: Path) -> None:
-    cache = FileStore(tmp_path / "closed.sqlite").open()
+    cache = NamedStore(tmp_path / "closed.sqlite").open()
     cache.close()
     with pytest.raises(CacheError, match=r"closed\.sqlite is closed"):
         cache.get(a_request().key(), [0])

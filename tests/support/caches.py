@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import strategies as st
 
 from gotlang.cache import open_cache
@@ -38,8 +43,8 @@ class MemoryStore:
         self._cache.close()
 
 
-class FileStore:
-    """A store in a file, or whatever else `open_cache` opens by name."""
+class NamedStore:
+    """A store that `open_cache` opens by name: a file, or a database on a server."""
 
     def __init__(self, where: str | Path) -> None:
         self._where = where
@@ -54,6 +59,35 @@ class FileStore:
         """Close every cache that was opened."""
         for cache in self._opened:
             cache.close()
+
+
+POSTGRES = os.environ.get("GOTLANG_TEST_POSTGRES", "")
+"""Address of a PostgreSQL database in which tests may make schemas."""
+
+no_postgres = (
+    "" if POSTGRES else "no server: set GOTLANG_TEST_POSTGRES to postgresql://user:password@host/database"
+)
+
+
+@contextmanager
+def postgres_schema() -> Iterator[str]:
+    """The address of a schema of its own in the test database, which goes when the test ends."""
+    psycopg = pytest.importorskip("psycopg")
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(POSTGRES, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+        try:
+            yield f"{POSTGRES}{'&' if '?' in POSTGRES else '?'}options=-c%20search_path%3D{name}"
+        finally:
+            connection.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+def emptied(store: NamedStore) -> NamedStore:
+    """A store without its entries."""
+    cache = store.open()
+    cache.remove([entry.key for entry in cache.entries()])
+    store.close()
+    return store
 
 
 texts = st.text(max_size=30) | st.text('a\ud800\0"\\é𝄞\n', max_size=5)
