@@ -236,6 +236,20 @@ BUILTINS: dict[str, Builtin] = {
         ),
         Builtin("counts", (TEXTS,), _always(DictType(INT)), f.counts, doc="how often each text is in a list"),
         Builtin(
+            "add_counts",
+            (DictType(INT), DictType(INT)),
+            _always(DictType(INT)),
+            f.added_counts,
+            doc="two mappings of counts as one, name by name",
+        ),
+        Builtin(
+            "miscounts",
+            (DictType(INT), DictType(INT)),
+            _always(INT),
+            f.miscounts,
+            doc="by how much two mappings of counts differ, in sum (section 5.3)",
+        ),
+        Builtin(
             "references",
             (STR,),
             _always(ListType(INT)),

@@ -163,6 +163,16 @@ def counts(values: list[str]) -> dict[str, int]:
     return dict(Counter(map(str, values)))
 
 
+def added_counts(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of two mappings added up, name by name."""
+    return {key: left.get(key, 0) + right.get(key, 0) for key in left | right}
+
+
+def miscounts(found: dict[str, Any], wanted: dict[str, Any]) -> Any:
+    """By how much the numbers of two mappings differ, in sum; a name that one lacks counts 0 there."""
+    return sum(abs(found.get(key, 0) - wanted.get(key, 0)) for key in found | wanted)
+
+
 def lines(text: str) -> list[str]:
     """The lines that are not empty, trimmed."""
     return [line.strip() for line in text.splitlines() if line.strip()]
