@@ -1,0 +1,5 @@
+"""`python -m gotlang` is `gotc`."""
+
+from gotlang.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""The command `gotc`: one file a command, loaded when it is asked for."""

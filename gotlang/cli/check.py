@@ -1,0 +1,92 @@
+"""`gotc check`: every mistake of every file in one go, for people, for scripts and for code hosts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import click
+
+from gotlang.cli.output import Style, complain, count, document, say
+from gotlang.cli.programs import compilation
+from gotlang.errors import UsageError
+
+if TYPE_CHECKING:
+    from gotlang.compiler import Compilation
+
+FORMATS = ("text", "json", "github", "sarif")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came of one file: `compiled`, or the reason why it could not be read."""
+
+    name: str
+    compiled: Compilation | None
+    unreadable: UsageError | None = None
+
+
+@click.command("check")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="text",
+    help="text for people, json for scripts, github for annotations in GitHub's CI, sarif for code scanning.",
+)
+def command(files: tuple[str, ...], form: str) -> int:
+    """Parse and check programs, and what they import. A FILE of `-` is standard input.
+
+    The exit code is 0 where no file has an error (warnings do not count), and 2 where one has.
+    """
+    if files.count("-") > 1:
+        raise UsageError("standard input can be read once: `-` stands twice")
+    found = [_check(name) for name in dict.fromkeys(files)]
+    if form == "text":
+        _text(found)
+    elif form == "json":
+        from gotlang.cli.check_formats import as_json
+
+        document(as_json(found))
+    elif form == "github":
+        from gotlang.cli.check_formats import github
+
+        for line in github(found):
+            say(line)
+    else:
+        from gotlang.cli.check_formats import sarif
+
+        document(sarif(found))
+    return 0 if all(one.compiled is not None and one.compiled.ok for one in found) else 2
+
+
+def _check(name: str) -> Found:
+    try:
+        return Found(name, compilation(name))
+    except UsageError as error:
+        return Found(name, None, error)
+
+
+def _text(found: Sequence[Found]) -> None:
+    """Mistakes with their lines on stdout, the count on stderr."""
+    from gotlang.cli.failing import message
+    from gotlang.diagnostics import render
+
+    errors = warnings = 0
+    for one in found:
+        if one.unreadable is not None:
+            message(one.unreadable.message, one.unreadable.help)
+            errors += 1
+        if one.compiled is None:
+            continue
+        for diagnostic in one.compiled.diagnostics:
+            say(render(diagnostic, one.compiled.sources, color=Style.of(sys.stdout).color))
+            say("")
+            errors += diagnostic.severity == "error"
+            warnings += diagnostic.severity == "warning"
+    also = f", {count(warnings, 'warning')}" if warnings else ""
+    complain(f"{count(len(found), 'file')}: {count(errors, 'error')}{also}")

@@ -1,0 +1,103 @@
+"""Defaults from files: `gotc.toml`, else `[tool.gotc]` in `pyproject.toml`, both in the current folder.
+
+    model = "openai:gpt-4o-mini"      # for every command that has such an option
+    [run]
+    max-usd = 0.5
+
+A name that no option has is an error: a limit that is misspelt would not be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gotlang.diagnostics import nearest
+from gotlang.errors import UsageError
+
+SHARED = ("base-url", "cache", "concurrency", "max-calls", "max-usd", "model", "no-python", "prices", "seed")
+"""Options that a file may set for all commands at once; commands without them do not mind."""
+
+
+def defaults(command: click.Command, commands: Iterable[str]) -> dict[str, Any]:
+    """The defaults of a command by parameter. Raises UsageError for a file that is not right."""
+    found = _table()
+    if found is None:
+        return {}
+    path, table = found
+    tables = {name: value for name, value in table.items() if isinstance(value, dict)}
+    for name in tables:
+        if name not in commands:
+            raise _unknown(path, "command", name, commands)
+    own: dict[str, Any] = {}
+    known = _options(command)
+    for name, value in table.items():
+        if name not in tables:
+            written = name.replace("_", "-")
+            if written not in SHARED:
+                raise _unknown(path, "option for all commands", name, SHARED)
+            if written in known:
+                own[known[written]] = value
+    return own | _read(path, command, tables.get(str(command.name), {}))
+
+
+def _read(path: Path, command: click.Command, table: dict[str, Any]) -> dict[str, Any]:
+    """What a command's own table says; a group's commands have tables of their own in it."""
+    known = _options(command)
+    inner = command.commands if isinstance(command, click.Group) else {}
+    out: dict[str, Any] = {}
+    for name, value in table.items():
+        if name in inner and isinstance(value, dict):
+            out[name] = _read(path, inner[name], value)
+            continue
+        written = name.replace("_", "-")
+        if written not in known:
+            raise _unknown(path, f"option of `{command.name}`", name, [*known, *inner])
+        out[known[written]] = value
+    return out
+
+
+def _options(command: click.Command) -> dict[str, str]:
+    """The parameters of a command by the long names of their options."""
+    return {
+        written.removeprefix("--"): str(parameter.name)
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for written in (*parameter.opts, *parameter.secondary_opts)
+        if written.startswith("--")
+    }
+
+
+def _table() -> tuple[Path, dict[str, Any]] | None:
+    own = Path("gotc.toml")
+    if own.is_file():
+        return own, _load(own)
+    shared = Path("pyproject.toml")
+    if shared.is_file() and b"tool.gotc" in _bytes(shared):
+        return shared, _load(shared).get("tool", {}).get("gotc", {})
+    return None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _load(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(_bytes(path).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} does not parse: {error}") from None
+
+
+def _unknown(path: Path, what: str, name: str, known: Iterable[str]) -> UsageError:
+    near = nearest(name.replace("_", "-"), known)
+    hint = f"did you mean `{near}`?" if near else f"there are {', '.join(known)}"
+    return UsageError(f"{path}: no {what} is called `{name}`", help=hint)

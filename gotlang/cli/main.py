@@ -1,0 +1,94 @@
+"""The entry point: which commands there are, where their defaults come from, and what becomes of an error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from gotlang.cli.lazy import LazyGroup
+from gotlang.errors import GotError
+from gotlang.version import __version__
+
+COMMANDS = {
+    "init": ("gotlang.cli.init", "Write a small program to start from."),
+    "check": ("gotlang.cli.check", "Check programs: every mistake at once."),
+    "fmt": ("gotlang.cli.fmt", "Bring programs into the one canonical form."),
+    "run": ("gotlang.cli.run", "Run a scheme of a program."),
+    "prompts": ("gotlang.cli.prompts", "Show every prompt as a model would get it, asking none."),
+    "explain": ("gotlang.cli.explain", "Explain an error code."),
+    "ir": ("gotlang.cli.ir", "Print the intermediate form of a program."),
+    "models": ("gotlang.cli.models", "Show which models are configured, reachable and priced."),
+    "runs": ("gotlang.cli.runs", "List the runs in this folder."),
+    "show": ("gotlang.cli.show", "Show a run: what it cost, each thought with its prompt and answer."),
+    "cache": ("gotlang.cli.cache", "Look at the cache, prune it, pass it on."),
+}
+
+EPILOG = """Each option can be set by an environment variable, such as GOTC_RUN_MAX_USD for `gotc run --max-usd`,
+and in gotc.toml, or under [tool.gotc] in pyproject.toml, of the current folder. Flags beat the environment, and
+that beats the files.
+
+\b
+Exit codes: 0 done, 1 failed, 2 wrong usage or a program that does not compile,
+3 stopped at a limit with a partial result, 4 below a threshold you set, 130 interrupted."""
+
+
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    epilog=EPILOG,
+    context_settings={
+        "auto_envvar_prefix": "GOTC",
+        "show_default": True,
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+    },
+)
+@click.version_option(__version__, prog_name="gotc", message="%(prog)s %(version)s")
+@click.pass_context
+def gotc(context: click.Context) -> None:
+    """Compile, run and optimize .got programs: reasoning schemes for language models."""
+    from gotlang.cli.config import defaults
+
+    if context.invoked_subcommand is not None:
+        command = gotc.get_command(context, context.invoked_subcommand)
+        assert command is not None
+        context.default_map = {context.invoked_subcommand: defaults(command, COMMANDS)}
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run `gotc` with these arguments (default: the process's) and end the process with its exit code."""
+    sys.exit(exit_code(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def exit_code(arguments: Sequence[str]) -> int:
+    """Run `gotc` and report what goes wrong on stderr; the exit code."""
+    from gotlang.cli import failing
+
+    # What a model writes may hold half characters, which no terminal takes.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = gotc.main(list(arguments), prog_name="gotc", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        return failing.usage(error)
+    except (click.Abort, KeyboardInterrupt):
+        return failing.interrupted()
+    except GotError as error:
+        return failing.known(error)
+    except BrokenPipeError:
+        return _nobody_reads()
+    except Exception as error:
+        return failing.bug(error)
+
+
+def _nobody_reads() -> int:
+    """Whoever read our output has enough of it, as `head` does. Nothing more may be written to it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1

@@ -1,0 +1,147 @@
+"""Options that several commands share, each with its meaning and default in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gotlang.cli.kinds import Dollars, Limit, Pair
+from gotlang.errors import UsageError
+
+if TYPE_CHECKING:
+    from gotlang.api import Options
+
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
+
+FOLDER = Path(".gotc")
+"""Where a folder's cache and history are."""
+CACHE = FOLDER / "cache.sqlite"
+
+DEFAULT_CONCURRENCY = 64
+SCHEDULES = ("breadth-first", "depth-first", "best-first")
+"""The names that the runtime knows; spelt here too, so that `--help` need not import it (a test compares)."""
+
+
+def together(*options: Decorator[Any]) -> Decorator[F]:
+    """Several options as one decorator, in the order that help shows them."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+input_options: Decorator[Any] = together(
+    click.option(
+        "--input", "given", type=Pair("NAME=VALUE"), multiple=True, help="One of the scheme's inputs."
+    ),
+    click.option(
+        "--inputs", "inputs_file", metavar="FILE.json", help="Inputs from a JSON object; `-` is standard input."
+    ),
+    click.option("--data", metavar="FILE", help="Inputs from a row of a .csv, .jsonl, .json or .parquet file."),
+    click.option("--row", type=click.IntRange(min=0), default=0, help="Which row of --data, counted from 0."),
+    click.option(
+        "--map",
+        "mapping",
+        type=Pair("INPUT=COLUMN"),
+        multiple=True,
+        help="The column of --data for an input; the input `truth` is the known answer.",
+    ),
+)
+
+param_options: Decorator[Any] = click.option(
+    "--set", "params", type=Pair("PARAM=VALUE"), multiple=True, help="Another value for one of the params."
+)
+
+model_options: Decorator[Any] = together(
+    click.option(
+        "--model",
+        metavar="SPEC",
+        help="`simulated`, or `openai:NAME` for any OpenAI-compatible endpoint. "
+        "[default: openai:$OPENAI_MODEL where a key is set, else simulated]",
+    ),
+    click.option(
+        "--base-url", metavar="URL", help="The endpoint. [default: $OPENAI_BASE_URL, else OpenAI's own]"
+    ),
+    click.option("--seed", type=int, default=0, help="Numbers the draws: another seed asks for other answers."),
+    click.option("--no-retry", is_flag=True, help="Do not send a request again that failed."),
+    click.option("--prices", metavar="FILE", help="Prices of models, as JSON or TOML, over the known ones."),
+    click.option("--no-python", is_flag=True, help="Refuse programs that import Python or are simulated by it."),
+)
+
+limit_options: Decorator[Any] = together(
+    click.option("--max-usd", "--budget", "max_usd", type=Dollars(), help="Spend no more than this. [default: no limit]"),
+    click.option(
+        "--max-calls", type=click.IntRange(min=0), help="Ask for no more answers. [default: no limit]"
+    ),
+)
+
+order_options: Decorator[Any] = together(
+    click.option(
+        "--concurrency", type=Limit(), default=DEFAULT_CONCURRENCY, help="Requests under way at a time."
+    ),
+    click.option(
+        "--schedule",
+        type=click.Choice(SCHEDULES),
+        default=SCHEDULES[0],
+        help="Which of the operations that are ready goes first; the result does not depend on it.",
+    ),
+)
+
+optimizer_options: Decorator[Any] = together(
+    click.option("--no-early-stop", is_flag=True, help="Keep sampling where a perfect thought is there."),
+    click.option("--no-fusion", is_flag=True, help="One request for each answer, also where `n` is allowed."),
+    click.option(
+        "--wave",
+        type=click.IntRange(min=1),
+        help="Answers in the first wave of a sampling that may stop early. [default: a third of them]",
+    ),
+    click.option(
+        "-O", "level", type=click.IntRange(0, 2), default=2, help="Optimization: 0 none, 1 fusion, 2 and early stop."
+    ),
+)
+
+cache_options: Decorator[Any] = together(
+    click.option("--cache", metavar="PATH", default=str(CACHE), help="Where paid answers are kept."),
+    click.option("--no-cache", is_flag=True, help="Keep no answers beyond this run, and use none."),
+)
+
+
+def run_options(chosen: Mapping[str, Any]) -> Options:
+    """Options of a run from the parameters of a command that takes all of the above."""
+    from gotlang.api import Options
+
+    concurrency = chosen["concurrency"]
+    return Options(
+        model=chosen["model"],
+        seed=chosen["seed"],
+        max_usd=chosen["max_usd"],
+        max_calls=chosen["max_calls"],
+        concurrency=None if concurrency == "none" else concurrency,
+        schedule=chosen["schedule"],
+        wave=chosen["wave"],
+        cache=None if chosen["no_cache"] else Path(chosen["cache"]),
+        base_url=chosen["base_url"],
+        retry=not chosen["no_retry"],
+        prices=None if chosen["prices"] is None else Path(chosen["prices"]),
+        python=not chosen["no_python"],
+        level=chosen["level"],
+        early_stop=not chosen["no_early_stop"],
+        fusion=not chosen["no_fusion"],
+    )
+
+
+def pairs(given: tuple[tuple[str, str], ...], option: str) -> dict[str, str]:
+    """Pairs by name. Raises UsageError where a name is given twice."""
+    out: dict[str, str] = {}
+    for name, value in given:
+        if name in out:
+            raise UsageError(f"`{option} {name}=...` is given twice")
+        out[name] = value
+    return out

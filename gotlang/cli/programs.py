@@ -1,0 +1,55 @@
+"""Programs as commands are given them: a file, or `-` for standard input."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gotlang.errors import CompileError, UsageError
+from gotlang.files import compile_in, read_source
+from gotlang.span import Source
+
+if TYPE_CHECKING:
+    from gotlang.api import Program
+    from gotlang.compiler import Compilation
+
+STDIN = "<stdin>"
+
+
+def read(path: str) -> Source:
+    """A program's text. Raises UsageError where it cannot be read."""
+    if path != "-":
+        return read_source(path)
+    try:
+        return Source.of(STDIN, sys.stdin.buffer.read().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"standard input is not UTF-8 text (byte {error.start})") from None
+
+
+def compilation(path: str) -> Compilation:
+    """Check a program. One from standard input may import from the current folder."""
+    source = read(path)
+    return compile_in(source, (Path() if path == "-" else Path(path).parent).resolve())
+
+
+def program(path: str) -> Program:
+    """A program to run; warnings go to stderr. Raises CompileError where it does not compile."""
+    from gotlang.api import Program
+
+    compiled = compilation(path)
+    if not compiled.ok:
+        raise CompileError(compiled.diagnostics, compiled.sources)
+    warn(compiled)
+    return Program(compiled)
+
+
+def warn(compiled: Compilation) -> None:
+    """The warnings of a program that compiles, on stderr."""
+    if compiled.diagnostics:
+        from gotlang.cli.output import Style, complain
+        from gotlang.diagnostics import render
+
+        for diagnostic in compiled.diagnostics:
+            complain(render(diagnostic, compiled.sources, color=Style.of(sys.stderr).color))
+            complain("")

@@ -1,0 +1,111 @@
+"""From options to values: a scheme's inputs and known answer, and a program's params, read by their types."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from gotlang.cli.options import pairs
+from gotlang.diagnostics import nearest
+from gotlang.errors import ReadError, UsageError
+
+if TYPE_CHECKING:
+    from gotlang.ir.program import Param, Scheme
+    from gotlang.types import Type
+
+TRUTH = "truth"
+"""The name under which the known answer may be given, beside the scheme's inputs."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Inputs by name, and the known answer (None where there is none)."""
+
+    inputs: dict[str, Any] = field(default_factory=dict)
+    truth: Any = None
+
+
+def given_inputs(scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
+    """What a scheme is given: a row of `--data`, under the names in `--inputs`, under those in `--input`.
+
+    Raises UsageError for what cannot be read or is not an input; what lacks is for the run to say.
+    """
+    wanted = dict(scheme.parameters)
+    types: dict[str, Type] = {TRUTH: scheme.truth, **wanted}
+    written = pairs(chosen["given"], "--input")
+    values = {} if chosen["inputs_file"] is None else _from_file(chosen["inputs_file"], types)
+    for name, text in written.items():
+        if name not in types:
+            raise _unknown(f"--input {name}", name, scheme)
+        from gotlang.data import parse_value
+
+        values[name] = parse_value(text, types[name], f"--input {name}")
+    if chosen["data"] is not None:
+        values = {**_from_data(chosen, wanted, types, set(values)), **values}
+    elif chosen["mapping"]:
+        raise UsageError("`--map` names columns of a data file", help="name the file with `--data`")
+    truth = None if TRUTH in wanted else values.pop(TRUTH, None)
+    return Given(values, truth)
+
+
+def _from_data(
+    chosen: Mapping[str, Any], wanted: Mapping[str, Type], types: Mapping[str, Type], there: set[str]
+) -> dict[str, Any]:
+    from gotlang.data import inputs, load
+
+    mapping = pairs(chosen["mapping"], "--map")
+    needed = {name: type_ for name, type_ in wanted.items() if name not in there or name in mapping}
+    optional = {name: type_ for name, type_ in types.items() if name not in needed}
+    return inputs(load(chosen["data"]), chosen["row"], mapping, needed, optional)
+
+
+def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
+    from gotlang.convert import convert
+    from gotlang.literals import strict
+
+    shown = "standard input" if path == "-" else path
+    try:
+        text = (sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()).decode("utf-8-sig")
+        content = strict(text)
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:  # JSON's and Unicode's errors are ValueErrors
+        raise UsageError(f"--inputs: {shown} is not JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise UsageError(
+            f"--inputs: {shown} is not a JSON object", help='it looks like {"name": value, ...}, a name an input'
+        )
+    values = {}
+    for name, value in content.items():
+        try:
+            values[name] = convert(value, types[name]) if name in types else value
+        except ReadError as error:
+            raise UsageError(f"--inputs: {shown}, input `{name}`: {error.message}") from None
+    return values
+
+
+def _unknown(what: str, name: str, scheme: Scheme) -> UsageError:
+    names = [parameter for parameter, _ in scheme.parameters]
+    near = nearest(name, [*names, TRUTH])
+    takes = ", ".join(f"{name}: {type_}" for name, type_ in scheme.parameters) or "nothing"
+    hint = f"did you mean `{near}`?" if near else f"it takes {takes}"
+    return UsageError(f"{what}: scheme `{scheme.name}` has no such input", help=hint)
+
+
+def given_params(params: tuple[Param, ...], given: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """The values of `--set`, read by the params' types; whether they may be so is for the run to say."""
+    from gotlang.data import parse_value
+
+    types = {param.name: param.type for param in params}
+    written = pairs(given, "--set")
+    # A name that no param has stays: the run says so, with the nearest.
+    return {
+        name: parse_value(text, types[name], f"--set {name}") if name in types else text
+        for name, text in written.items()
+    }
