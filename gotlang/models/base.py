@@ -112,7 +112,9 @@ class Reply:
     """What one request over the wire gave: 1 to n answers, their usage, and how long it took in seconds.
 
     `requests` counts what went over the wire for it, retries included. `usage` is what the endpoint
-    charges for. `notes` are settings the endpoint refused and that were left out, in words.
+    charges for. `notes` are settings the endpoint refused and that were left out, in words. `lost` counts
+    requests that brought nothing and may have been charged all the same (a time-out, a dropped
+    connection): each costs at most what this one may.
     """
 
     answers: tuple[Answer, ...]
@@ -120,6 +122,7 @@ class Reply:
     latency_s: float
     requests: int = 1
     notes: tuple[str, ...] = ()
+    lost: int = 0
 
 
 @final

@@ -1,0 +1,67 @@
+"""Asking the real model, as the tests of it do: a fake time, and no environment but what a test sets."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import pytest
+from support.clocks import FakeTime
+from support.openai_server import Body, OpenAIServer
+
+from gotlang.errors import ModelError
+from gotlang.models.base import Message, Reply, Request, Settings
+from gotlang.models.openai import OpenAIModel
+
+T = TypeVar("T")
+MODEL = "a-model"
+KEY = "sk-planted-0123456789abcdef"
+
+
+def a_request(text: str = "Sort 3, 1, 2.", **settings: Any) -> Request:
+    return Request(MODEL, (Message("user", text),), Settings(**{"max_tokens": 64} | settings), prompt="sort")
+
+
+def use(
+    server: OpenAIServer | str, work: Callable[[OpenAIModel], Awaitable[T]], **arguments: Any
+) -> tuple[T, list[float]]:
+    """What `work` gives with a model for the server, and how long it slept; no real time is slept away."""
+    waiting = FakeTime()
+    url = server if isinstance(server, str) else server.url
+    arguments = {"sleep": waiting.sleep, "clock": waiting.clock, "chance": random.Random(0)} | arguments
+
+    async def main() -> T:
+        model = OpenAIModel(MODEL, base_url=url, **arguments)
+        try:
+            return await work(model)
+        finally:
+            await model.close()
+
+    return asyncio.run(main()), waiting.sleeps
+
+
+def ask(server: OpenAIServer | str, request: Request | None = None, n: int = 1, **arguments: Any) -> Reply:
+    return use(server, lambda model: model.ask(request or a_request(), n), **arguments)[0]
+
+
+def failure(server: OpenAIServer | str, request: Request | None = None, **arguments: Any) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        ask(server, request, **arguments)
+    return caught.value
+
+
+async def collect(model: OpenAIModel, request: Request, n: int) -> list[str]:
+    """n answers, as the runtime collects them."""
+    texts: list[str] = []
+    while len(texts) < n:
+        reply = await model.ask(request, n - len(texts), len(texts))
+        texts += [answer.text for answer in reply.answers]
+    return texts
+
+
+def counting() -> Callable[[Body, int], str]:
+    """Answers that are told apart, so that a lost one shows."""
+    numbers = iter(range(10_000))
+    return lambda body, index: f"answer {next(numbers)}"

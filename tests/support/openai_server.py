@@ -1,0 +1,329 @@
+"""A real HTTP server on loopback that speaks chat completions, and misbehaves as it is told.
+
+    with OpenAIServer(answer=lambda body, index: "[1, 2]", faults=[status(500), None]) as server:
+        model = OpenAIModel("some-model", base_url=server.url)
+        ...
+    assert len(server.requests) == 2
+    assert server.charged.output_tokens == 2
+
+It counts tokens as pieces of four characters, charges each request whose answers it made (also where
+they then did not arrive), and keeps a record of everything it saw. It runs in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from support.allowance import Allowance
+
+from gotlang.models.base import Usage
+
+Body = dict[str, Any]
+LOGPROB = -0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What goes wrong with one request. The constructors below name the usual ones."""
+
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str | None = None
+    stall_s: float = 0.0
+    drop: bool = False
+    half: bool = False
+    charged: bool = True
+    edit: Callable[[Body], object] | None = None
+
+
+def status(code: int, words: str = "", /, **error: object) -> Fault:
+    """An error in OpenAI's form; further words such as `param` and `code` go into it."""
+    return Fault(code, body=json.dumps({"error": {"message": words or f"status {code}", **error}}))
+
+
+def limited(headers: Mapping[str, str] | None = None) -> Fault:
+    """A 429, with Retry-After or what else the headers hold."""
+    return replace(status(429, "slow down"), headers=headers or {})
+
+
+def stalled(seconds: float) -> Fault:
+    """Answers, but late."""
+    return Fault(stall_s=seconds)
+
+
+def dropped(*, charged: bool = True) -> Fault:
+    """The connection closes without a word; the work may have been done before that or not."""
+    return Fault(drop=True, charged=charged)
+
+
+def half_body() -> Fault:
+    """The connection closes in the middle of the answer."""
+    return Fault(half=True)
+
+
+def raw(body: str) -> Fault:
+    """A success with this body, which is charged."""
+    return Fault(body=body)
+
+
+def edited(edit: Callable[[Body], object]) -> Fault:
+    """A success whose completion is changed in place by `edit`."""
+    return Fault(edit=edit)
+
+
+@dataclass(slots=True)
+class Seen:
+    """One request as the server saw it: number from 0, seconds of `time.monotonic`, what it answered, and
+    what it charged."""
+
+    number: int
+    at: float
+    path: str
+    headers: dict[str, str]
+    body: Body
+    status: int = 0
+    charged: Usage = field(default_factory=Usage)
+
+    @property
+    def n(self) -> int:
+        """How many answers it asked for."""
+        return int(self.body.get("n", 1))
+
+
+Answer = Callable[[Body, int], str | Body | None]
+"""From the request's body and the number of the choice to its text, or to a whole message."""
+Faults = Sequence[Fault | None] | Callable[[Seen], Fault | None]
+
+
+class OpenAIServer:
+    """- `answer`: what the model says; `faults`: what goes wrong, by request in order or by a function.
+    - `refuses`: parameters (also `system`) that get a 400 which names them; `most`: the largest `n`
+      that does not; `ignores`: parameters that do nothing (`n`, `logprobs`, `stop`).
+    - `key`: the only one that opens it, else a 401 that repeats the wrong one; `models`: the only ones known.
+    - `allowance`: requests and tokens per period, else a 429. `latency_s`: how long an answer takes.
+    - `idempotent`: a request with the Idempotency-Key of one that was charged gets that answer for nothing.
+    """
+
+    def __init__(
+        self,
+        answer: Answer = lambda body, index: f"answer {index}",
+        *,
+        faults: Faults = (),
+        refuses: Collection[str] = (),
+        ignores: Collection[str] = (),
+        most: int | None = None,
+        key: str | None = None,
+        models: Collection[str] | None = None,
+        allowance: Allowance | None = None,
+        latency_s: float | Callable[[Body], float] = 0.0,
+        idempotent: bool = False,
+    ) -> None:
+        self.requests: list[Seen] = []
+        self.connections = 0
+        self._answer = answer
+        self._faults = faults
+        self._refuses = refuses
+        self._ignores = ignores
+        self._most = most
+        self._key = key
+        self._models = models
+        self._allowance = allowance
+        self._latency = latency_s
+        self._idempotent = idempotent
+        self._made: dict[str, Body] = {}
+        self._loop = asyncio.new_event_loop()
+        self._port = 0
+        self._handlers: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="openai-server", daemon=True)
+
+    @property
+    def url(self) -> str:
+        """The base URL for a client."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    @property
+    def charged(self) -> Usage:
+        """What all requests together were charged."""
+        return sum((seen.charged for seen in self.requests), Usage())
+
+    @property
+    def statuses(self) -> Counter[int]:
+        """How often each status was answered (0: none, the connection was dropped)."""
+        return Counter(seen.status for seen in self.requests)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        server = asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self._server = asyncio.run_coroutine_threadsafe(server, self._loop).result(10)
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _stop(self) -> None:
+        self._server.close()
+        for handler in self._handlers:
+            handler.cancel()
+        await asyncio.gather(*self._handlers, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._handlers.add(task)
+        try:
+            while await self._serve(reader, writer):
+                pass
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            self._handlers.discard(task)
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in head[1:] if line)
+        }
+        content = await reader.readexactly(int(headers.get("content-length", "0")))
+        seen = Seen(
+            len(self.requests), time.monotonic(), head[0].split()[1], headers, json.loads(content or "{}")
+        )
+        self.requests.append(seen)
+        fault = self._fault(seen) or Fault()
+        code, extra, payload = self._respond(seen, fault)
+        if code == 200:
+            latency = self._latency(seen.body) if callable(self._latency) else self._latency
+            await asyncio.sleep(latency + fault.stall_s)
+            if self._allowance is not None:
+                self._allowance.settle(seen.number, _total(seen.charged), time.monotonic())
+        if fault.drop:
+            writer.transport.abort()
+            return False
+        seen.status = code
+        data = payload.encode()
+        lines = [f"HTTP/1.1 {code} Status", "Content-Type: application/json", f"Content-Length: {len(data)}"]
+        lines += [f"{name}: {value}" for name, value in extra.items()]
+        writer.write("\r\n".join([*lines, "", ""]).encode())
+        writer.write(data[: len(data) // 2] if fault.half else data)
+        await writer.drain()
+        return not fault.half
+
+    def _fault(self, seen: Seen) -> Fault | None:
+        if callable(self._faults):
+            return self._faults(seen)
+        return self._faults[seen.number] if seen.number < len(self._faults) else None
+
+    def _respond(self, seen: Seen, fault: Fault) -> tuple[int, Mapping[str, str], str]:
+        """Status, headers and body; what is charged is noted in `seen`."""
+        refusal = next(self._refusals(seen), None) or (fault if fault.status != 200 else None)
+        if refusal is not None:
+            return refusal.status, refusal.headers, refusal.body or ""
+        headers = dict(fault.headers)
+        key = seen.headers.get("idempotency-key", "")
+        completion = self._made.get(key) if self._idempotent else None
+        if completion is None:
+            completion = self._completion(seen)
+            if self._allowance is not None:
+                ceiling = _input_tokens(seen.body) + seen.n * _limit(seen.body)
+                said = self._allowance.admit(seen.number, _total(_usage(completion)), ceiling, seen.at)
+                headers |= said.headers
+                if not said.admitted:
+                    return 429, headers, json.dumps({"error": {"message": said.words}})
+            if fault.charged:
+                seen.charged = _usage(completion)
+                self._made[key] = completion
+        if fault.edit is not None:
+            completion = json.loads(json.dumps(completion))
+            fault.edit(completion)
+        return 200, headers, json.dumps(completion) if fault.body is None else fault.body
+
+    def _refusals(self, seen: Seen) -> Iterator[Fault]:
+        body = seen.body
+        given = seen.headers.get("authorization", "").removeprefix("Bearer ")
+        if not seen.path.endswith("/v1/chat/completions"):
+            yield Fault(404, body="<html>no such page</html>")
+        if self._key is not None and given != self._key:
+            yield status(401, f"Incorrect API key provided: {given}.", code="invalid_api_key")
+        if self._models is not None and body.get("model") not in self._models:
+            yield status(404, f"The model `{body.get('model')}` does not exist", code="model_not_found")
+        sent = [*body, *(message["role"] for message in body.get("messages", []))]
+        for name in self._refuses:
+            if name == "system" and "system" in sent:
+                yield status(400, "messages[0].role: the system role is not supported by this model")
+            elif name in sent and (name != "n" or seen.n > 1):
+                words = f"Unsupported parameter: '{name}' is not supported with this model."
+                yield status(400, words, param=name, code="unsupported_parameter")
+        if self._most is not None and seen.n > self._most:
+            yield status(400, "n_cmpl cannot be greater than the number of slots")
+
+    def _completion(self, seen: Seen) -> Body:
+        body = seen.body
+        count = 1 if "n" in self._ignores else seen.n
+        choices = [self._choice(body, index) for index in range(count)]
+        written = sum(choice.pop("tokens") for choice in choices)
+        usage = {
+            "prompt_tokens": _input_tokens(body),
+            "completion_tokens": written,
+            "total_tokens": _input_tokens(body) + written,
+            "prompt_tokens_details": {"cached_tokens": 0},
+        }
+        return {
+            "id": f"chatcmpl-{seen.number}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": choices,
+            "usage": usage,
+        }
+
+    def _choice(self, body: Body, index: int) -> Body:
+        said = self._answer(body, index)
+        message: Body = said if isinstance(said, dict) else {"role": "assistant", "content": said}
+        reason, pieces = "stop", _pieces(message.get("content") or "")
+        if "stop" not in self._ignores:
+            text = "".join(pieces)
+            for stop in body.get("stop") or []:
+                text = text.partition(stop)[0]
+            pieces = _pieces(text)
+        if len(pieces) > _limit(body):
+            pieces, reason = pieces[: _limit(body)], "length"
+        if message.get("content") is not None:
+            message = {**message, "content": "".join(pieces)}
+        choice: Body = {"index": index, "message": message, "finish_reason": reason, "tokens": len(pieces)}
+        if body.get("logprobs") and "logprobs" not in self._ignores:
+            choice["logprobs"] = {"content": [{"token": piece, "logprob": LOGPROB} for piece in pieces]}
+        return choice
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[i : i + 4] for i in range(0, len(text), 4)]
+
+
+def _input_tokens(body: Body) -> int:
+    return sum(len(_pieces(message["content"])) + 3 for message in body.get("messages", []))
+
+
+def _limit(body: Body) -> int:
+    return int(body.get("max_completion_tokens") or body.get("max_tokens") or 1 << 30)
+
+
+def _usage(completion: Body) -> Usage:
+    usage = completion["usage"]
+    return Usage(usage["prompt_tokens"], usage["completion_tokens"])
+
+
+def _total(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens

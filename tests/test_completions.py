@@ -1,0 +1,80 @@
+"""Laws of reading what an endpoint sends: any JSON is read or refused, and counts add up."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gotlang.models.base import Message, Request, Settings
+from gotlang.models.completions import Completion, read_completion
+from gotlang.models.endpoint import Endpoint
+from gotlang.models.retries import asked_wait, duration
+from gotlang.models.troubles import of_status
+from gotlang.models.wire import Response
+
+REQUEST = Request("m", (Message("user", "Sort."),), Settings(logprobs=True))
+ENDPOINT = Endpoint("http://127.0.0.1:1/v1", "no-key")
+
+FIELDS = (
+    "choices message content usage prompt_tokens completion_tokens index logprobs token logprob error code "
+    "param detail loc msg finish_reason text refusal"
+)
+_words = st.sampled_from(FIELDS.split())
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_words, inner, max_size=6),
+    max_leaves=20,
+)
+
+
+def _shaped(part: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Completions of the right outline with anything in their parts."""
+    message = st.fixed_dictionaries({"content": part | st.text()}, optional={"refusal": part})
+    logprobs = st.fixed_dictionaries({"content": st.lists(part, max_size=3) | part})
+    choice = st.fixed_dictionaries(
+        {"message": message | part}, optional={"index": part, "finish_reason": part, "logprobs": logprobs}
+    )
+    counts = st.integers(-5, 50) | part
+    usage = st.fixed_dictionaries({}, optional={"prompt_tokens": counts, "completion_tokens": counts})
+    return st.fixed_dictionaries({"choices": st.lists(choice, max_size=4)}, optional={"usage": usage | part})
+
+
+@given(anything | _shaped(anything), st.integers(1, 5))
+def test_any_json_is_read_or_refused(payload: object, n: int) -> None:
+    read = read_completion(json.dumps(payload), REQUEST, n, cut=("x",))
+    if isinstance(read, Completion):
+        assert 1 <= len(read.answers) <= n
+        assert sum(answer.output_tokens for answer in read.answers) == read.usage.output_tokens
+        assert all(answer.output_tokens >= 0 for answer in read.answers)
+        assert read.usage.input_tokens > 0
+        assert read.usage.output_tokens > 0 or not any(answer.text for answer in read.answers)
+    else:
+        assert read.reason
+
+
+@given(st.text())
+def test_any_text_is_refused_in_words(body: str) -> None:
+    assert getattr(read_completion(body, REQUEST, 1), "reason", "")
+
+
+@given(st.integers(300, 599), anything | st.fixed_dictionaries({"error": anything}))
+def test_any_error_body_is_told_on_one_short_line(status: int, payload: object) -> None:
+    trouble = of_status(Response(status, {}, json.dumps(payload)), ENDPOINT)
+    assert trouble.words.startswith(f"HTTP {status}")
+    assert len(trouble.words) < 400
+    assert "\n" not in trouble.words
+
+
+@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text(max_size=40)))
+def test_any_header_is_a_wait_or_none(headers: dict[str, str]) -> None:
+    wait = asked_wait(headers)
+    assert wait is None or wait >= 0
+
+
+def test_durations_are_read_as_providers_write_them() -> None:
+    written = {"1s": 1.0, "6m0s": 360.0, "20ms": 0.02, "1h2m3.5s": 3723.5, "7.66": 7.66, "1d": 86400.0}
+    assert {text: duration(text) for text in written} == written
+    assert [duration(text) for text in (None, "", "soon", "1s ago", "-1s", "1w", "s")] == [None] * 7

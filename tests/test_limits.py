@@ -1,0 +1,261 @@
+"""Limits: nobody overtakes, nobody is forgotten, what is allowed is used and little is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.allowance import Allowance, Kind
+from support.rationing import rush
+
+from gotlang.models.limits import Limits
+from gotlang.models.loops import VirtualTimeLoop
+from gotlang.models.pace import FIRST_CONCURRENCY, Pace
+from gotlang.models.windows import Window
+
+T = TypeVar("T")
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(main)
+
+
+def virtual(requests: float | None = None, tokens: float | None = None) -> Limits:
+    """Limits on the clock of the loop they are used in."""
+    return Limits(requests, tokens, clock=lambda: asyncio.get_running_loop().time())
+
+
+async def send(limits: Limits, seconds: float = 1.0) -> float:
+    """One request that takes so long; when it was sent."""
+    entered = await limits.enter(limits.ticket(), lambda: (10.0, 100.0))
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        limits.leave(entered, 10.0, {})
+    return entered.entered
+
+
+# ---- throughput (the numbers of the acceptance test: at least 90% used, at most 2% refused)
+
+KINDS: list[Kind] = ["sliding", "fixed", "bucket"]
+
+
+@pytest.mark.parametrize(
+    ("requests", "tokens", "latency_s"), [(300, None, 8.0), (None, 40_000, 0.5), (300, 40_000, 3.0)]
+)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("known", ["given", "headers"])
+def test_known_limits_are_used_up_and_kept(
+    known: str, kind: Kind, requests: float | None, tokens: float | None, latency_s: float
+) -> None:
+    allowance = Allowance(requests, tokens, kind=kind, headers=known == "headers")
+    limits = virtual(requests, tokens) if known == "given" else virtual()
+    done = rush(limits, allowance, minutes=4, latency_s=latency_s)
+    assert done.throughput >= 0.9
+    assert done.refused <= 0.02
+
+
+@pytest.mark.parametrize("known", ["given", "headers"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_that_are_charged_by_what_a_request_may_cost(kind: Kind, known: str) -> None:
+    allowance = Allowance(None, 120_000, kind=kind, headers=known == "headers", ceiling=True)
+    limits = virtual(None, 120_000) if known == "given" else virtual()
+    done = rush(limits, allowance, minutes=4, latency_s=2.0)
+    assert done.throughput >= 0.9
+    assert done.refused <= 0.02
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_limit_that_only_refusals_tell_of_is_found_out(kind: Kind) -> None:
+    done = rush(virtual(), Allowance(600, None, kind=kind), minutes=5, latency_s=3.0)
+    assert done.throughput >= 0.9
+    assert done.refused <= 0.02
+
+
+def test_a_limit_without_any_hint_is_found_out_too() -> None:
+    done = rush(virtual(), Allowance(600, None, kind="bucket", retry_after=False), minutes=5, latency_s=3.0)
+    assert done.throughput >= 0.8
+    assert done.refused <= 0.03
+
+
+def test_what_others_use_up_is_left_to_them() -> None:
+    limits = virtual(100)
+
+    async def main() -> list[float]:
+        entered = await limits.enter(limits.ticket(), lambda: (1.0, 1.0))
+        told = {"x-ratelimit-limit-requests": "100", "x-ratelimit-remaining-requests": "30"}
+        limits.leave(entered, 1.0, told | {"x-ratelimit-reset-requests": "60s"})
+        return await asyncio.gather(*(send(limits, 0.0) for _ in range(60)))
+
+    sent = run(main())
+    assert sum(at < 1.0 for at in sent) <= 31
+    assert max(sent) < 62
+
+
+# ---- the queue
+
+
+def test_first_come_first_served() -> None:
+    async def main() -> list[float]:
+        limits = virtual(60)
+        return await asyncio.gather(*(send(limits) for _ in range(200)))
+
+    sent = run(main())
+    assert sent == sorted(sent)
+
+
+def test_the_first_waiter_is_served() -> None:
+    """A rate limiter whose first waiter never was is known from a published system."""
+
+    async def main() -> tuple[float, float]:
+        limits = virtual(1)
+        first = await send(limits, 0.0)
+        return first, await send(limits, 0.0)
+
+    first, second = run(main())
+    assert first == 0.0
+    assert 60.0 <= second <= 63.0
+
+
+def test_a_request_that_is_sent_again_goes_before_younger_ones() -> None:
+    async def main() -> list[str]:
+        limits, order = virtual(60), []
+
+        async def once(name: str, ticket: int) -> None:
+            entered = await limits.enter(ticket, lambda: (1.0, 1.0))
+            order.append(name)
+            limits.leave(entered, 1.0, {})
+
+        eldest = limits.ticket()
+        young = [asyncio.ensure_future(once(f"young {i}", limits.ticket())) for i in range(100)]
+        await asyncio.sleep(1.5)
+        await once("eldest", eldest)
+        place = order.index("eldest")
+        assert place < len(young) - 1
+        await asyncio.gather(*young)
+        return order[place + 1 :]
+
+    assert run(main())
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 30), st.floats(0, 20), st.none() | st.floats(0, 60)), min_size=1, max_size=40
+    ),
+    st.sampled_from([None, 2, 10]),
+    st.sampled_from([None, 25, 1000]),
+)
+def test_whoever_is_cancelled_all_others_are_served(
+    requests: list[tuple[float, float, float | None]], per_minute: float | None, tokens: float | None
+) -> None:
+    async def main() -> int:
+        limits = virtual(per_minute, tokens)
+
+        async def one(start: float, seconds: float) -> None:
+            await asyncio.sleep(start)
+            await send(limits, seconds)
+
+        tasks = []
+        for start, seconds, cancel in requests:
+            tasks.append(asyncio.ensure_future(one(start, seconds)))
+            if cancel is not None:
+                asyncio.get_running_loop().call_later(cancel, tasks[-1].cancel)
+        async with asyncio.timeout(60 * 60):
+            await asyncio.gather(*tasks, return_exceptions=True)
+        cancelled = sum(task.cancelled() for task in tasks)
+        assert cancelled <= sum(cancel is not None for *_, cancel in requests)
+        assert len(asyncio.all_tasks()) == 1
+        await asyncio.sleep(120)
+        assert await send(limits) >= 0
+        return limits.in_flight
+
+    assert run(main()) == 0
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 20), st.integers(1, 60), st.integers(0, 60)), min_size=1, max_size=60),
+    st.integers(20, 100),
+)
+def test_no_stretch_of_time_holds_more_than_the_limit(
+    wants: list[tuple[float, int, int]], limit: int
+) -> None:
+    """Takes come when they may, or later; none is settled for more than it was taken for."""
+    window, now, taken = Window(60.0, float(limit)), 0.0, []
+    for gap, amount, settled in wants:
+        now += gap
+        while (delay := window.delay(amount, amount, now)) > 0:
+            now += delay
+        entry = window.take(amount, amount, now)
+        window.settle(entry, min(settled, amount), amount)
+        taken.append((now, min(settled, amount)))
+    for start, _ in taken:
+        held = [amount for at, amount in taken if start <= at < start + 60.0]
+        assert sum(held) <= limit or len(held) == 1
+
+
+def test_without_limits_nothing_waits() -> None:
+    async def main() -> float:
+        limits = virtual()
+        for _ in range(1000):
+            await send(limits, 0.0)
+        return asyncio.get_running_loop().time()
+
+    assert run(main()) == 0.0
+
+
+# ---- pace
+
+
+def test_concurrency_rises_and_falls() -> None:
+    pace = Pace(60.0)
+    for second in range(100):
+        pace.answered(float(second), second + 1.0, in_flight=int(pace.concurrency))
+    risen = pace.concurrency
+    assert risen == FIRST_CONCURRENCY + 100
+    assert pace.congested(100.0, 101.0, refused=False)
+    assert pace.concurrency == risen / 2
+    assert not pace.congested(100.5, 101.5, refused=False), "what was sent before the cut is no news"
+    assert pace.concurrency == risen / 2
+    for second in range(66):
+        pace.answered(102.0 + second, 103.0 + second, in_flight=int(pace.concurrency))
+    assert risen / 2 < pace.concurrency <= risen / 2 + 1.01, "by one a round from now on"
+
+
+def test_concurrency_that_is_not_used_does_not_rise() -> None:
+    pace = Pace(60.0)
+    for second in range(100):
+        pace.answered(float(second), second + 1.0, in_flight=3)
+    assert pace.concurrency == FIRST_CONCURRENCY
+
+
+def test_an_endpoint_that_works_on_four_at_a_time_is_kept_busy() -> None:
+    async def main() -> tuple[float, int]:
+        limits, busy, refused = virtual(), 0, 0
+
+        async def call() -> None:
+            nonlocal busy, refused
+            ticket = limits.ticket()
+            while True:
+                entered = await limits.enter(ticket, lambda: (1.0, 1.0))
+                await asyncio.sleep(0.02)
+                if busy < 4:
+                    busy += 1
+                    await asyncio.sleep(2.0)
+                    busy -= 1
+                    limits.leave(entered, 1.0, {})
+                    return
+                refused += 1
+                limits.congested(entered, 0.5, refused=True)
+                limits.leave(entered, 0.0, {})
+
+        await asyncio.gather(*(call() for _ in range(400)))
+        return asyncio.get_running_loop().time(), refused
+
+    seconds, refused = run(main())
+    assert seconds <= 400 * 2.0 / 4 / 0.8
+    assert refused <= 60

@@ -1,0 +1,106 @@
+"""How the real model reads answers and usage, however odd."""
+
+from __future__ import annotations
+
+import pytest
+from support.asking import a_request, ask
+from support.openai_server import (
+    Body,
+    OpenAIServer,
+    edited,
+)
+
+from gotlang.models.base import Usage, token_bound
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {},
+        {"prompt_tokens": -5, "completion_tokens": 3},
+        {"prompt_tokens": None, "completion_tokens": None},
+        {"prompt_tokens": "12", "completion_tokens": 3},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": 10**15, "completion_tokens": 3},
+        {"prompt_tokens": 12.5, "completion_tokens": True},
+    ],
+)
+def test_usage_that_cannot_be_true_becomes_a_bound(usage: object) -> None:
+    with OpenAIServer(faults=[edited(lambda completion: completion.update(usage=usage))]) as server:
+        reply = ask(server, n=2)
+    assert server.charged.input_tokens <= reply.usage.input_tokens <= token_bound(a_request())
+    assert server.charged.output_tokens <= reply.usage.output_tokens <= 2 * len("answer 0") + 2
+    assert sum(answer.output_tokens for answer in reply.answers) == reply.usage.output_tokens
+    assert "bounded by bytes" in reply.notes[0]
+
+
+@pytest.mark.parametrize(("cached", "counted"), [(2, 2), (10**6, 7), (-1, 0), (None, 0)])
+def test_cached_tokens_are_part_of_the_input(cached: int | None, counted: int) -> None:
+    def edit(completion: Body) -> None:
+        completion["usage"]["prompt_tokens_details"] = {"cached_tokens": cached}
+
+    with OpenAIServer(faults=[edited(edit)]) as server:
+        assert ask(server).usage == Usage(7, 2, counted)
+
+
+def test_unknown_finish_reasons_pass_and_missing_ones_are_unknown() -> None:
+    def edit(completion: Body) -> None:
+        completion["choices"][0]["finish_reason"] = "tired"
+        del completion["choices"][1]["finish_reason"]
+
+    with OpenAIServer(faults=[edited(edit)]) as server:
+        reply = ask(server, n=2)
+    assert [answer.finish_reason for answer in reply.answers] == ["tired", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"role": "assistant", "content": None}, ""),
+        ({"role": "assistant", "content": None, "refusal": "I will not."}, "I will not."),
+        ({"role": "assistant"}, ""),
+        ({"role": "assistant", "content": [{"type": "text", "text": "in "}, {"text": "parts"}]}, "in parts"),
+        ({"role": "assistant", "content": 5}, ""),
+    ],
+)
+def test_messages_without_a_plain_text_are_answers_too(message: Body, text: str) -> None:
+    def edit(completion: Body) -> None:
+        completion["choices"][0]["message"] = message
+        completion["choices"][0]["finish_reason"] = "content_filter"
+
+    with OpenAIServer(faults=[edited(edit)]) as server:
+        answer = ask(server).answers[0]
+    assert (answer.text, answer.finish_reason) == (text, "content_filter")
+
+
+def test_choices_are_put_in_their_order() -> None:
+    def edit(completion: Body) -> None:
+        completion["choices"].reverse()
+
+    with OpenAIServer(faults=[edited(edit)]) as server:
+        reply = ask(server, n=3)
+    assert [answer.text for answer in reply.answers] == ["answer 0", "answer 1", "answer 2"]
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        None,
+        {"content": None},
+        {"content": [{"token": "a", "logprob": None}]},
+        {"content": [{"token": "a", "logprob": float("nan")}]},
+        {"content": [{"logprob": -1}]},
+        {"content": ["a"]},
+        [1],
+    ],
+)
+def test_log_probabilities_that_cannot_be_read_are_missing(logprobs: object) -> None:
+    def edit(completion: Body) -> None:
+        completion["choices"][0]["logprobs"] = logprobs
+
+    with OpenAIServer(faults=[edited(edit)]) as server:
+        reply = ask(server, a_request(logprobs=True))
+    assert reply.answers[0].logprob is None
+    assert reply.answers[0].tokens == ()
+    assert reply.notes == ("log-probabilities were asked for and not given",)
