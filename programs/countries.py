@@ -1,0 +1,30 @@
+"""The countries that keywords.got counts: which there are, and how often each is named in a text."""
+
+from __future__ import annotations
+
+import re
+
+COUNTRIES = (
+    "Argentina Australia Austria Belgium Bolivia Brazil Canada Chile China Colombia Croatia Cuba Denmark Ecuador Egypt"
+    " Ethiopia Finland France Germany Ghana Greece Hungary Iceland India Indonesia Iran Ireland Italy Japan Jordan"
+    " Kenya Malaysia Mexico Mongolia Morocco Nepal Netherlands Nigeria Norway Peru Philippines Poland Portugal Romania"
+    " Russia Senegal Singapore Spain Sweden Switzerland Tanzania Thailand Tunisia Turkey Uganda Ukraine Vietnam"
+).split() + [
+    "New Zealand",
+    "North Korea",
+    "South Africa",
+    "South Korea",
+    "Sri Lanka",
+    "United Kingdom",
+    "United States",
+]
+
+_NAMED = re.compile(r"\b(" + "|".join(sorted(COUNTRIES, key=len, reverse=True)) + r")\b")
+
+
+def mentions(text: str) -> dict[str, int]:
+    """How often each country is named in a text, in the order of first mention."""
+    found: dict[str, int] = {}
+    for match in _NAMED.finditer(text):
+        found[match[1]] = found.get(match[1], 0) + 1
+    return found

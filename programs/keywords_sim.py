@@ -1,0 +1,115 @@
+"""Stand-ins for the prompts of keywords.got: they count countries as gpt-3.5-turbo does, with mistakes.
+
+A stand-in miscounts some of the countries it finds, the more the longer the text is and the more often a country
+comes up in it, and adds counts up nearly without mistakes. How often is set by the numbers at the top, and only
+there: fitted, not published, so that the schemes come out in the order of Figure 7 of "Graph of Thoughts"
+(Besta et al., 2024): counting sentence by sentence beats counting passages, which beats counting the whole text.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+
+from countries import mentions
+
+MISCOUNTED = 0.03
+"""The chance that one mention is overlooked or counted twice in a text of ten mentions."""
+GROWTH = 1.5
+"""The power by which that chance grows with the number of mentions."""
+MOST = 0.45
+"""It never grows beyond this."""
+TWICE = 0.3
+"""The share of those mistakes that count a mention twice."""
+STUBBORN = 0.92
+"""The share of mistakes that come back whenever the same text is counted."""
+STEPS = 0.75
+"""What is left of the mistakes where the text is counted in four passages in one answer."""
+SEEN = 0.03
+"""The share of wrong counts that checking an attempt puts right."""
+SPOILED = 0.4
+"""New mistakes of such a check, as a share of those of counting afresh."""
+ADDING = 0.012
+"""The chance that one name goes wrong when two objects are added up."""
+
+
+def count_countries(rng: random.Random, text: str) -> str:
+    """The countries of a text, in one go."""
+    return json.dumps(_counted(rng, text, 1.0))
+
+
+def count_in_steps(rng: random.Random, text: str) -> str:
+    """The same in four passages and a sum."""
+    total = json.dumps(_counted(rng, text, STEPS))
+    return f"I count passage by passage and add up.\nTotal: {total}"
+
+
+def recount(rng: random.Random, text: str, attempt: dict[str, int]) -> str:
+    """An attempt with some counts put right and some spoiled."""
+    right = mentions(text)
+    answer = dict(attempt)
+    for name in right.keys() | attempt.keys():
+        if answer.get(name, 0) != right.get(name, 0) and rng.random() < SEEN:
+            answer[name] = right.get(name, 0)
+    chance = _chance(sum(right.values())) * SPOILED
+    for name in list(answer):
+        if rng.random() < chance:
+            answer[name] += rng.choice((-1, 1))
+    return "```json\n" + json.dumps({k: answer[k] for k in sorted(answer) if answer[k] > 0}) + "\n```"
+
+
+def split_text(rng: random.Random, text: str, parts: int) -> str:
+    """Passages of about the same length, cut between sentences."""
+    sentences = _sentences(text)
+    bounds = [len(sentences) * i // parts for i in range(parts + 1)]
+    passages = [" ".join(sentences[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return json.dumps({f"Passage {i + 1}": p for i, p in enumerate(passages) if p}, ensure_ascii=False)
+
+
+def split_sentences(rng: random.Random, text: str) -> str:
+    """The sentences of a text."""
+    return json.dumps({f"Sentence {i + 1}": s for i, s in enumerate(_sentences(text))}, ensure_ascii=False)
+
+
+def merge(rng: random.Random, left: dict[str, int], right: dict[str, int]) -> str:
+    """Two objects added up."""
+    return json.dumps(_added(rng, left, right))
+
+
+def repair(rng: random.Random, left: dict[str, int], right: dict[str, int], attempt: dict[str, int]) -> str:
+    """The same again."""
+    return "Combined:\n" + json.dumps(_added(rng, left, right))
+
+
+def _sentences(text: str) -> list[str]:
+    return [s for s in re.split(r"(?<=[.!?])\s+", text.strip()) if s]
+
+
+def _chance(total: int) -> float:
+    return float(min(MOST, MISCOUNTED * (total / 10) ** GROWTH))
+
+
+def _counted(rng: random.Random, text: str, factor: float) -> dict[str, int]:
+    right = mentions(text)
+    chance = _chance(sum(right.values())) * factor
+    habit = random.Random(text)
+    answer: dict[str, int] = {}
+    for name, count in right.items():
+        for _ in range(count):
+            stubborn = habit.random() < chance * STUBBORN
+            twice = habit.random() < TWICE
+            careless = rng.random() < chance * (1 - STUBBORN)
+            change = 0 if not (stubborn or careless) else 1 if twice else -1
+            answer[name] = answer.get(name, 0) + 1 + change
+    return {name: count for name, count in answer.items() if count > 0}
+
+
+def _added(rng: random.Random, left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+    answer = {}
+    for name in left | right:
+        wrong = rng.random() < ADDING
+        answer[name] = (
+            (left.get(name, right.get(name, 0))) if wrong else left.get(name, 0) + right.get(name, 0)
+        )
+    return answer
