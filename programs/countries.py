@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 
 COUNTRIES = (
-    "Argentina Australia Austria Belgium Bolivia Brazil Canada Chile China Colombia Croatia Cuba Denmark Ecuador Egypt"
-    " Ethiopia Finland France Germany Ghana Greece Hungary Iceland India Indonesia Iran Ireland Italy Japan Jordan"
-    " Kenya Malaysia Mexico Mongolia Morocco Nepal Netherlands Nigeria Norway Peru Philippines Poland Portugal Romania"
-    " Russia Senegal Singapore Spain Sweden Switzerland Tanzania Thailand Tunisia Turkey Uganda Ukraine Vietnam"
-).split() + [
-    "New Zealand",
-    "North Korea",
-    "South Africa",
-    "South Korea",
-    "Sri Lanka",
-    "United Kingdom",
-    "United States",
-]
+    """
+Argentina, Australia, Austria, Belgium, Bolivia, Brazil, Canada, Chile, China, Colombia, Croatia,
+Cuba, Denmark, Ecuador, Egypt, Ethiopia, Finland, France, Germany, Ghana, Greece, Hungary, Iceland,
+India, Indonesia, Iran, Ireland, Italy, Japan, Jordan, Kenya, Malaysia, Mexico, Mongolia, Morocco,
+Nepal, Netherlands, New Zealand, Nigeria, North Korea, Norway, Peru, Philippines, Poland, Portugal,
+Romania, Russia, Senegal, Singapore, South Africa, South Korea, Spain, Sri Lanka, Sweden,
+Switzerland, Tanzania, Thailand, Tunisia, Turkey, Uganda, Ukraine, United Kingdom, United States,
+Vietnam
+""".replace("\n", " ")
+    .strip()
+    .split(", ")
+)
 
 _NAMED = re.compile(r"\b(" + "|".join(sorted(COUNTRIES, key=len, reverse=True)) + r")\b")
 

@@ -1,9 +1,10 @@
 """Stand-ins for the prompts of keywords.got: they count countries as gpt-3.5-turbo does, with mistakes.
 
-A stand-in miscounts some of the countries it finds, the more the longer the text is and the more often a country
-comes up in it, and adds counts up nearly without mistakes. How often is set by the numbers at the top, and only
-there: fitted, not published, so that the schemes come out in the order of Figure 7 of "Graph of Thoughts"
-(Besta et al., 2024): counting sentence by sentence beats counting passages, which beats counting the whole text.
+A stand-in miscounts some of the countries it finds, the more the longer the text is and the more often a
+country comes up in it, and adds counts up nearly without mistakes. How often is set by the numbers at the
+top, and only there: fitted, not published, so that the schemes come out in the order of Figure 7 of "Graph
+of Thoughts" (Besta et al., 2024): counting sentence by sentence beats counting passages, which beats
+counting the whole text.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from itertools import pairwise
 
 from countries import mentions
 
@@ -63,7 +65,7 @@ def split_text(rng: random.Random, text: str, parts: int) -> str:
     """Passages of about the same length, cut between sentences."""
     sentences = _sentences(text)
     bounds = [len(sentences) * i // parts for i in range(parts + 1)]
-    passages = [" ".join(sentences[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+    passages = [" ".join(sentences[a:b]) for a, b in pairwise(bounds)]
     return json.dumps({f"Passage {i + 1}": p for i, p in enumerate(passages) if p}, ensure_ascii=False)
 
 

@@ -1,7 +1,7 @@
 """Makes the texts that keywords.got is tried on: `python programs/data/make_countries.py`.
 
-25 travel stories of 14 to 20 sentences that name countries again and again, in the columns of the published set
-(ID, Text, Countries, Sentences, Characters). The seed is fixed, so the same file comes out every time.
+25 travel stories of 14 to 20 sentences that name countries again and again, in the columns of the published
+set (ID, Text, Countries, Sentences, Characters). The seed is fixed, so the same file comes out every time.
 """
 
 from __future__ import annotations
