@@ -143,6 +143,27 @@ def test_a_request_that_is_sent_again_goes_before_younger_ones() -> None:
     assert run(main())
 
 
+def test_who_is_cancelled_as_the_turn_comes_hands_it_on() -> None:
+    async def main() -> float:
+        limits = virtual(1)
+        await send(limits, 0.0)
+
+        async def first() -> None:
+            await limits.enter(limits.ticket(), lambda: (1.0, 1.0))
+            # The turn is the second's by now, who has not woken yet.
+            second.cancel()
+
+        others = [asyncio.ensure_future(first())]
+        await asyncio.sleep(0)
+        second = asyncio.ensure_future(send(limits))
+        third = asyncio.ensure_future(send(limits))
+        await asyncio.gather(*others)
+        async with asyncio.timeout(600):
+            return await third
+
+    assert 120 <= run(main()) <= 125
+
+
 @given(
     st.lists(
         st.tuples(st.floats(0, 30), st.floats(0, 20), st.none() | st.floats(0, 60)), min_size=1, max_size=40

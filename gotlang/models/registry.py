@@ -51,12 +51,14 @@ def open_model(spec: str, options: ModelOptions) -> Model:
             options.simulators, seed=options.seed, sleep=asyncio.sleep if options.sleep else None
         )
     if kind == "openai" and name:
+        from gotlang.models.endpoint import find_endpoint
         from gotlang.models.openai import OpenAIModel
         from gotlang.models.prices import price_of
 
         retries: dict[str, Any] = {} if options.retries is None else {"retries": options.retries}
-        # A price the user gives holds for any endpoint; the model looks up the others by where it is.
-        price = price_of(name, options.prices) if options.prices is not None else None
+        # A price the user gives holds for any endpoint; all others are known by the endpoint's address.
+        url = find_endpoint(options.base_url).url
+        price = price_of(name, options.prices, base_url=url) if options.prices is not None else None
         return OpenAIModel(name, base_url=options.base_url, price=price, **retries)
     known = "; ".join(f"`{kind}` ({what})" for kind, what in KINDS.items())
     if kind in KINDS:
