@@ -42,7 +42,7 @@ class CallChecker:
             else:
                 plural = "s" * (len(positions) != 1)
                 self.expressions.report.error(
-                    "GOT0203",
+                    "GOT0202",
                     f"{kind} `{call.function.text}` takes {len(positions)} argument{plural}",
                     argument.span,
                     "one too many",
@@ -52,7 +52,7 @@ class CallChecker:
                 continue
             if name in given:
                 self.expressions.report.error(
-                    "GOT0203", f"`{name}` is given twice", argument.span, notes=(takes,)
+                    "GOT0202", f"`{name}` is given twice", argument.span, notes=(takes,)
                 )
             given[name] = argument.value
             found = self.expressions.infer(argument.value, scope)
@@ -64,9 +64,11 @@ class CallChecker:
                     f"this is {widen(found)}",
                     notes=(takes,),
                 )
-        if missing := [name for name in wanted if name not in given]:
+        # An argument by a wrong name is most likely one of those that lack: said once.
+        unknown = sum(a.name is not None and a.name.text not in wanted for a in call.arguments)
+        if missing := [name for name in wanted if name not in given][unknown:]:
             self.expressions.report.error(
-                "GOT0203",
+                "GOT0202",
                 f"{kind} `{call.function.text}` needs {', '.join(f'`{m}`' for m in missing)}",
                 call.span,
                 notes=(takes,),
@@ -94,9 +96,9 @@ class CallChecker:
             guess = next((p for p in free if accepts(wanted[p], found)), None)
         value = argument.value.name if isinstance(argument.value, e.Reference) else "..."
         self.expressions.report.error(
-            "GOT0202",
+            "GOT0203",
             f"{kind} `{call.function.text}` has no parameter `{name}`",
-            argument.span,
+            argument.name.span,
             f"not a parameter of `{call.function.text}`",
             notes=(takes,),
             help=f"did you mean `{guess}={value}`?" if guess else None,
@@ -143,7 +145,7 @@ class CallChecker:
         result = THOUGHT_FUNCTIONS[name][0]
         if len(node.arguments) != 1 or node.arguments[0].name is not None:
             self.expressions.report.error(
-                "GOT0203", f"`{name}` takes one thought", node.span, help=f"write `{name}(it)`"
+                "GOT0202", f"`{name}` takes one thought", node.span, help=f"write `{name}(it)`"
             )
             return result
         value = node.arguments[0].value
@@ -169,13 +171,13 @@ class CallChecker:
         for argument in node.arguments:
             if argument.name is not None:
                 self.expressions.report.error(
-                    "GOT0203", f"`{builtin.name}` takes no named arguments", argument.span, notes=(takes,)
+                    "GOT0202", f"`{builtin.name}` takes no named arguments", argument.span, notes=(takes,)
                 )
             types.append(self.expressions.infer(argument.value, scope))
         least, most = len(builtin.takes) - builtin.optional, len(builtin.takes)
         if len(types) < least or (len(types) > most and builtin.rest is None):
             self.expressions.report.error(
-                "GOT0203",
+                "GOT0202",
                 f"`{builtin.name}` takes {least if least == most else f'{least} to {most}'} "
                 f"argument{'s' * (most != 1)}, not {len(types)}",
                 node.span,

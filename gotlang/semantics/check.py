@@ -9,6 +9,7 @@ from typing import final
 from gotlang.diagnostics import Diagnostic, in_order
 from gotlang.semantics.calls import Matched
 from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.flow import warn_unused_thoughts
 from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.prompts import check_prompt
@@ -63,6 +64,7 @@ def check(modules: tuple[n.Module, ...], functions: frozenset[str] = frozenset()
                 pipelines.score(d, symbols.scores[d.name.text])
             case n.Scheme() if symbols.nodes.get(d.name.text) is d:
                 pipelines.scheme(d, symbols.schemes[d.name.text])
+                warn_unused_thoughts(d.body, report)
             case n.Study():
                 check_study(d, symbols, expressions)
     warn_unused(modules[0], symbols, report)

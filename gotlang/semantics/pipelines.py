@@ -340,7 +340,7 @@ class PipelineChecker:
                 found = ANY
         if node.names and len(node.names) != len(pools):
             self.report.error(
-                "GOT0203", f"{len(pools)} thoughts and {len(node.names)} names", node.names[-1].span
+                "GOT0202", f"{len(pools)} thoughts and {len(node.names)} names", node.names[-1].span
             )
         for name, known in zip(node.names, pools, strict=False):
             self.steps.reserved(name)

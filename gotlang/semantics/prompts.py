@@ -8,12 +8,12 @@ from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.operations import MODEL_SETTINGS
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import Scope
+from gotlang.semantics.scope import Scope, Variable
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import STR, ListType, Type, accepts
+from gotlang.types import INT, STR, ListType, Type, accepts
 
 
 def check_prompt(
@@ -28,13 +28,13 @@ def check_prompt(
             node.name.span,
             help='write it in triple quotes: """..."""',
         )
-    _settings(node, expressions)
+    _settings(node, signature, expressions)
     used: set[str] = set()
     for text in (node.system, node.instruction, node.user):
         if text is not None:
             used |= _template(text, signature, report)
     for name, parameter in zip(dict(signature.parameters), node.parameters, strict=False):
-        if name not in used:
+        if name not in used and used <= signature_names(signature):
             report.warning(
                 "GOT0505",
                 f"prompt `{node.name.text}` never shows `{name}`",
@@ -47,26 +47,41 @@ def check_prompt(
         _parse_form(node.parse, symbols, report)
 
 
-def _settings(node: n.Prompt, expressions: ExpressionChecker) -> None:
+def signature_names(signature: Signature) -> set[str]:
+    """The names of a signature's parameters."""
+    return {name for name, _ in signature.parameters}
+
+
+def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionChecker) -> None:
     report = expressions.report
     seen: set[str] = set()
     for setting in node.settings:
         name = setting.name.text
-        wanted = MODEL_SETTINGS.get(name)
+        wanted = INT if name == "count" else MODEL_SETTINGS.get(name)
         if wanted is None:
-            guess = nearest(name, MODEL_SETTINGS)
+            guess = nearest(name, [*MODEL_SETTINGS, "count"])
             report.error(
                 "GOT0402",
                 f"a prompt has no setting `{name}`",
                 setting.name.span,
-                notes=(f"it takes: {', '.join(MODEL_SETTINGS)}",),
+                notes=(f"it takes: {', '.join(MODEL_SETTINGS)}; and `count` beside `many`",),
                 help=f"did you mean `{guess}`?" if guess else None,
             )
             continue
         if name in seen:
             report.error("GOT0402", f"setting `{name}` stands twice", setting.span)
         seen.add(name)
-        found = expressions.expect(setting.value, Scope(), wanted, f"`{name}`")
+        scope = Scope()
+        if name == "count":
+            scope = scope.inside(*(Variable(p, type_) for p, type_ in signature.parameters))
+            if not node.many:
+                report.error(
+                    "GOT0402",
+                    "`count` is for prompts that give several values",
+                    setting.name.span,
+                    help="write `many` before the type of the result",
+                )
+        found = expressions.expect(setting.value, scope, wanted, f"`{name}`")
         if name == "stop" and not (accepts(STR, found) or accepts(ListType(STR), found)):
             report.error(
                 "GOT0201",
@@ -75,7 +90,7 @@ def _settings(node: n.Prompt, expressions: ExpressionChecker) -> None:
                 f"this is {widen(found)}",
             )
         value = setting.value.value if isinstance(setting.value, e.Constant) else None
-        least = {"max_tokens": 1}.get(name, 0)
+        least = {"max_tokens": 1, "count": 1}.get(name, 0)
         if isinstance(value, int | float) and value < least:
             report.error("GOT0312", f"`{name}` must be at least {least}", setting.value.span)
 

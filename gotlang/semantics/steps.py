@@ -338,7 +338,7 @@ class StepChecker:
             return Pool(STR, False)
         self.symbols.used.add(operand.function.text)
         if len(operand.arguments) != 1:
-            self.report.error("GOT0203", f"corpus `{operand.function.text}` takes one query", operand.span)
+            self.report.error("GOT0202", f"corpus `{operand.function.text}` takes one query", operand.span)
         for argument in operand.arguments:
             self.expressions.expect(argument.value, scope, STR, "a query")
         return Pool(STR, False)
