@@ -111,14 +111,15 @@ def _prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
         signature.parameters,
         signature.result,
         signature.many,
-        tuple((s.name.text, s.value) for s in node.settings),
+        tuple((s.name.text, s.value) for s in node.settings if s.name.text != "count"),
         text(node.system),
         text(node.instruction),
         tuple(examples),
         text(node.user),
         node.parse.form if node.parse else None,
         node.parse.function.text if node.parse and node.parse.function else None,
-        node.span,
+        next((s.value for s in node.settings if s.name.text == "count"), None),
+        span=node.span,
     )
 
 

@@ -327,7 +327,11 @@ class Example:
 @final
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt. `system`, `instruction` and `user` are templates; `reader` names a Python reader."""
+    """A prompt. `system`, `instruction` and `user` are templates; `reader` names a Python reader.
+
+    `count` is how many values an answer must hold where the prompt says `many` (None: any number). `opening`
+    is what every user message starts with, filled in already (see the pass that splits templates).
+    """
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -340,6 +344,8 @@ class Prompt:
     user: str | None = None
     form: Form | None = None
     reader: str | None = None
+    count: Expression | None = None
+    opening: str | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
