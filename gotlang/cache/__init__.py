@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from gotlang.errors import CacheError
+
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache
 
@@ -20,6 +22,12 @@ def open_cache(where: str | os.PathLike[str], *, readonly: bool = False) -> Cach
         from gotlang.cache.postgres import PostgresCache
 
         return PostgresCache(address, readonly=readonly)
+    scheme, is_address, _ = address.partition("://")
+    if is_address:
+        raise CacheError(
+            f"there is no cache at addresses that begin with {scheme}://",
+            help="name a file, or postgresql://user:password@host:port/database",
+        )
     from gotlang.cache.sqlite import SqliteCache
 
     return SqliteCache(address, readonly=readonly)

@@ -83,7 +83,7 @@ class PostgresCache:
 
     def __init__(self, address: str, *, readonly: bool = False) -> None:
         self.readonly = readonly
-        self._server = Server(address, readonly=readonly)
+        self._server = Server(address)
         try:
             if not readonly:
                 self._server.call("open", _make_tables)
@@ -210,7 +210,8 @@ def _remove(connection: Connection[Any], *, keys: list[str]) -> int:
         locked = [key for (key,) in connection.execute(lock, [keys]).fetchall()]
         answers = connection.execute("DELETE FROM gotlang_answers WHERE key = ANY(%s)", [locked])
         connection.execute("DELETE FROM gotlang_requests WHERE key = ANY(%s)", [locked])
-        return answers.rowcount
+        removed: int = answers.rowcount
+    return removed
 
 
 def _names(request: str) -> tuple[str, str]:

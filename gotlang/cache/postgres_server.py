@@ -12,7 +12,7 @@ from gotlang.errors import CacheError
 if TYPE_CHECKING:
     import psycopg
 
-_SESSION = "-c statement_timeout=60000 -c default_transaction_read_only="
+_SESSION = "-c statement_timeout=60000"
 """No statement here takes a minute (in milliseconds); one that does waits for something that does not end."""
 
 _Result = TypeVar("_Result")
@@ -26,7 +26,7 @@ class Server:
     Connects at the first call. Raises CacheError where psycopg is not installed or `address` cannot be read.
     """
 
-    def __init__(self, address: str, *, readonly: bool) -> None:
+    def __init__(self, address: str) -> None:
         try:
             import psycopg
         except ImportError as error:
@@ -39,18 +39,10 @@ class Server:
         self._process = os.getpid()
         self._connection: psycopg.Connection[Any] | None = None
         self._closed = False
-        try:
-            settings = psycopg.conninfo.conninfo_to_dict(address)
-        except psycopg.Error:
-            # Its text quotes the address, and with it the password.
-            raise CacheError(
-                "the PostgreSQL address of the cache cannot be read",
-                help="write postgresql://user:password@host:port/database, with odd characters as %-escapes",
-            ) from None
-        self.name = "postgresql://{}:{}/{}".format(
-            *(settings.get(part, default) for part, default in (("host", ""), ("port", 5432), ("dbname", "")))
-        )
-        options = f"{settings.get('options', '')} {_SESSION}{'on' if readonly else 'off'}"
+        settings = self._read(address)
+        host, port, database = (str(settings.get(part, "")) for part in ("host", "port", "dbname"))
+        self.name = f"postgresql://{host}{':' if port else ''}{port}/{database}"
+        options = f"{settings.get('options', '')} {_SESSION}"
         self._settings: dict[str, Any] = {
             "connect_timeout": 10,
             **settings,
@@ -103,6 +95,20 @@ class Server:
                 f"the cache at {self.name} was opened before this process was forked",
                 help="open it again in this process",
             )
+
+    def _read(self, address: str) -> dict[str, Any]:
+        try:
+            settings: dict[str, Any] = self._psycopg.conninfo.conninfo_to_dict(address)
+            # A password with an unescaped `/` or `@` ends up in one of these, and from there in messages.
+            parts = "".join(str(settings.get(part, "")) for part in ("host", "dbname"))
+            if "@" not in parts and set(str(settings.get("port", ""))) <= set("0123456789,"):
+                return settings
+        except self._psycopg.Error:
+            pass  # its text quotes the address, and with it the password
+        raise CacheError(
+            "the PostgreSQL address of the cache cannot be read",
+            help="write postgresql://user:password@host:port/database, with odd characters as %-escapes",
+        )
 
     def _failure(self, doing: str, error: Exception) -> CacheError:
         reason = " ".join(str(error).split()) or type(error).__name__
