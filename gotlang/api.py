@@ -173,13 +173,15 @@ class Session:
         from gotlang.cache import open_cache
         from gotlang.runtime.budget import Budget
         from gotlang.runtime.gate import Gate
-        from gotlang.runtime.python import load_functions, load_simulators
+        from gotlang.runtime.python import load_functions, load_simulators, simulators_version
 
         options = self.options
         functions = {**load_functions(self.ir, allowed=options.python), **options.functions}
-        self._simulators = (
-            load_simulators(self.ir, allowed=options.python) if options.model == "simulated" else {}
-        )
+        self._simulators: Mapping[str, Callable[..., Any]] = {}
+        self._version = ""
+        if options.model == "simulated":
+            self._simulators = load_simulators(self.ir, allowed=options.python)
+            self._version = simulators_version(self.ir)
         self.model = self._model(None)
         budget = Budget(options.max_usd, options.max_calls)
         budget.check(self.model)
@@ -241,12 +243,18 @@ class Session:
                     None if options.retry else 0,
                     options.prices,
                     self.virtual,
+                    self._version,
                 ),
             )
         return self._models[spec]
 
     async def run(
-        self, inputs: Mapping[str, Any], *, scheme: str | None = None, truth: Any = None, name: str | None = None
+        self,
+        inputs: Mapping[str, Any],
+        *,
+        scheme: str | None = None,
+        truth: Any = None,
+        name: str | None = None,
     ) -> Result:
         """One run of a scheme; `name` is what the run goes by (default: one drawn by chance)."""
         chosen = self.ir.scheme(self.program.scheme(scheme).name)

@@ -115,5 +115,3 @@ def _location(place: dict[str, Any]) -> dict[str, Any]:
     }
     uri = place["file"].replace("\\", "/")
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
-
-

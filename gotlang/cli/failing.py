@@ -79,7 +79,9 @@ def bug(error: Exception) -> int:
     complain(f"  at {os.path.basename(place.filename)}:{place.lineno} in {place.name}")
     complain(f"  gotc {__version__}, Python {platform.python_version()}, {platform.system()}")
     if not os.environ.get("GOTC_TRACEBACK"):
-        complain("  GOTC_TRACEBACK=1 in the environment shows the traceback; please report it with the program")
+        complain(
+            "  GOTC_TRACEBACK=1 in the environment shows the traceback; please report it with the program"
+        )
     return BUG
 
 

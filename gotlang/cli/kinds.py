@@ -62,9 +62,7 @@ class Limit(click.ParamType):
         """As help shows it."""
         return "N|none"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | str:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
         """The number, or the word `none`."""
         if str(value).strip().lower() == "none":
             return "none"

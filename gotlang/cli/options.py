@@ -42,9 +42,14 @@ input_options: Decorator[Any] = together(
         "--input", "given", type=Pair("NAME=VALUE"), multiple=True, help="One of the scheme's inputs."
     ),
     click.option(
-        "--inputs", "inputs_file", metavar="FILE.json", help="Inputs from a JSON object; `-` is standard input."
+        "--inputs",
+        "inputs_file",
+        metavar="FILE.json",
+        help="Inputs from a JSON object; `-` is standard input.",
     ),
-    click.option("--data", metavar="FILE", help="Inputs from a row of a .csv, .jsonl, .json or .parquet file."),
+    click.option(
+        "--data", metavar="FILE", help="Inputs from a row of a .csv, .jsonl, .json or .parquet file."
+    ),
     click.option("--row", type=click.IntRange(min=0), default=0, help="Which row of --data, counted from 0."),
     click.option(
         "--map",
@@ -69,14 +74,24 @@ model_options: Decorator[Any] = together(
     click.option(
         "--base-url", metavar="URL", help="The endpoint. [default: $OPENAI_BASE_URL, else OpenAI's own]"
     ),
-    click.option("--seed", type=int, default=0, help="Numbers the draws: another seed asks for other answers."),
+    click.option(
+        "--seed", type=int, default=0, help="Numbers the draws: another seed asks for other answers."
+    ),
     click.option("--no-retry", is_flag=True, help="Do not send a request again that failed."),
     click.option("--prices", metavar="FILE", help="Prices of models, as JSON or TOML, over the known ones."),
-    click.option("--no-python", is_flag=True, help="Refuse programs that import Python or are simulated by it."),
+    click.option(
+        "--no-python", is_flag=True, help="Refuse programs that import Python or are simulated by it."
+    ),
 )
 
 limit_options: Decorator[Any] = together(
-    click.option("--max-usd", "--budget", "max_usd", type=Dollars(), help="Spend no more than this. [default: no limit]"),
+    click.option(
+        "--max-usd",
+        "--budget",
+        "max_usd",
+        type=Dollars(),
+        help="Spend no more than this. [default: no limit]",
+    ),
     click.option(
         "--max-calls", type=click.IntRange(min=0), help="Ask for no more answers. [default: no limit]"
     ),
@@ -103,7 +118,11 @@ optimizer_options: Decorator[Any] = together(
         help="Answers in the first wave of a sampling that may stop early. [default: a third of them]",
     ),
     click.option(
-        "-O", "level", type=click.IntRange(0, 2), default=2, help="Optimization: 0 none, 1 fusion, 2 and early stop."
+        "-O",
+        "level",
+        type=click.IntRange(0, 2),
+        default=2,
+        help="Optimization: 0 none, 1 fusion, 2 and early stop.",
     ),
 )
 

@@ -72,9 +72,7 @@ def document(content: dict[str, Any]) -> None:
 def to_json(content: Any, *, indent: int | None = None) -> str:
     """JSON for any value: numbers that JSON cannot hold are null, foreign objects their text."""
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    return json.dumps(
-        _plain(content), ensure_ascii=ascii_only, allow_nan=False, indent=indent, default=str
-    )
+    return json.dumps(_plain(content), ensure_ascii=ascii_only, allow_nan=False, indent=indent, default=str)
 
 
 def _plain(value: Any) -> Any:

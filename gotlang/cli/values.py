@@ -59,7 +59,8 @@ def _from_data(
 
     mapping = pairs(chosen["mapping"], "--map")
     needed = {name: type_ for name, type_ in wanted.items() if name not in there or name in mapping}
-    optional = {name: type_ for name, type_ in types.items() if name not in needed}
+    known = TRUTH in needed or (TRUTH in there and TRUTH not in mapping)
+    optional = {} if known else {TRUTH: types[TRUTH]}
     return inputs(load(chosen["data"]), chosen["row"], mapping, needed, optional)
 
 
@@ -79,7 +80,8 @@ def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
         raise UsageError(f"--inputs: {shown} is not JSON: {error}") from None
     if not isinstance(content, dict):
         raise UsageError(
-            f"--inputs: {shown} is not a JSON object", help='it looks like {"name": value, ...}, a name an input'
+            f"--inputs: {shown} is not a JSON object",
+            help='it looks like {"name": value, ...}, a name an input',
         )
     values = {}
     for name, value in content.items():

@@ -22,8 +22,9 @@ KINDS = {
 @final
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """What a model is made with. `simulators` are the program's stand-ins by prompt; `retries` None means the
-    model's own default; `sleep` makes a simulated model take its time on the running loop."""
+    """What a model is made with. `simulators` are the program's stand-ins by prompt, `version` tells them from
+    what they were before a change; `retries` None means the model's own default; `sleep` makes a simulated
+    model take its time on the running loop."""
 
     simulators: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     seed: int = 0
@@ -31,6 +32,7 @@ class ModelOptions:
     retries: int | None = None
     prices: Path | None = None
     sleep: bool = False
+    version: str = ""
 
 
 def default_model() -> str:
@@ -48,7 +50,10 @@ def open_model(spec: str, options: ModelOptions) -> Model:
         from gotlang.models.simulated import SimulatedModel
 
         return SimulatedModel(
-            options.simulators, seed=options.seed, sleep=asyncio.sleep if options.sleep else None
+            options.simulators,
+            seed=options.seed,
+            sleep=asyncio.sleep if options.sleep else None,
+            version=options.version,
         )
     if kind == "openai" and name:
         from gotlang.models.endpoint import find_endpoint

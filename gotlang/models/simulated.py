@@ -18,13 +18,15 @@ import math
 import random
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import Answer, Price, Reply, Request, Usage
 from gotlang.models.tokens import estimate_tokens, split_tokens
+
+NAME = "simulated"
 
 GPT_35_TURBO = Price(
     input_per_million=0.50, output_per_million=1.50, source="simulated with the prices of gpt-3.5-turbo"
@@ -85,11 +87,12 @@ class SimulatedModel:
     many answers one request may ask for (1 stands for an endpoint that refuses `n`). `failure_rate`, from 0
     to 1, is the share of requests that fail with a retryable ModelError; asked again, the same request may
     succeed. `sleep` is awaited with each reply's latency in seconds (`asyncio.sleep` on a `VirtualTimeLoop`);
-    without it replies come at once and only report their latency. Raises UsageError for a batch below 1 and
-    for a failure_rate that is no share.
+    without it replies come at once and only report their latency. `version` tells stand-ins from what they were
+    before a change: it is part of the model's name, so that no cache gives an old one's answers for a new one's;
+    what they answer does not depend on it. Raises UsageError for a batch below 1 and for a failure_rate that is
+    no share.
     """
 
-    name = "simulated"
     simulated = True
 
     def __init__(
@@ -102,11 +105,13 @@ class SimulatedModel:
         batch: int = 128,
         failure_rate: float = 0.0,
         sleep: Callable[[float], Awaitable[object]] | None = None,
+        version: str = "",
     ) -> None:
         if batch < 1:
             raise UsageError(f"batch is {batch}: a request asks for at least one answer")
         if not 0 <= failure_rate <= 1:
             raise UsageError(f"failure_rate is {failure_rate}: it is a share, from 0 to 1")
+        self.name = f"{NAME}@{version}" if version else NAME
         self._simulators = dict(simulators)
         self._wants_temperature = {name: _wants_temperature(f) for name, f in self._simulators.items()}
         self._seed = seed
@@ -133,7 +138,7 @@ class SimulatedModel:
         Raises ModelError where the prompt has no stand-in, where the stand-in raises or returns what is not
         text, and, retryable, for the share of requests that `failure_rate` says.
         """
-        key = request.key()
+        key = replace(request, model=NAME).key()
         self._fail_sometimes(key, draw)
         answers: list[Answer] = []
         latency = 0.0

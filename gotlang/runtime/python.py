@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
@@ -97,6 +98,14 @@ def load_simulators(program: Program, *, allowed: bool = True) -> dict[str, Call
             if callable(function):
                 found.setdefault(prompt.name, function)
     return found
+
+
+def simulators_version(program: Program) -> str:
+    """Eight hexadecimal digits that stand for the text of a program's stand-ins; empty where it has none."""
+    digest = hashlib.sha256()
+    for entry in program.simulators:
+        digest.update(resolve(entry.folder, entry.path).read_bytes() + b"\0")
+    return digest.hexdigest()[:8] if program.simulators else ""
 
 
 def load_corpora(program: Program) -> Mapping[str, Callable[..., list[str]]]:

@@ -1,0 +1,107 @@
+"""A run's graph as plain data: what `gotc show` and pictures are made of.
+
+A line an operation, in the order they were added:
+
+    {"operation": 7, "path": "sort128/part[0]/sort", "kind": "generate", "prompt": "sort", "state": "done",
+     "file": "programs/sort128.got", "line": 95, "inputs": [6], "origin": 2, "hops": 2,
+     "asked": [{"key": "5e1f...", "draws": [0, 1], "sources": ["model", "persistent"]}],
+     "thoughts": [{"made": [7, 0], "value": [0, 1], "parents": [[6, 0]], "score": 0, "usd": 0.0001}]}
+
+`made` is the operation that made a thought and its number there; the value and what it came from stand only
+there, so that a thought which passes through several operations is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, final
+
+from gotlang.ir import program as ir
+from gotlang.ir.thought import Thought
+from gotlang.runtime.context import path_text
+from gotlang.runtime.events import Asked, Event
+from gotlang.runtime.graph import STATES, Graph, Operation
+from gotlang.span import Source
+
+
+@final
+class Asks:
+    """An observer that remembers which draws of which requests each operation asked for."""
+
+    def __init__(self) -> None:
+        self._by_operation: dict[int, list[dict[str, Any]]] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Note what was asked."""
+        if isinstance(event, Asked) and event.operation is not None:
+            sources = [draw[1] if isinstance(draw, tuple) else "missing" for draw in event.draws]
+            self._by_operation.setdefault(id(event.operation), []).append(
+                {"key": event.key, "draws": list(event.numbers), "sources": sources}
+            )
+
+    def of(self, operation: Operation) -> list[dict[str, Any]]:
+        """What an operation asked, in order."""
+        return self._by_operation.get(id(operation), [])
+
+
+def operations(graph: Graph, sources: Mapping[str, Source], asks: Asks) -> Iterator[dict[str, Any]]:
+    """The operations of a graph as plain data; `sources` are the program's texts by name."""
+    for operation in graph.operations:
+        step = operation.step
+        line: dict[str, Any] = {
+            "operation": operation.sequence,
+            "path": path_text(operation),
+            "kind": kind(operation),
+            "state": STATES[operation.state],
+            "inputs": [before.sequence for before in operation.inputs],
+            "origin": operation.origin.sequence if operation.origin is not None else None,
+            "hops": operation.hops,
+        }
+        prompt = prompt_name(operation)
+        if prompt is not None:
+            line["prompt"] = prompt
+        if step is not None and step.span.source in sources:
+            source = sources[step.span.source]
+            line["file"], line["line"] = source.name, source.position(step.span.start)[0]
+        asked = asks.of(operation)
+        if asked:
+            line["asked"] = asked
+        line["thoughts"] = [_thought(thought, operation) for thought in operation.output]
+        yield line
+
+
+def kind(operation: Operation) -> str:
+    """What an operation does, in a word: `generate`, `keepbest`, `rate`, `join`, ..."""
+    step = operation.step
+    return step.kind if isinstance(step, ir.Ask) and operation.role == "ask" else operation.role
+
+
+def prompt_name(operation: Operation) -> str | None:
+    """The prompt, score or function that an operation goes by, where it has one."""
+    match operation.step:
+        case ir.Ask() | ir.Mend() as step:
+            return step.prompt
+        case ir.Rate(score=score) if operation.role in ("rate", "rated"):
+            return score
+        case ir.CallFunction() as step:
+            return step.function
+        case ir.Retrieve() as step:
+            return step.corpus
+    return None
+
+
+def _thought(thought: Thought, operation: Operation) -> dict[str, Any]:
+    maker = thought.maker
+    out: dict[str, Any] = {"made": [_number(maker), thought.index]}
+    if maker is operation or not isinstance(maker, Operation):
+        out["value"] = thought.value
+        out["parents"] = [[_number(parent.maker), parent.index] for parent in thought.parents]
+    for name in ("score", "valid", "logprob", "usd"):
+        known = getattr(thought, name)
+        if known is not None:
+            out[name] = known
+    return out
+
+
+def _number(maker: object) -> int | None:
+    return maker.sequence if isinstance(maker, Operation) else None

@@ -1,0 +1,127 @@
+"""A trace: what happened in a run, as JSON lines that any tool for OpenTelemetry's names can read.
+
+Attributes of model calls have the names of OpenTelemetry's conventions for generative AI (`gen_ai.*`), our own
+start with `gotlang.`. A line names the request that was made by its key, and never holds a prompt or an answer:
+those are private more often than not, and `gotc cache show KEY` has them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO, final
+
+from gotlang.cache.base import Stored
+from gotlang.errors import UsageError
+from gotlang.runtime.context import path_text
+from gotlang.runtime.events import Added, Asked, Ended, Event, Failed, Started
+
+Attributes = dict[str, Any]
+
+
+@final
+class Trace:
+    """An observer that writes to the file `path`, which it replaces.
+
+    `provider` says whose models are asked, `clock` gives the seconds of the run's loop (simulated ones where
+    the model is). Raises UsageError where the file cannot be opened; where it cannot be written later, the run
+    goes on without it and `broken` says why.
+    """
+
+    def __init__(self, path: str | Path, *, run: str, provider: str, clock: Callable[[], float]) -> None:
+        self.path = Path(path)
+        self._run = run
+        self._provider = provider
+        self._clock = clock
+        self.broken: str | None = None
+        try:
+            self._file: TextIO = self.path.open("w", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise UsageError(f"--trace: cannot write {self.path}: {error.strerror}") from None
+
+    def __call__(self, event: Event) -> None:
+        """Write one event."""
+        match event:
+            case Added():
+                self.write("graph", {"gotlang.operations": event.count})
+            case Started():
+                self.write("operation.start", {"gotlang.operation": path_text(event.operation)})
+            case Ended():
+                operation = event.operation
+                self.write(
+                    "operation.end",
+                    {
+                        "gotlang.operation": path_text(operation),
+                        "gotlang.thoughts": len(operation.output),
+                        "gotlang.hops": operation.hops,
+                    },
+                )
+            case Failed():
+                attributes = {"gotlang.operation": event.path, "error.message": event.reason}
+                if event.draw is not None:
+                    attributes["gotlang.draw"] = str(event.draw)
+                self.write("operation.failed" if event.fatal else "thought.failed", attributes)
+            case Asked():
+                self.write(f"chat {event.model}", self._chat(event))
+
+    def write(self, name: str, attributes: Attributes) -> None:
+        """Write one line under a name of one's own."""
+        line = {
+            "time_unix_nano": time.time_ns(),
+            "clock_s": round(self._clock(), 6),
+            "name": name,
+            "attributes": {"gotlang.run": self._run, **attributes},
+        }
+        if self.broken is not None:
+            return
+        try:
+            self._file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+        except OSError as error:
+            self.broken = error.strerror or "unknown reason"
+
+    def close(self) -> None:
+        """Finish the file."""
+        try:
+            self._file.close()
+        except OSError as error:
+            self.broken = error.strerror or "unknown reason"
+
+    def _chat(self, event: Asked) -> Attributes:
+        settings = event.request.settings
+        answers = [draw for draw in event.draws if isinstance(draw, tuple)]
+        paid = [stored for stored, source in answers if source == "model"]
+        attributes: Attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": self._provider,
+            "gen_ai.request.model": event.model,
+            "gen_ai.request.choice.count": len(event.numbers),
+            "gen_ai.request.max_tokens": settings.max_tokens,
+            "gen_ai.response.finish_reasons": [stored.answer.finish_reason for stored, _ in answers],
+            "gen_ai.usage.input_tokens": _usage(paid, "input_tokens"),
+            "gen_ai.usage.output_tokens": _usage(paid, "output_tokens"),
+            "gotlang.prompt": event.request.prompt,
+            "gotlang.request.key": event.key,
+            "gotlang.request.draws": list(event.numbers),
+            "gotlang.answer.sources": [
+                draw[1] if isinstance(draw, tuple) else "missing" for draw in event.draws
+            ],
+            "gotlang.latency_s": max((stored.latency_s for stored in paid), default=0.0),
+        }
+        for name, value in (
+            ("temperature", settings.temperature),
+            ("top_p", settings.top_p),
+            ("stop_sequences", list(settings.stop) or None),
+            ("seed", settings.seed),
+        ):
+            if value is not None:
+                attributes[f"gen_ai.request.{name}"] = value
+        if event.operation is not None:
+            attributes["gotlang.operation"] = path_text(event.operation)
+        return attributes
+
+
+def _usage(paid: list[Stored], name: str) -> int:
+    """Tokens of the requests that the answers came from: the first answer of each stands for its request."""
+    return sum(getattr(stored.usage, name) for stored in paid if stored.position == 0)
