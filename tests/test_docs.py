@@ -58,3 +58,27 @@ def test_the_table_of_built_ins_is_the_code(request: pytest.FixtureRequest) -> N
         text = page.read_text()
         stop = text.index(end)
     assert text[start:stop] == wanted, "run pytest with --accept"
+
+
+GUIDE = [
+    pytest.param(*match.groups(), id=match[3].split("scheme ")[1].split("(")[0])
+    for match in re.finditer(
+        r"^```got\n# (\d+) answers?, (\d+) in a row\n(.*?)^```",
+        (ROOT / "docs" / "guide.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+]
+
+
+@pytest.mark.parametrize(("answers", "in_a_row", "text"), GUIDE)
+def test_a_program_of_the_guide_asks_for_what_it_says(answers: str, in_a_row: str, text: str) -> None:
+    program = compile(text, "guide.got")
+    (scheme,) = program.ir(0).schemes
+    inputs = {name: some_value(type_, random.Random(name)) for name, type_ in scheme.parameters}
+    model = any_model(program.ir(0))
+    outcome = program.run(inputs, options=Options(model=model, early_stop=False)).outcome
+    assert (outcome.ledger.accounts[0].calls, outcome.hops) == (int(answers), int(in_a_row))
+
+
+def test_the_guide_states_counts_for_all_shapes_but_the_open_one() -> None:
+    assert len(GUIDE) == 8
