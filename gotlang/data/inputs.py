@@ -1,0 +1,88 @@
+"""From a row, or from an option of the command line, to the values of a program's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gotlang.convert import convert, from_text
+from gotlang.data.table import Table
+from gotlang.diagnostics import nearest
+from gotlang.errors import ReadError, UsageError
+from gotlang.types import Type
+
+
+def inputs(
+    table: Table,
+    row_number: int,
+    mapping: Mapping[str, str],
+    wanted: Mapping[str, Type],
+    optional: Mapping[str, Type] | None = None,
+) -> dict[str, Any]:
+    """The values of one row for a program's inputs, each read by its type.
+
+    `mapping` says which column an input takes (`--map INPUT=COLUMN`); one that is not in it takes the column
+    of its own name, in the same case or else in any. Every input of `wanted` must have one; those of
+    `optional` (such as `truth`) are left out where they have none. Raises UsageError with the place.
+    """
+    row = table.row(row_number)
+    types = {**wanted, **(optional or {})}
+    for name in mapping:
+        if name not in types:
+            near = nearest(name, types)
+            raise UsageError(
+                f"there is no input `{name}` to map a column to",
+                help=f"did you mean `{near}`?" if near else f"the inputs are: {', '.join(types) or 'none'}",
+            )
+    values = {}
+    for name, type_ in types.items():
+        column = _column(table, name, mapping, needed=name in wanted)
+        if column is None:
+            continue
+        place = f"{table.path}, row {row_number}"
+        if column not in row:
+            if name in wanted:
+                raise UsageError(f"{place} has no `{column}`, which input `{name}` needs")
+            continue
+        try:
+            values[name] = from_text(row[column], type_) if table.as_text else convert(row[column], type_)
+        except ReadError as error:
+            raise UsageError(f"{place}, column `{column}`: {error.message}, for input `{name}`") from None
+    return values
+
+
+def parse_value(text: str, type_: Type, what: str) -> Any:
+    """The value of a command line option such as `--input NAME=VALUE` or `--set NAME=VALUE`.
+
+    A `str` is the text as it is; lists are JSON, or numbers or texts with commas between; records are JSON.
+    `what` names the option in the UsageError for what cannot be read.
+    """
+    try:
+        return from_text(text, type_)
+    except ReadError as error:
+        raise UsageError(f"{what}: {error.message}") from None
+
+
+def _column(table: Table, name: str, mapping: Mapping[str, str], *, needed: bool) -> str | None:
+    """The column for an input; None where it has none and needs none."""
+    if name in mapping:
+        column = mapping[name]
+        if column in table.columns:
+            return column
+        near = nearest(column, table.columns)
+        raise UsageError(
+            f"{table.path} has no column `{column}`",
+            help=f"did you mean `{near}`?" if near else f"it has: {', '.join(table.columns)}",
+        )
+    if name in table.columns:
+        return name
+    alike = [column for column in table.columns if column.casefold() == name.casefold()]
+    if len(alike) == 1:
+        return alike[0]
+    if not needed:
+        return None
+    near = nearest(name, table.columns) or "COLUMN"
+    raise UsageError(
+        f"{table.path} has no column `{name}`, which the program's input needs",
+        help=f"say which it is: `--map {name}={near}`; it has: {', '.join(table.columns)}",
+    )
