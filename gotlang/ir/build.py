@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from typing import final
 
 from gotlang.ir import program as ir
+from gotlang.ir.declarations import build_param, build_prompt
 from gotlang.ir.names import POOL_NAMES, free_names
 from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
 from gotlang.semantics.check import Checked
@@ -16,7 +17,7 @@ from gotlang.semantics.symbols import Signature
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import STR, ListType, Type, accepts
+from gotlang.types import ListType, Type, accepts
 
 START_POOL = "%start"
 """The empty thought that a scheme starts with, wherever in it."""
@@ -40,9 +41,9 @@ def build(checked: Checked, name: str) -> ir.Program:
         for d in module.declarations:
             match d:
                 case n.Param():
-                    params.append(_param(d, symbols.params[d.name.text]))
+                    params.append(build_param(d, symbols.params[d.name.text]))
                 case n.Prompt():
-                    prompts.append(_prompt(d, symbols.prompts[d.name.text]))
+                    prompts.append(build_prompt(d, symbols.prompts[d.name.text]))
                 case n.Score():
                     scores.append(_Builder(checked).score(d, symbols.scores[d.name.text]))
                 case n.Scheme():
@@ -64,69 +65,6 @@ def build(checked: Checked, name: str) -> ir.Program:
         tuple(corpora),
         tuple(simulators),
     )
-
-
-def _param(node: n.Param, type_: Type) -> ir.Param:
-    domain: ir.Domain | None = None
-    if isinstance(node.domain, n.Range):
-        domain = ir.Domain(constant_value(node.domain.low), constant_value(node.domain.high))
-    elif isinstance(node.domain, n.Choices):
-        domain = ir.Domain(choices=tuple(constant_value(c) for c in node.domain.values))
-    default = constant_value(node.default)
-    return ir.Param(node.name.text, type_, default, node.each, domain, node.guard, node.span)
-
-
-def plain(node: e.Expression) -> object:
-    """The value of an expression made of constants, lists and records only."""
-    match node:
-        case e.Constant(value=value):
-            return value
-        case e.ListDisplay(elements=elements):
-            return [plain(x) for x in elements]
-        case e.RecordDisplay(entries=entries):
-            return {key: plain(value) for key, value in entries}
-        case e.Unary(operator=operator, operand=operand):
-            number = plain(operand)
-            assert isinstance(number, int | float)
-            return -number if operator == "-" else number
-    from gotlang.ir.evaluate import evaluate
-
-    return evaluate(node, {})
-
-
-def _prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
-    result: Type = ListType(signature.result) if signature.many else signature.result
-    examples = []
-    for example in node.examples:
-        inputs = tuple((a.name.text, plain(a.value)) for a in example.inputs if a.name is not None)
-        output = plain(example.output)
-        raw = isinstance(output, str) and not accepts(result, STR) and not _is_text_value(result, output)
-        examples.append(ir.Example(inputs, output, raw))
-
-    def text(constant: e.Constant | None) -> str | None:
-        return str(constant.value) if constant is not None else None
-
-    return ir.Prompt(
-        signature.name,
-        signature.parameters,
-        signature.result,
-        signature.many,
-        tuple((s.name.text, s.value) for s in node.settings if s.name.text != "count"),
-        text(node.system),
-        text(node.instruction),
-        tuple(examples),
-        text(node.user),
-        node.parse.form if node.parse else None,
-        node.parse.function.text if node.parse and node.parse.function else None,
-        next((s.value for s in node.settings if s.name.text == "count"), None),
-        span=node.span,
-    )
-
-
-def _is_text_value(type_: Type, value: str) -> bool:
-    from gotlang.types import fits
-
-    return fits(type_, value) is None
 
 
 def _source(value: e.Expression, pool: str) -> str:

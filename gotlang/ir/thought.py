@@ -13,9 +13,9 @@ class Thought:
 
     `maker` is the operation that made it and `index` its place among that one's thoughts; together they
     are its identity, whatever the order in which a run's operations end. Scoring or validating a thought
-    gives another `Thought` of the same identity; `lower` tells that a lower score is a better one. `logprob` is that of the answer it
-    was read from (natural logarithm, None where unknown), `tokens` its number of tokens where known,
-    `usd` what that answer cost (None where unknown).
+    gives another `Thought` of the same identity; `lower` tells that a lower score is a better one.
+    `logprob` is that of the answer it was read from, a token's on average (natural logarithm, None where
+    unknown), `usd` what that answer cost (None where unknown), `call` the key of its request.
     """
 
     value: Any

@@ -1,0 +1,258 @@
+"""The IR as text: what `gotc ir` prints. `gotlang.ir.parse` reads it back to an equal program.
+
+    part = foreach part from %1 : list[int]
+        enter part
+        %2 = generate @sort(numbers=part) from part, k sort_tries, fused : list[int]
+        %3 = score @mistakes(attempt=it, numbers=part) from %2, k 1 : list[int]
+        %4 = keep_best 1 from %3 : list[int] one
+        yield %4
+
+A line names the pool that a step gives, the step, the pool it takes (`from`), the type of the thoughts it
+gives, and `one` where it gives exactly one. Declarations are written as in a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gotlang.forms import After, Form, Json, Lines, Tag
+from gotlang.ir import program as ir
+from gotlang.ir.literals import literal
+from gotlang.syntax.expressions import Expression
+from gotlang.syntax.format_expressions import format_expression
+from gotlang.syntax.texts import long_lines, quote
+from gotlang.types import Type
+
+_INDENT = "    "
+LOCAL_SCORE = ir.Region("%start", (), "%start")
+"""The body of a score that asks no model; its text has nothing but the value."""
+
+
+def to_text(program: ir.Program) -> str:
+    """The text of a program, which `from_text` reads back."""
+    blocks = [
+        [f"program {quote(program.name)}"],
+        list(_imports(program)),
+        [_param(p) for p in program.params],
+    ]
+    blocks += [list(_prompt(prompt)) for prompt in program.prompts]
+    blocks += [list(_score(score)) for score in program.scores]
+    blocks += [list(_scheme(scheme)) for scheme in program.schemes]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+# ---------------------------------------------------------------- declarations
+
+
+def _imports(program: ir.Program) -> Iterator[str]:
+    for module in program.python:
+        yield f"import python {quote(module.path)}: {', '.join(module.names)}"
+    for corpus in program.corpora:
+        yield f"import corpus {quote(corpus.path)}: {corpus.name}"
+    for simulator in program.simulators:
+        yield f"simulate with {quote(simulator.path)}"
+
+
+def _param(param: ir.Param) -> str:
+    line = f"param {param.name}: {param.type} = {_value(param.default)}"
+    line += " each" if param.each else ""
+    match param.domain:
+        case ir.Domain(choices=choices) if choices:
+            line += f" in [{', '.join(_value(choice) for choice in choices)}]"
+        case ir.Domain(low=low, high=high):
+            line += f" in {_value(low)}..{_value(high)}"
+    return line + (f" when {format_expression(param.guard)}" if param.guard is not None else "")
+
+
+def _prompt(prompt: ir.Prompt) -> Iterator[str]:
+    many = "many " if prompt.many else ""
+    yield f"prompt {prompt.name}({_parameters(prompt.parameters)}) -> {many}{prompt.result}:"
+    settings = [*prompt.settings, *([("count", prompt.count)] if prompt.count is not None else [])]
+    for name, value in settings:
+        yield f"{_INDENT}{name} {format_expression(value)}"
+    for name in ("system", "instruction", "opening"):
+        text = getattr(prompt, name)
+        if text is not None:
+            yield from _text(f"{name} ", text)
+    if prompt.examples:
+        yield f"{_INDENT}examples:"
+    for example in prompt.examples:
+        inputs = ", ".join(f"{name} = {_value(value)}" for name, value in example.inputs)
+        yield f"{_INDENT * 2}{inputs} -> {_value(example.output)}"
+    if prompt.user is not None:
+        yield from _text("user ", prompt.user)
+    if prompt.reader is not None:
+        yield f"{_INDENT}parse with {prompt.reader}"
+    elif prompt.form is not None:
+        yield f"{_INDENT}parse {_form(prompt.form)}"
+
+
+def _form(form: Form) -> str:
+    match form:
+        case Json():
+            return "json"
+        case Tag(name=name):
+            return f"tag({quote(name)})"
+        case Lines(pattern=None):
+            return "lines"
+        case Lines(pattern=str(pattern)):
+            return f"lines matching {quote(pattern)}"
+        case After(text=text):
+            return f"after {quote(text)}"
+    raise TypeError(form)
+
+
+def _text(name: str, value: str) -> Iterator[str]:
+    if "\n" not in value:
+        yield f"{_INDENT}{name}{quote(value)}"
+        return
+    yield f'{_INDENT}{name}"""'
+    yield from (_INDENT + line if line else "" for line in long_lines(value))
+    yield f'{_INDENT}"""'
+
+
+def _score(score: ir.Score) -> Iterator[str]:
+    best = f", best {_value(score.best)}" if score.best is not None else ""
+    direction = "lower" if score.lower else "higher"
+    yield f"score {score.name}({_parameters(score.parameters)}) -> {direction}{best}:"
+    if score.body != LOCAL_SCORE:
+        yield from _region(score.body, _INDENT)
+    yield f"{_INDENT}value {format_expression(score.value)}"
+
+
+def _scheme(scheme: ir.Scheme) -> Iterator[str]:
+    many = "many " if scheme.many else ""
+    collect = ", collect" if scheme.collect else ""
+    head = f"scheme {scheme.name}({_parameters(scheme.parameters)}) -> {many}{scheme.result}"
+    yield f"{head}{collect}, truth {scheme.truth}:"
+    yield from _region(scheme.body, _INDENT)
+
+
+def _parameters(parameters: Iterable[tuple[str, Type]]) -> str:
+    return ", ".join(f"{name}: {type_}" for name, type_ in parameters)
+
+
+def _value(value: object) -> str:
+    return format_expression(literal(value))
+
+
+# ---------------------------------------------------------------- regions and steps
+
+
+def _region(region: ir.Region, margin: str) -> Iterator[str]:
+    yield f"{margin}enter {region.entry}"
+    for step in region.steps:
+        yield margin + step_text(step)
+        yield from _inside(step, margin + _INDENT)
+    yield f"{margin}yield {region.result}"
+
+
+def _inside(step: ir.AnyStep, margin: str) -> Iterator[str]:
+    match step:
+        case ir.Branch(branches=branches, otherwise=otherwise):
+            for condition, body in branches:
+                yield f"{margin}when {format_expression(condition)}"
+                yield from _region(body, margin + _INDENT)
+            if otherwise is not None:
+                yield f"{margin}otherwise"
+                yield from _region(otherwise, margin + _INDENT)
+        case _:
+            for body in ir.regions(step):
+                yield from _region(body, margin)
+
+
+def step_text(step: ir.AnyStep) -> str:
+    """The line of a step, without what stands inside it."""
+    head, *clauses = _words(step)
+    taken = ", ".join([f"{head} from {step.pool}", *clauses])
+    return f"{step.result} = {taken} : {step.type}{' one' if step.single else ''}"
+
+
+def _words(step: ir.AnyStep) -> list[str]:
+    """What a step does, and its further clauses."""
+    show = format_expression
+    match step:
+        case ir.Ask():
+            head = f"{step.kind} {_called(step.prompt, step.arguments)}"
+            until = [f"until {show(step.until)}"] if step.until is not None else []
+            return [head, f"k {show(step.k)}", *_settings(step.settings), *until, *_fused(step), *_stop(step)]
+        case ir.Rate(score=None, value=value) if value is not None:
+            return [f"score {show(value)}", f"k {show(step.k)}", *_fused(step)]
+        case ir.Rate():
+            return [f"score {_called(step.score or '', step.arguments)}", f"k {show(step.k)}", *_fused(step)]
+        case ir.Validate():
+            return [f"validate {_judged(step.condition, step.prompt, step.arguments)}"]
+        case ir.KeepValid():
+            return ["keep_valid"]
+        case ir.Mend():
+            judged = _judged(step.condition, step.judge, step.judge_arguments)
+            head = f"mend {_called(step.prompt, step.arguments)} unless {judged}"
+            return [head, f"tries {show(step.tries)}", *_settings(step.settings)]
+        case ir.KeepBest(count=count):
+            return [f"keep_best {show(count)}"]
+        case ir.Select(condition=condition) if condition is not None:
+            return [f"select where {show(condition)}"]
+        case ir.Select(positions=positions) if positions is not None:
+            return [f"select at {show(positions)}"]
+        case ir.Vote(weight=weight):
+            return ["vote", *([f"weight {show(weight)}"] if weight is not None else [])]
+        case ir.Map(value=value):
+            return [f"map {show(value)}"]
+        case ir.Gather(values=values):
+            return [f"gather {', '.join(map(show, values))}"]
+        case ir.Retrieve():
+            return [f"retrieve @{step.corpus}({show(step.query)})", f"k {show(step.k)}"]
+        case ir.CallFunction(arguments=arguments):
+            given = [f"{name}={show(value)}" if name else show(value) for name, value in arguments]
+            return [f"call @{step.function}({', '.join(given)})"]
+        case ir.Measure(condition=condition):
+            return [f"measure {show(condition)}"]
+        case ir.Invoke():
+            return [f"invoke {_called(step.scheme, step.arguments)}"]
+        case _:
+            return [_header(step)]
+
+
+def _header(step: ir.AnyStep) -> str:
+    """What a block does."""
+    match step:
+        case ir.Foreach():
+            position = f", {step.position}" if step.position is not None else ""
+            return f"foreach {step.name}{position}{_word('in', step.iterable)}{_word('after', step.after)}"
+        case ir.Reduce():
+            named = f" as {step.step}" if step.step is not None else ""
+            return f"reduce {step.left}, {step.right}{_word('in', step.iterable)}{named}"
+        case ir.Loop():
+            counter = f" as {step.counter}" if step.counter is not None else ""
+            return f"repeat {format_expression(step.count)}{counter}{_word('until', step.until)}"
+        case ir.Branch():
+            return "if"
+        case ir.Group(label=label, names=names):
+            pairs = ", ".join(f"{inner}={outer}" for inner, outer in names)
+            return f"group {quote(label)}" + (f" ({pairs})" if pairs else "")
+    raise TypeError(step)
+
+
+def _word(word: str, value: Expression | None) -> str:
+    return f" {word} {format_expression(value)}" if value is not None else ""
+
+
+def _called(name: str, arguments: ir.Arguments) -> str:
+    return f"@{name}({', '.join(f'{key}={format_expression(value)}' for key, value in arguments)})"
+
+
+def _judged(condition: Expression | None, prompt: str | None, arguments: ir.Arguments) -> str:
+    return _called(prompt, arguments) if prompt is not None else _word("", condition).strip()
+
+
+def _settings(settings: ir.Arguments) -> list[str]:
+    return [_called("settings", settings).removeprefix("@")] if settings else []
+
+
+def _fused(step: ir.Ask | ir.Rate) -> list[str]:
+    return ["fused"] if step.fused else []
+
+
+def _stop(step: ir.Ask) -> list[str]:
+    stop = step.stop
+    return [f"stop {_called(stop.score, stop.arguments)} {format_expression(stop.count)}"] if stop else []

@@ -1,0 +1,178 @@
+"""IR of every kind for the law that its text reads back: it means nothing, it only has the shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+from support.programs import expressions, texts
+
+from gotlang.forms import After, Json, Lines, Tag
+from gotlang.ir import program as ir
+from gotlang.span import NOWHERE
+from gotlang.syntax import expressions as e
+from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, STR, DictType, ListType, LiteralType, RecordType, fits
+
+names = st.sampled_from(["a", "from", "k", "settings", "stop", "x_1", "one", "value", "enter", "by"])
+pools = names | st.sampled_from(["%1", "%23", "%start", "%merge_step_1"])
+types = st.recursive(
+    st.sampled_from([INT, FLOAT, BOOL, STR, ANY, NONE, LiteralType(("a", 'b"|', "one"))]),
+    lambda inner: st.one_of(
+        inner.map(ListType),
+        inner.map(DictType),
+        st.dictionaries(names, inner, max_size=2).map(lambda fields: RecordType(tuple(fields.items()))),
+    ),
+    max_leaves=3,
+)
+values = expressions | st.builds(e.Reference, st.just(NOWHERE), pools)
+arguments = st.dictionaries(names, values, max_size=2).map(lambda found: tuple(found.items()))
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-1e9, 1e9) | texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
+    max_leaves=4,
+)
+some = st.none() | values
+
+
+def _several(items: st.SearchStrategy[Any], least: int = 0, most: int = 3) -> st.SearchStrategy[Any]:
+    return st.lists(items, min_size=least, max_size=most).map(tuple)
+
+
+def _step(class_: Any, /, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.builds(class_, pools, types, st.booleans(), pool=pools, **fields)
+
+
+_stops = st.builds(ir.Stop, names, arguments, values)
+_simple = st.one_of(
+    _step(
+        ir.Ask,
+        kind=st.sampled_from(["generate", "improve", "aggregate"]),
+        prompt=names,
+        arguments=arguments,
+        k=values,
+        settings=arguments,
+        until=some,
+        fused=st.booleans(),
+        stop=st.none() | _stops,
+    ),
+    _step(ir.Rate, score=names, arguments=arguments, value=st.none(), k=values, fused=st.booleans()),
+    _step(ir.Rate, score=st.none(), arguments=st.just(()), value=values, k=values, fused=st.booleans()),
+    _step(ir.Validate, condition=values),
+    _step(ir.Validate, condition=st.none(), prompt=names, arguments=arguments),
+    _step(ir.KeepValid),
+    _step(
+        ir.Mend,
+        condition=st.none(),
+        judge=names,
+        judge_arguments=arguments,
+        prompt=names,
+        arguments=arguments,
+        tries=values,
+        settings=arguments,
+    ),
+    _step(
+        ir.Mend,
+        condition=values,
+        judge=st.none(),
+        judge_arguments=st.just(()),
+        prompt=names,
+        arguments=arguments,
+        tries=values,
+    ),
+    _step(ir.KeepBest, count=values),
+    _step(ir.Select, condition=values, positions=st.none()),
+    _step(ir.Select, condition=st.none(), positions=values),
+    _step(ir.Vote, weight=some),
+    _step(ir.Map, value=values),
+    _step(ir.Gather, values=_several(values, 1)),
+    _step(ir.Retrieve, corpus=names, query=values, k=values),
+    _step(
+        ir.CallFunction,
+        function=names,
+        arguments=_several(st.tuples(st.none(), values)) | _several(st.tuples(names, values)),
+    ),
+    _step(ir.Measure, condition=values),
+    _step(ir.Invoke, scheme=names, arguments=arguments),
+)
+
+
+def _regions(steps: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.builds(ir.Region, pools, _several(steps), pools)
+
+
+def _blocks(steps: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    body = _regions(steps)
+    return st.one_of(
+        _step(ir.Foreach, iterable=some, name=pools, position=st.none() | pools, after=some, body=body),
+        _step(ir.Reduce, iterable=some, left=pools, right=pools, step=st.none() | pools, body=body),
+        _step(ir.Loop, count=values, counter=st.none() | pools, until=some, body=body),
+        _step(ir.Branch, branches=_several(st.tuples(values, body), 0, 2), otherwise=st.none() | body),
+        _step(ir.Group, label=texts, names=_several(st.tuples(pools, pools), 0, 2), body=body),
+    )
+
+
+regions = _regions(st.recursive(_simple, _blocks, max_leaves=4))
+_parameters = st.dictionaries(names, types, max_size=2).map(lambda found: tuple(found.items()))
+_numbers = st.integers(-5, 5) | st.floats(-1e9, 1e9)
+_constants = _numbers | st.booleans() | texts
+_domains = st.builds(ir.Domain, _numbers, _numbers) | st.builds(
+    ir.Domain, st.none(), st.none(), _several(_constants, 1)
+)
+_params = st.builds(
+    lambda name, type_, default, each, domain, guard: ir.Param(
+        name, type_, default, each and domain is not None, domain, guard
+    ),
+    names,
+    types,
+    _constants | st.lists(_constants, max_size=2),
+    st.booleans(),
+    st.none() | _domains,
+    some,
+)
+
+
+@st.composite
+def _prompts(draw: st.DrawFn) -> ir.Prompt:
+    result, many = draw(types), draw(st.booleans())
+    examples = []
+    for inputs, output in draw(
+        st.lists(st.tuples(st.dictionaries(names, plain, min_size=1), plain), max_size=2)
+    ):
+        whole = ListType(result) if many else result
+        raw = isinstance(output, str) and fits(whole, output) is not None and whole not in (STR, ANY)
+        raw = raw and not isinstance(whole, LiteralType)
+        examples.append(ir.Example(tuple(inputs.items()), output, raw))
+    user = draw(st.none() | texts)
+    reader = draw(st.none() | names)
+    forms = st.none() | st.sampled_from([Json(), Tag("a"), Lines(), Lines('{x} "'), After("So:\n")])
+    return ir.Prompt(
+        draw(names),
+        draw(_parameters),
+        result,
+        many,
+        draw(arguments.map(lambda found: tuple((f"s_{name}", value) for name, value in found))),
+        draw(st.none() | texts),
+        draw(texts if user is None else st.none() | texts),
+        tuple(examples),
+        user,
+        draw(forms) if reader is None else None,
+        reader,
+        draw(some),
+        draw(st.none() | texts),
+    )
+
+
+_scores = st.builds(ir.Score, names, _parameters, st.booleans(), st.none() | _numbers, regions, values)
+_schemes = st.builds(ir.Scheme, names, _parameters, types, st.booleans(), st.booleans(), types, regions)
+_imports = st.builds(ir.PythonImport, texts, _several(names, 1))
+programs = st.builds(
+    ir.Program,
+    texts,
+    _several(_params, 0, 2),
+    _several(_prompts(), 0, 2),
+    _several(_scores, 0, 1),
+    _several(_schemes, 0, 2),
+    _several(_imports, 0, 1),
+    _several(st.builds(ir.Corpus, names, texts), 0, 1),
+    _several(st.builds(ir.PythonImport, texts, st.just(())), 0, 1),
+)
