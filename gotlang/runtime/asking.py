@@ -14,7 +14,7 @@ from gotlang.ir.evaluate import Layer
 from gotlang.ir.thought import Thought, Thoughts
 from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, Request, Settings
 from gotlang.runtime.context import Context, OperationFailed
-from gotlang.runtime.graph import Graph, Operation
+from gotlang.runtime.graph import Operation
 from gotlang.runtime.ledger import NO_TIMES, Times
 from gotlang.runtime.read import read
 from gotlang.runtime.render import render
@@ -24,13 +24,17 @@ from gotlang.runtime.sampling import Draw, Missing
 @final
 @dataclass(slots=True)
 class Site:
-    """One request of an operation with the number of its first draw, and the thoughts it was made from."""
+    """One request of an operation with the number of its first draw, and the thoughts it was made from.
+
+    `count` is how many values each answer must hold, where the prompt says so.
+    """
 
     model: Model
     request: Request
     first: int
     parents: tuple[Thought, ...]
     names: Mapping[str, Any]
+    count: int | None = None
 
 
 @final
@@ -103,18 +107,11 @@ def site(
         prompt.name,
         values,
     )
-    before = context.asked.setdefault(request.key(), [])
-    first = max(
-        (
-            start + count
-            for other, turn_before, count, start in before
-            if (turn_before < turn if other is operation else Graph.is_ancestor(other, operation))
-        ),
-        default=0,
-    )
-    first += operation.frame.context * draws
-    before.append((operation, turn, draws, first))
-    return Site(model, request, first, parents, names)
+    first = context.numbering.first(request.key(), operation, turn, draws)
+    count = None
+    if prompt.count is not None:
+        count = positive(evaluate(prompt.count, Layer(values, context.params)), "count")
+    return Site(model, request, first, parents, names, count)
 
 
 def _number(value: Any) -> float | None:
@@ -148,9 +145,10 @@ async def draw(
 
 
 def values_of(
-    context: Context, operation: Operation, prompt: ir.Prompt, drawn: Draw, number: int
+    context: Context, operation: Operation, prompt: ir.Prompt, drawn: Draw, number: int, count: int | None = None
 ) -> list[Any]:
-    """The values read from one draw; a draw without one is noted as failed and gives none."""
+    """The values read from one draw; a draw without one, or without `count` of them, is noted as failed and
+    gives none."""
     if isinstance(drawn, Missing):
         if drawn.over_budget:
             context.skipped += 1
@@ -158,7 +156,10 @@ def values_of(
             context.failed(operation, drawn.reason, number)
         return []
     try:
-        return read_answer(context, prompt, drawn[0].answer.text)
+        values = read_answer(context, prompt, drawn[0].answer.text)
+        if count is not None and len(values) != count:
+            raise ReadError(f"{count} values were asked for, and the answer holds {len(values)}")
+        return values
     except (ReadError, EvaluationError) as error:
         reason = error.message
         if drawn[0].answer.finish_reason == "length":
@@ -248,7 +249,7 @@ async def ask(context: Context, operation: Operation, thoughts: Thoughts) -> tup
         for position, number in wave:
             drawn = next(queues[position])
             place = sites[position]
-            for value in values_of(context, operation, prompt, drawn, place.first + number):
+            for value in values_of(context, operation, prompt, drawn, place.first + number, place.count):
                 thought = made(operation, value, len(kept), place, drawn)
                 kept.append(thought)
                 if step.until is not None and _until(context, step, place, thought):

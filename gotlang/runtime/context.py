@@ -12,6 +12,7 @@ from gotlang.ir.program import Program
 from gotlang.models.base import Model
 from gotlang.runtime.events import Event, Failed, Observer
 from gotlang.runtime.graph import Graph, Operation
+from gotlang.runtime.numbering import Numbering
 from gotlang.runtime.sampling import Sampler
 from gotlang.span import NOWHERE, Span
 
@@ -59,8 +60,7 @@ class Context:
     measured: dict[tuple[Any, ...], bool | None] = field(default_factory=dict)
     skipped: int = 0
     """Draws that the budget did not allow."""
-    asked: dict[str, list[tuple[Operation, int, int, int]]] = field(default_factory=dict)
-    """For each request key, which operations asked it: in which turn, how many draws, from which number on."""
+    numbering: Numbering = field(default_factory=Numbering)
 
     def emit(self, event: Event) -> None:
         """Tell the observer, if there is one."""

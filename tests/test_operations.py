@@ -1,0 +1,283 @@
+"""What each operation and block means, on small programs with exact stand-ins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gotlang.api import Options, compile
+from gotlang.errors import RunError
+from gotlang.models.simulated import SimulatedModel
+from gotlang.result import Result
+
+
+def run(body: str, *, declarations: str = "", result: str = "any", inputs: str = "", **given: Any) -> Result:
+    stand_ins = given.pop("stand_ins", {})
+    options = given.pop("options", {})
+    lines = "\n".join("    " + line for line in body.strip("\n").split("\n"))
+    text = f"{PROMPTS}\n{declarations}\nscheme main({inputs}) -> {result}:\n{lines}\n"
+    model = SimulatedModel({**STAND_INS, **stand_ins})
+    return compile(text, "main.got").run(given, options=Options(model=model, **options))
+
+
+PROMPTS = """
+prompt digit(of: any) -> int:
+    "digit {{ of }}"
+prompt next(n: int) -> int:
+    "after {{ n }}"
+prompt add(a: int, b: int) -> int:
+    "{{ a }} + {{ b }}"
+prompt add_all(numbers: list[int]) -> int:
+    "sum of {{ numbers }}"
+prompt parts(n: int) -> many int:
+    "parts of {{ n }}"
+prompt listed(n: int) -> list[int]:
+    "list of {{ n }}"
+prompt even(n: int) -> bool:
+    "is {{ n }} even?"
+prompt rate(n: int) -> float:
+    "rate {{ n }}"
+score size(n: int) -> higher:
+    n
+score distance(n: int, goal: int) -> lower, best 0:
+    abs(n - goal)
+"""
+STAND_INS = {
+    "digit": lambda rng, of: str(rng.randrange(10)),
+    "next": lambda rng, n: str(n + 1),
+    "add": lambda rng, a, b: str(a + b),
+    "add_all": lambda rng, numbers: str(sum(numbers)),
+    "parts": lambda rng, n: str(list(range(n))),
+    "listed": lambda rng, n: str(list(range(n))),
+    "even": lambda rng, n: "yes" if n % 2 == 0 else "no",
+    "rate": lambda rng, n: str(n * 10),
+}
+
+
+def calls(result: Result) -> int:
+    return result.outcome.ledger.accounts[0].calls
+
+
+def test_generate_gives_k_thoughts_for_each_current_one() -> None:
+    result = run("Generate() parts(3)\nGenerate(k=2) next(it)", result="list[int]")
+    assert result.value == [1, 1, 2, 2, 3, 3]
+    assert calls(result) == 1 + 3 * 2
+    assert result.outcome.hops == 2
+
+
+def test_improve_keeps_what_it_started_from_in_front() -> None:
+    assert run("Generate() parts(2)\nImprove(k=1) next(it)", result="list[int]").value == [0, 1, 1, 2]
+
+
+def test_aggregate_sees_all_thoughts() -> None:
+    result = run("Generate() parts(4)\nAggregate() add_all(thoughts)", result="int")
+    assert result.value == 6
+    assert len(result.outcome.thoughts[0].parents) == 4
+
+
+def test_keep_best_prefers_the_earlier_of_equals_and_obeys_the_direction() -> None:
+    body = "Generate() parts(5)\nScore() distance(it, 2)\nKeepBestN(3)"
+    assert run(body, result="list[int]").value == [2, 1, 3]
+    assert run("Generate() parts(5)\nScore() size(it)\nKeepBestN(2)", result="list[int]").value == [4, 3]
+    assert run("Generate() parts(5)\nScore() 0 - it\nKeepBestN(1)", result="int").value == 0
+
+
+def test_scores_by_prompts_are_means_of_samples() -> None:
+    result = run("Generate() parts(3)\nScore(k=4) rate(it)\nKeepBestN(1)", result="int")
+    assert (result.value, result.score) == (2, 20.0)
+    assert calls(result) == 1 + 3 * 4
+
+
+def test_a_score_may_ask_a_model_before_its_number() -> None:
+    declarations = "score quality(n: int) -> lower:\n    a = Generate(k=2) rate(n)\n    b = Generate() next(n)\n    mean(a) + b"
+    result = run(
+        "Generate() parts(3)\nScore(k=2) quality(it)\nKeepBestN(1)", declarations=declarations, result="int"
+    )
+    assert (result.value, result.score) == (0, 1.0)
+    assert calls(result) == 1 + 3 * 2 * 3
+
+
+def test_samples_of_a_score_are_separate_contexts() -> None:
+    declarations = "score luck(n: int) -> higher:\n    a = Generate() digit(n)\n    a"
+    result = run("Generate() next(1)\nScore(k=20) luck(it)", declarations=declarations, result="int")
+    assert result.score is not None
+    assert result.score != int(result.score) or calls(result) == 21
+    assert result.outcome.ledger.accounts[1].calls == 21  # no sample was shared with another
+
+
+def test_validate_keep_valid_and_improve() -> None:
+    assert run("Generate() parts(4)\nValidate() it > 1\nKeepValid()", result="list[int]").value == [2, 3]
+    assert run("Generate() parts(4)\nValidate() even(it)\nKeepValid()", result="list[int]").value == [0, 2]
+    mended = run("Generate() parts(4)\nValidateAndImprove(tries=2) it > 1, next(it)", result="list[int]")
+    assert mended.value == [2, 2, 2, 3]
+    assert calls(mended) == 1 + 2 + 1
+
+
+def test_select_by_condition_and_by_position() -> None:
+    assert run("Generate() parts(5)\nSelect() it % 2 == 1", result="list[int]").value == [1, 3]
+    assert run("Generate() parts(5)\nSelect([3, 0])", result="list[int]").value == [3, 0]
+
+
+def test_vote_counts_values_and_weights() -> None:
+    assert run("xs = [2, 1, 1]\nforeach x in xs:\n    Map() x\nVote()", result="int").value == 1
+    assert run("xs = [2, 1, 1]\nforeach x in xs:\n    Map() x\nVote(weight=it * it)", result="int").value == 2
+    assert run("xs = [2, 1]\nforeach x in xs:\n    Map() x\nVote()", result="int").value == 2
+
+
+def test_map_and_pool_and_bindings_leave_the_pool_alone() -> None:
+    body = "Generate() next(1)\na = Generate() next(it)\nb = it * 100\nPool() it, a, b\nMap() it + 1"
+    assert run(body, result="list[int]").value == [3, 4, 201]
+
+
+def test_foreach_keeps_order_and_names_its_results() -> None:
+    body = "foreach x, i in [5, 6, 7]:\n    Map() x * 10 + i\nPool() x[2], x[0]"
+    assert run(body, result="list[int]").value == [72, 50]
+
+
+def test_foreach_after_waits_for_what_it_names() -> None:
+    body = (
+        'texts = ["a", "b <1>", "c <2> <1>"]\n'
+        "foreach t in texts after references(t):\n    Map() fill(t, done)"
+    )
+    assert run(body, result="list[str]").value == ["a", "b a", "c b a a"]
+
+
+def test_reduce_merges_neighbours_and_moves_an_odd_one_up() -> None:
+    body = "Generate() parts(5)\nreduce a, b as step:\n    Aggregate() add(a, b)"
+    result = run(body, result="int")
+    assert result.value == 10
+    assert result.outcome.hops == 1 + 3
+    assert calls(result) == 1 + 4
+
+
+def test_reduce_tells_level_position_and_last() -> None:
+    body = (
+        "reduce a, b in [[0], [0], [0]] as step:\n"
+        "    Map() a + b + [step.level * 10 + step.position, 1 if step.last else 0]\n    Select([0])\n    Vote()"
+    )
+    assert run(body, result="list[int]").value == [0, 0, 11, 0, 0, 21, 1]
+
+
+def test_merges_start_before_their_level_is_complete() -> None:
+    """The slow last element does not hold the merges of the others."""
+    body = "foreach x in [1, 2, 3, 4]:\n    Generate() next(x)\nreduce a, b:\n    Aggregate() add(a, b)"
+    result = run(body, result="int")
+    grown = {o.role for o in result.outcome.graph.operations}
+    assert "grow" not in grown  # the shape was known from the start
+    assert result.outcome.hops == 3
+
+
+def test_repeat_counts_and_stops() -> None:
+    assert run("Generate() next(0)\nrepeat 3 as i:\n    Map() it * 10 + i", result="int").value == 1012
+    body = "Generate() next(0)\nrepeat 10 until it >= 4:\n    Generate() next(it)"
+    result = run(body, result="int")
+    assert (result.value, calls(result)) == (4, 4)
+
+
+def test_asking_again_gives_new_draws_and_equal_questions_side_by_side_share_theirs() -> None:
+    again = run("a = Generate() digit(1)\nb = Generate() digit(1)\nPool() a, b", result="list[int]")
+    assert again.value[0] == again.value[1]
+    assert (calls(again), again.outcome.ledger.paid.calls) == (2, 1)
+    # each round depends on the one before
+    body = "Generate() digit(1)\nrepeat 6:\n    Improve(k=1) digit(1)"
+    rounds = run(body, result="list[int]")
+    assert len(rounds.value) == 2**6
+    assert len(set(rounds.value)) > 3
+    assert rounds.outcome.ledger.paid.calls == 7
+
+
+def test_repeat_after_a_step_asks_in_separate_contexts() -> None:
+    result = run("Generate(k=3) digit(1) Repeat(4)", result="list[int]")
+    assert len(result.value) == 12
+    assert len(set(result.value)) > 3
+
+
+def test_if_takes_the_first_branch_that_holds() -> None:
+    body = "Generate() next({0})\nif it > 5:\n    Map() 1\nelif it > 3:\n    Map() 2\nelse:\n    Map() 3"
+    assert [run(body.format(n), result="int").value for n in (6, 4, 0)] == [1, 2, 3]
+    assert run("Generate() next(1)\nif it > 5:\n    Map() 0", result="int").value == 2
+
+
+def test_labelled_blocks_start_from_what_they_name() -> None:
+    body = (
+        "foreach x in [1, 2, 3]:\n    Generate() next(x)\n"
+        "merge step 1 from x[0], x[1] as left, right:\n    Aggregate() add(left, right)\n"
+        "final merge from merge step 1, x[2] as left, right:\n    Aggregate() add(left, right)"
+    )
+    result = run(body, result="int")
+    assert (result.value, result.outcome.hops) == (2 + 3 + 4, 3)
+
+
+def test_recursion_with_a_constant_depth_and_with_one_a_model_decides() -> None:
+    declarations = (
+        "scheme count(n: int, depth: int) -> int:\n    Generate() next(n)\n"
+        "    if depth > 0:\n        count(it, depth - 1)"
+    )
+    result = run("count(0, 20)", declarations=declarations, result="int")
+    assert (result.value, result.outcome.hops) == (21, 21)
+    declarations = "scheme climb(n: int) -> int:\n    Generate() next(n)\n    if it < 6:\n        climb(it)"
+    assert run("climb(0)", declarations=declarations, result="int").value == 6
+
+
+def test_endless_recursion_is_an_error() -> None:
+    declarations = "scheme loop(n: int) -> int:\n    loop(n + 1)"
+    with pytest.raises(RunError, match="200 deep"):
+        run("loop(0)", declarations=declarations, result="int")
+
+
+def test_until_ends_sampling_at_the_first_in_order() -> None:
+    result = run("Generate(k=50, until=it == 7) digit(1)", result="list[int]")
+    assert result.value[-1] == 7
+    assert 7 not in result.value[:-1]
+
+
+def test_a_failed_thought_is_noted_and_the_rest_goes_on() -> None:
+    flaky = {"digit": lambda rng, of: rng.choice(["7", "no idea"])}
+    result = run("Generate(k=20) digit(1)\nVote()", result="int", stand_ins=flaky)
+    assert result.value == 7
+    assert result.outcome.failures
+    assert "no idea" in result.outcome.failures[0].reason
+
+
+def test_all_thoughts_failed_is_an_error_that_says_where_and_why() -> None:
+    mute = {"digit": lambda rng, of: "no idea"}
+    with pytest.raises(RunError, match=r"main/.*every thought failed.*no idea") as caught:
+        run("Generate(k=3) digit(1)\nVote()", result="int", stand_ins=mute)
+    assert caught.value.failures[0].span.source == "main.got"
+
+
+def test_a_pool_goes_on_without_a_member_that_failed() -> None:
+    mute = {"digit": lambda rng, of: "no idea"}
+    body = "a = Generate() digit(1)\nb = Generate() next(1)\nPool() a, b"
+    result = run(body, result="list[int]", stand_ins=mute)
+    assert result.value == [2]
+    assert result.outcome.failures
+
+
+def test_a_list_of_thoughts_may_be_the_result_and_a_scheme_may_give_many() -> None:
+    declarations = "scheme several(n: int) -> many int:\n    Generate() parts(n)"
+    result = run("several(3)\nMap() it * 2", declarations=declarations, result="list[int]")
+    assert result.value == [0, 2, 4]
+
+
+def test_ground_truth_is_measured_beside_the_run() -> None:
+    result = run("Generate() next(1)\nGroundTruth() it == 2", result="int")
+    assert result.ground_truth is True
+    text = PROMPTS + "scheme main() -> int:\n    Generate() next(1)\n    GroundTruth() it == truth\n"
+    program = compile(text, "main.got")
+    options = Options(model=SimulatedModel(STAND_INS))
+    assert program.run(truth=3, options=options).ground_truth is False
+    assert program.run(options=options).ground_truth is None
+
+
+def test_a_scheme_runs_once_for_each_current_thought() -> None:
+    declarations = "scheme double(n: int) -> int:\n    Generate() add(n, n)"
+    result = run("Generate() parts(3)\ndouble(it)", declarations=declarations, result="list[int]")
+    assert result.value == [0, 2, 4]
+    result = run(
+        "xs = Generate() listed(3)\nforeach x in xs:\n    double(x)",
+        declarations=declarations,
+        result="list[int]",
+    )
+    assert result.value == [0, 2, 4]
