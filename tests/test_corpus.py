@@ -1,0 +1,86 @@
+"""Corpora: what is found, what is refused, and that a kept index is the one that would be made."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import gotlang.data.corpus as corpus
+from gotlang.data.corpus import open_corpus
+from gotlang.errors import UsageError
+
+DOCUMENTS = [
+    {"title": "Ardel", "text": "Ardel lies on the river Sorn. It was founded in 1204."},
+    {"title": "Brimm", "text": "Brimm lies on the river Tarn."},
+    {"text": "The Sorn rises on Mount Kell."},
+    {"title": "Ardel Bridge", "text": ["It crosses the Sorn. ", "It is old."]},
+]
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    path = tmp_path / "pages.jsonl"
+    path.write_text("\n\n".join(json.dumps(d) for d in DOCUMENTS) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("query", "k", "found"),
+    [
+        ("founded", 5, ["Ardel: Ardel lies on the river Sorn. It was founded in 1204."]),
+        ("Which mountain does the SORN rise on? Kell", 1, ["The Sorn rises on Mount Kell."]),
+        ("Tarn", 2, ["Brimm: Brimm lies on the river Tarn."]),
+        ("crosses", 1, ["Ardel Bridge: It crosses the Sorn. It is old."]),
+        ("nothing whatever", 3, []),
+        ("the of and", 3, []),
+        ("", 3, []),
+        ("Sorn", 0, []),
+    ],
+)
+def test_the_best_documents_come_first_and_others_not_at_all(
+    pages: Path, query: str, k: int, found: list[str]
+) -> None:
+    assert open_corpus(pages)(query, k) == found
+
+
+def test_equally_good_documents_keep_the_order_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "same.jsonl"
+    path.write_text("".join(json.dumps({"text": f"red {n}"}) + "\n" for n in range(30)))
+    assert open_corpus(path)("red", 4) == ["red 0", "red 1", "red 2", "red 3"]
+
+
+def test_an_index_that_was_kept_finds_the_same_and_is_made_anew_when_the_file_changes(
+    pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "KEPT_FROM", 1)
+    first = open_corpus(pages)("Sorn river", 4)
+    assert (pages.parent / "pages.jsonl.bm25" / "made_from.json").exists()
+    with monkeypatch.context() as only_kept:
+        only_kept.setattr(corpus, "_read", lambda path: pytest.fail("indexed a second time"))
+        assert open_corpus(pages)("Sorn river", 4) == first
+    pages.write_text(json.dumps({"text": "only the river"}) + "\n")
+    os.utime(pages, ns=(1, 1))
+    assert open_corpus(pages)("river", 4) == ["only the river"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"text": "a b"}\n{"text": ', "pages.jsonl:2: this line is not JSON"),
+        ('{"body": "a b"}\n', "pages.jsonl:1: a document is an object with"),
+        ("[1]\n", "pages.jsonl:1: a document is an object with"),
+        ("", "has no documents"),
+    ],
+)
+def test_what_is_no_corpus_is_refused_with_its_line(pages: Path, content: str, message: str) -> None:
+    pages.write_text(content)
+    with pytest.raises(UsageError, match=message):
+        open_corpus(pages)
+
+
+def test_a_corpus_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot read the corpus"):
+        open_corpus(tmp_path / "none.jsonl")
