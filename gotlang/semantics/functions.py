@@ -142,6 +142,8 @@ def fill(text: str, answers: list[Any]) -> str:
 def chunks(values: Sequence[Any], parts: int) -> list[Any]:
     if parts < 1:
         raise EvaluationError("`chunks` into fewer than one part")
+    if parts > MAX_ELEMENTS:
+        raise EvaluationError(f"`chunks` into more than {MAX_ELEMENTS:,} parts")
     size, extra = divmod(len(values), parts)
     ends = [size * i + min(i, extra) for i in range(parts + 1)]
     return [values[a:b] for a, b in pairwise(ends)]

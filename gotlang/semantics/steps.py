@@ -13,7 +13,25 @@ from gotlang.semantics.settings import SettingChecker, is_one, setting
 from gotlang.semantics.symbols import RESERVED, Symbols
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, STR, AnyType, ListType, Type, accepts, join
+from gotlang.types import (
+    ANY,
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    STR,
+    AnyType,
+    ListType,
+    LiteralType,
+    Type,
+    accepts,
+    join,
+)
+
+
+def general(type_: Type) -> Type:
+    """The type of a new thought with a value: a plain text may later be replaced by any other."""
+    return STR if isinstance(type_, LiteralType) and len(type_.values) == 1 else type_
 
 
 @final
@@ -100,7 +118,7 @@ class StepChecker:
             case "Vote":
                 return self._vote(node, pool, each)
             case "Map":
-                return Pool(self.expressions.infer(node.operands[0], each), pool.single)
+                return Pool(general(self.expressions.infer(node.operands[0], each)), pool.single)
             case "Pool":
                 return self._pool(node, pool, whole)
             case "Retrieve":
@@ -321,7 +339,7 @@ class StepChecker:
                 return Pool(element, True, variable.scored)
         if variable is not None and variable.kind == "thought" and isinstance(node, e.Reference):
             return Pool(variable.type, True, variable.scored)
-        return Pool(found, True)
+        return Pool(general(found), True)
 
     def _retrieve(self, node: n.Step, pool: Pool, scope: Scope) -> Pool:
         operand = node.operands[0]

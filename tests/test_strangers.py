@@ -1,0 +1,192 @@
+"""Programs come from strangers: what they could do harm with is refused, in bounded time and memory."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from pathlib import Path
+
+import pytest
+
+from gotlang.api import Options, check, compile, load
+from gotlang.errors import CompileError, GotError, RunError, UsageError
+from gotlang.ir.evaluate import evaluate
+from gotlang.models.simulated import SimulatedModel
+from gotlang.span import Source
+from gotlang.syntax.parse import parse_expression
+
+ECHO = SimulatedModel({"ask": lambda rng, x: "ok"})
+
+TEMPLATES = [
+    "{{ x.__class__ }}",
+    "{{ x.__class__.__mro__[1].__subclasses__() }}",
+    "{{ ''.__class__ }}",
+    "{{ self._TemplateReference__context }}",
+    "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+    "{{ lipsum.__globals__['os'].environ }}",
+    "{{ x | attr('__class__') }}",
+    "{{ request.application }}",
+    "{% include '/etc/passwd' %}",
+    "{% import 'os' as os %}",
+    "{% extends 'x' %}",
+    "{% set y = x %}",
+    "{% macro m() %}{% endmacro %}",
+    "{% for a in range(1000000000) %}{% endfor %}",
+    "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
+    "{{ 'a' * 1000000000 }}",
+    "{{ 9 ** 9 ** 9 ** 9 }}",
+    "{{ '%1000000000d' % 1 }}",
+    "{{ x.format(x) }}",
+    "{{ [x] * 100000000 }}",
+    "{{ x() }}",
+]
+
+
+def limited(seconds: float):  # type: ignore[no-untyped-def]
+    class Limit:
+        def __enter__(self) -> None:
+            self.start = time.process_time()
+            self.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+        def __exit__(self, *_: object) -> None:
+            assert time.process_time() - self.start < seconds
+            assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - self.memory < 400_000  # kB
+
+    return Limit()
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_template_gets_at_nothing_but_its_inputs(template: str) -> None:
+    text = f'prompt ask(x: str) -> str:\n    """{template} {{{{ x }}}}"""\nscheme s(x: str) -> str:\n    Generate() ask(x)\n'
+    with limited(5), pytest.raises(GotError) as caught:
+        compile(text, "stranger.got").run(x="hello", options=Options(model=ECHO))
+    assert isinstance(caught.value, CompileError | RunError)
+
+
+EXPRESSIONS = [
+    "range(1000000000)",
+    "[x for x in range(900000) if len(range(900000)) > 0]",
+    "9 ** 9 ** 9",
+    "2 ** 100000",
+    'join(["aaaaaaaaaa" for x in range(900000)], "bbbbbbbbbb")',
+    "concat(range(900000), range(900000))",
+    'replace("aaaaaaaaaaaaaaaaaaaa", "a", join(["x" for i in range(600000)]))',
+    "[[y for y in range(1000)] for x in range(100000)]",
+    "sum([len([b for b in range(3000)]) for a in range(3000)])",
+    "chunks([1], 1000000000)",
+    "flatten([range(100000) for x in range(100)])",
+    "1 / 0",
+    "exp(100000)",
+    "[1, 2][5]",
+    'int("x")',
+    'sorted([1, "a"])',
+    "{a: 1}.b",
+    "(0 - 8) ** 0.5",
+]
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_an_expression_is_bounded_and_its_mistakes_are_errors(text: str) -> None:
+    node = parse_expression(Source.of("x", text))
+    with limited(5), pytest.raises(GotError):
+        evaluate(node, {})  # type: ignore[arg-type]
+
+
+def test_doubling_stays_bounded() -> None:
+    text = 'scheme s() -> str:\n    x = "aaaaaaaaaa"\n    Map() "aaaaaaaaaa"\n    repeat 60:\n        Map() it + it\n'
+    with limited(10), pytest.raises(GotError, match="more than 1,000,000 elements"):
+        compile(text, "s.got").run(options=Options(model=ECHO))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    s(x)\n",
+        "    foreach y in [1, 2, 3]:\n        s(x)\n    Vote()\n",
+        "    if true:\n        s(x + 1)\n    else:\n        Map() 1\n",
+    ],
+)
+def test_endless_recursion_ends(body: str) -> None:
+    with limited(60), pytest.raises(GotError, match=r"deep|operations"):
+        compile("scheme s(x: int) -> int:\n" + body, "s.got").run(x=1, options=Options(model=ECHO))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../secret.got", "/etc/passwd", "sub/../../secret.got", "C:/x.got", "..\\\\secret.got", "link.got"],
+)
+def test_imports_stay_in_the_folder(tmp_path: Path, path: str) -> None:
+    folder = tmp_path / "program"
+    folder.mkdir()
+    (tmp_path / "secret.got").write_text('prompt p(x: str) -> str:\n    "{{ x }}"\n')
+    (folder / "link.got").symlink_to(tmp_path / "secret.got")
+    (folder / "s.got").write_text(f'import "{path}"\nscheme s(x: str) -> str:\n    Map() x\n')
+    with pytest.raises(CompileError) as caught:
+        load(folder / "s.got")
+    assert caught.value.diagnostics[0].code == "GOT0107"
+
+
+@pytest.mark.parametrize("line", ['import python "../tools.py": f', 'import python "link.py": f'])
+def test_python_stays_in_the_folder_and_runs_only_where_allowed(tmp_path: Path, line: str) -> None:
+    folder = tmp_path / "program"
+    folder.mkdir()
+    (tmp_path / "tools.py").write_text("raise SystemExit('ran')\ndef f(x): return x\n")
+    (folder / "link.py").symlink_to(tmp_path / "tools.py")
+    (folder / "s.got").write_text(f"{line}\nscheme s(x: str) -> any:\n    Call f(x)\n")
+    program = load(folder / "s.got")  # checking runs no Python
+    with pytest.raises(UsageError, match=r"folder"):
+        program.run(x="a", options=Options(model=ECHO))
+
+
+def test_no_python_refuses_programs_that_need_it(tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    (tmp_path / "tools.py").write_text(f"open({str(marker)!r}, 'w').close()\ndef f(x): return x\n")
+    (tmp_path / "s.got").write_text('import python "tools.py": f\nscheme s(x: str) -> any:\n    Call f(x)\n')
+    program = load(tmp_path / "s.got")
+    with pytest.raises(UsageError, match="--no-python"):
+        program.run(x="a", options=Options(model=ECHO, python=False))
+    assert not marker.exists()
+    assert program.run(x="a", options=Options(model=ECHO)).value == "a"
+    assert marker.exists()
+
+
+def test_the_environment_cannot_be_read() -> None:
+    os.environ["GOT_TEST_SECRET"] = "hunter2"  # noqa: S105
+    found = check('prompt p(x: str) -> str:\n    "{{ environ }} {{ x }}"\n', "p.got")
+    assert [d.code for d in found.diagnostics] == ["GOT0404"]
+
+
+def test_ten_thousand_lines_check_in_linear_time() -> None:
+    def program(lines: int) -> str:
+        block = (
+            "    part = Generate(k=3) sort(numbers)\n    best = foreach x in part:\n"
+            "        Score() len(it)\n        KeepBestN(1)\n    Pool() part, best\n"
+        )
+        schemes = [
+            f"scheme s{i}(numbers: list[int]) -> many list[int]:\n{block * 20}"
+            for i in range(lines // 101 + 1)
+        ]
+        text = (
+            "\n".join(schemes)
+            .replace("    part = ", "    @ = ")
+            .replace("in part", "in @")
+            .replace("Pool() part", "Pool() @")
+        )
+        out, n = [], 0
+        for line in text.split("\n"):
+            n += line.startswith("    @ = ")
+            out.append(line.replace("@", f"part{n}").replace("best", f"best{n}"))
+        return 'prompt sort(numbers: list[int]) -> list[int]:\n    "{{ numbers }}"\n' + "\n".join(out) + "\n"
+
+    small, large = program(1_000), program(10_000)
+    assert large.count("\n") >= 10_000
+    check(small)
+    start = time.process_time()
+    assert [d for d in check(small).diagnostics if d.severity == "error"] == []
+    one = time.process_time() - start
+    start = time.process_time()
+    found = check(large)
+    ten = time.process_time() - start
+    assert [d for d in found.diagnostics if d.severity == "error"] == []
+    assert ten < 20 * one + 0.5
