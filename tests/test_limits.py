@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from support.allowance import Allowance, Kind
 from support.rationing import rush
 
+from gotlang.models.base import Message, Request, Settings, Usage
+from gotlang.models.estimates import Estimates
 from gotlang.models.limits import Limits
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.models.pace import FIRST_CONCURRENCY, Pace
@@ -245,6 +247,48 @@ def test_concurrency_rises_and_falls() -> None:
     for second in range(66):
         pace.answered(102.0 + second, 103.0 + second, in_flight=int(pace.concurrency))
     assert risen / 2 < pace.concurrency <= risen / 2 + 1.01, "by one a round from now on"
+
+
+def test_the_space_after_a_refusal_narrows_with_answers_and_goes_in_the_end() -> None:
+    pace = Pace(60.0)
+
+    def space(now: float) -> float:
+        pace.sent(now, 0.0)
+        return pace.delay(now)
+
+    assert space(0.0) == 0.0
+    pace.congested(10.0, 10.5, refused=True)
+    first = space(20.0)
+    assert first >= 0.5
+    pace.congested(30.0, 30.5, refused=True)
+    second = space(60.0)
+    assert second > first
+    for _ in range(500):
+        pace.answered(60.0, 61.0, in_flight=1)
+    assert 0 < space(90.0) < second / 2
+    pace.answered(151.0, 152.0, in_flight=1)
+    assert space(152.0) == 0.0
+
+
+def test_known_limits_bound_the_space() -> None:
+    pace = Pace(60.0)
+    pace.congested(0.0, 30.0, refused=True)
+    pace.sent(31.0, even_s=0.2)
+    assert pace.delay(31.0) == pytest.approx(0.2)
+
+
+def test_what_a_request_takes_is_learned_by_its_prompt() -> None:
+    def request(prompt: str) -> Request:
+        return Request("m", (Message("user", "x" * 68),), Settings(max_tokens=500), prompt=prompt)
+
+    estimates = Estimates()
+    assert estimates.of(request("sort"), 2) == (0.4 * 100 + 1000, 0.4 * 100 + 1000)
+    for _ in range(50):
+        estimates.learn(request("sort"), 2, Usage(30, 40))
+    likely, most = estimates.of(request("sort"), 3)
+    assert likely == pytest.approx(30 + 3 * 20, rel=0.01)
+    assert most == pytest.approx(30 + 3 * 500, rel=0.01)
+    assert estimates.of(request("new"), 1)[0] == pytest.approx(30 + 20, rel=0.01)
 
 
 def test_concurrency_that_is_not_used_does_not_rise() -> None:

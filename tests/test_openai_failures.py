@@ -141,8 +141,10 @@ def test_the_endpoint_says_how_long_to_wait(headers: dict[str, str], seconds: fl
     assert sum(sleeps) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["soon", "-3", "nan", "Sat, 99 Nov 2026", ""])
-def test_a_wait_that_cannot_be_read_is_backed_off_instead(text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["soon", "-3", "nan", "0", "Sat, 99 Nov 2026", "Sat, 21 Nov 2020 08:00:00 GMT", ""]
+)
+def test_a_wait_that_is_none_is_backed_off_instead(text: str) -> None:
     with OpenAIServer(faults=[limited({"Retry-After": text})]) as server:
         _, sleeps = use(server, lambda model: model.ask(a_request(), 1))
     assert 0.25 <= sum(sleeps) <= 0.5
@@ -187,16 +189,17 @@ def test_a_missing_or_wrong_key_names_the_variable(monkeypatch: pytest.MonkeyPat
     assert len(server.requests) == 2
 
 
+@pytest.mark.parametrize("key", [KEY, "planted:0123456789abcdef"])
 def test_the_key_reaches_the_endpoint_and_no_text(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
     caplog.set_level("DEBUG")
     texts = []
     faults = {
-        "401": lambda seen: status(401, f"Incorrect key {KEY}"),
-        "400": lambda seen: status(400, f"{'x' * 285} Bearer {KEY} is odd"),
-        "500": lambda seen: Fault(500, body=f"dump: Authorization: Bearer {KEY}"),
+        "401": lambda seen: status(401, f"Incorrect key {key}"),
+        "400": lambda seen: status(400, f"{'x' * 280} {key} is odd"),
+        "500": lambda seen: Fault(500, body=f"dump: Authorization: Bearer {key}"),
         "drop": lambda seen: dropped(),
     }
     for fault in faults.values():
@@ -204,9 +207,9 @@ def test_the_key_reaches_the_endpoint_and_no_text(
             error = failure(server, retries=1)
             texts += traceback.format_exception(error)
             texts += [str(error.help), repr(vars(error))]
-            assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+            assert server.requests[0].headers["authorization"] == f"Bearer {key}"
     texts += [repr(OpenAIModel(MODEL, base_url="http://127.0.0.1:1/v1")), caplog.text]
-    assert all(KEY[:12] not in text for text in texts)
+    assert all(key[:12] not in text for text in texts)
 
 
 def test_an_unknown_model_is_told() -> None:
@@ -231,6 +234,20 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
     assert url in str(error)
     assert "OPENAI_BASE_URL" in (error.help or "")
     assert (error.requests, error.lost) == (1, 0)
+
+
+def test_a_server_that_was_there_is_waited_for() -> None:
+    async def work(model: OpenAIModel) -> ModelError:
+        await model.ask(a_request(), 1)
+        server.__exit__()
+        with pytest.raises(ModelError) as caught:
+            await model.ask(a_request(), 1)
+        return caught.value
+
+    server = OpenAIServer().__enter__()
+    error, sleeps = use(server, work, retries=3)
+    assert error.requests == 4
+    assert len(sleeps) == 3
 
 
 def test_long_words_are_shortened_to_one_line() -> None:

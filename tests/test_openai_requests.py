@@ -88,6 +88,7 @@ def test_refused_n_is_remembered_and_nothing_is_paid_for_it() -> None:
     with OpenAIServer(counting(), refuses={"n"}) as server:
         (first, second, batch), sleeps = use(server, work)
     assert [seen.n for seen in server.requests] == [3, 1, 1, 1, 1, 1, 1]
+    assert len({seen.headers["idempotency-key"] for seen in server.requests}) == 7, "none is another's retry"
     assert len({*first, *second}) == 6
     assert batch == 1
     assert sleeps == []

@@ -47,8 +47,8 @@ class Window:
         self._others_rate = 0.0
         self._others_until = 0.0
         self._next = 0.0
-        # Some providers charge what a request may cost (its max_tokens), not what it did. That shows where
-        # they count much more than we did, and nothing was forgotten yet that they may still count.
+        # Some providers charge what a request may cost (its max_tokens), not what it did. That shows where they
+        # refuse though we counted much less, and nothing was forgotten yet that they may still count.
         self._whole = True
 
     @property
@@ -118,8 +118,6 @@ class Window:
             return
         self._others_until = now
         counted = limit - remaining
-        if counted > 1.2 * self.used(now) and counted <= 1.1 * self._ceilings:
-            self._by_ceiling |= self._whole
         # Theirs comes back bit by bit until the reset: all at once would be a guess, and none a standstill.
         gone_in = min(self._span, reset_s or self._span)
         self._others_rate = max(0.0, counted - self.used(now)) / gone_in
