@@ -1,4 +1,4 @@
-"""What `gotc` says when something goes wrong: one message with a way out, never a traceback for a user's mistake.
+"""What `gotc` says when something goes wrong: one message with a way out, no traceback for a user's mistake.
 
 `GOTC_TRACEBACK=1` in the environment shows the traceback all the same.
 """

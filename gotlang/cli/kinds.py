@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:  # generic for type checkers only, in the oldest click that we take
+    ParamType = click.ParamType
 
-class Pair(click.ParamType):
+
+class Pair(ParamType):
     """`NAME=VALUE`. Several of them in an environment variable stand on lines of their own."""
 
     name = "pair"
@@ -33,7 +38,7 @@ class Pair(click.ParamType):
         return name.strip(), text
 
 
-class Dollars(click.ParamType):
+class Dollars(ParamType):
     """An amount of US dollars: 0 or more, and finite."""
 
     name = "dollars"
@@ -53,7 +58,7 @@ class Dollars(click.ParamType):
         return amount
 
 
-class Limit(click.ParamType):
+class Limit(ParamType):
     """A whole number of at least 1, or `none` for no limit."""
 
     name = "limit"

@@ -27,9 +27,9 @@ COMMANDS = {
     "cache": ("gotlang.cli.cache", "Look at the cache, prune it, pass it on."),
 }
 
-EPILOG = """Each option can be set by an environment variable, such as GOTC_RUN_MAX_USD for `gotc run --max-usd`,
-and in gotc.toml, or under [tool.gotc] in pyproject.toml, of the current folder. Flags beat the environment, and
-that beats the files.
+EPILOG = """Each option can be set by an environment variable, such as GOTC_RUN_MAX_USD for `gotc run
+--max-usd`, and in gotc.toml, or under [tool.gotc] in pyproject.toml, of the current folder. Flags beat the
+environment, and that beats the files.
 
 \b
 Exit codes: 0 done, 1 failed, 2 wrong usage or a program that does not compile,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,8 +14,7 @@ from gotlang.errors import UsageError
 if TYPE_CHECKING:
     from gotlang.api import Options
 
-F = TypeVar("F", bound=Callable[..., Any])
-Decorator = Callable[[F], F]
+Decorator = Callable[[Any], Any]
 
 FOLDER = Path(".gotc")
 """Where a folder's cache and history are."""
@@ -26,10 +25,10 @@ SCHEDULES = ("breadth-first", "depth-first", "best-first")
 """The names that the runtime knows; spelt here too, so that `--help` need not import it (a test compares)."""
 
 
-def together(*options: Decorator[Any]) -> Decorator[F]:
+def together(*options: Decorator) -> Decorator:
     """Several options as one decorator, in the order that help shows them."""
 
-    def decorate(function: F) -> F:
+    def decorate(function: Any) -> Any:
         for option in reversed(options):
             function = option(function)
         return function
@@ -37,7 +36,7 @@ def together(*options: Decorator[Any]) -> Decorator[F]:
     return decorate
 
 
-input_options: Decorator[Any] = together(
+input_options: Decorator = together(
     click.option(
         "--input", "given", type=Pair("NAME=VALUE"), multiple=True, help="One of the scheme's inputs."
     ),
@@ -50,7 +49,13 @@ input_options: Decorator[Any] = together(
     click.option(
         "--data", metavar="FILE", help="Inputs from a row of a .csv, .jsonl, .json or .parquet file."
     ),
-    click.option("--row", type=click.IntRange(min=0), default=0, help="Which row of --data, counted from 0."),
+    click.option(
+        "--row",
+        type=click.IntRange(min=0),
+        metavar="N",
+        default=0,
+        help="Which row of --data, counted from 0.",
+    ),
     click.option(
         "--map",
         "mapping",
@@ -60,11 +65,11 @@ input_options: Decorator[Any] = together(
     ),
 )
 
-param_options: Decorator[Any] = click.option(
+param_options: Decorator = click.option(
     "--set", "params", type=Pair("PARAM=VALUE"), multiple=True, help="Another value for one of the params."
 )
 
-model_options: Decorator[Any] = together(
+model_options: Decorator = together(
     click.option(
         "--model",
         metavar="SPEC",
@@ -75,7 +80,11 @@ model_options: Decorator[Any] = together(
         "--base-url", metavar="URL", help="The endpoint. [default: $OPENAI_BASE_URL, else OpenAI's own]"
     ),
     click.option(
-        "--seed", type=int, default=0, help="Numbers the draws: another seed asks for other answers."
+        "--seed",
+        type=int,
+        metavar="N",
+        default=0,
+        help="Numbers the draws: another seed asks for other answers.",
     ),
     click.option("--no-retry", is_flag=True, help="Do not send a request again that failed."),
     click.option("--prices", metavar="FILE", help="Prices of models, as JSON or TOML, over the known ones."),
@@ -84,7 +93,7 @@ model_options: Decorator[Any] = together(
     ),
 )
 
-limit_options: Decorator[Any] = together(
+limit_options: Decorator = together(
     click.option(
         "--max-usd",
         "--budget",
@@ -93,11 +102,14 @@ limit_options: Decorator[Any] = together(
         help="Spend no more than this. [default: no limit]",
     ),
     click.option(
-        "--max-calls", type=click.IntRange(min=0), help="Ask for no more answers. [default: no limit]"
+        "--max-calls",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Ask for no more answers. [default: no limit]",
     ),
 )
 
-order_options: Decorator[Any] = together(
+order_options: Decorator = together(
     click.option(
         "--concurrency", type=Limit(), default=DEFAULT_CONCURRENCY, help="Requests under way at a time."
     ),
@@ -109,43 +121,49 @@ order_options: Decorator[Any] = together(
     ),
 )
 
-optimizer_options: Decorator[Any] = together(
+optimizer_options: Decorator = together(
     click.option("--no-early-stop", is_flag=True, help="Keep sampling where a perfect thought is there."),
     click.option("--no-fusion", is_flag=True, help="One request for each answer, also where `n` is allowed."),
     click.option(
         "--wave",
         type=click.IntRange(min=1),
+        metavar="N",
         help="Answers in the first wave of a sampling that may stop early. [default: a third of them]",
     ),
     click.option(
         "-O",
         "level",
         type=click.IntRange(0, 2),
+        metavar="LEVEL",
         default=2,
         help="Optimization: 0 none, 1 fusion, 2 and early stop.",
     ),
 )
 
-cache_options: Decorator[Any] = together(
+cache_options: Decorator = together(
     click.option("--cache", metavar="PATH", default=str(CACHE), help="Where paid answers are kept."),
     click.option("--no-cache", is_flag=True, help="Keep no answers beyond this run, and use none."),
 )
 
 
 def run_options(chosen: Mapping[str, Any]) -> Options:
-    """Options of a run from the parameters of a command that takes all of the above."""
+    """Options of a run from the parameters of a command that takes all of the above.
+
+    Where no model is named it is the one that the environment configures.
+    """
     from gotlang.api import Options
+    from gotlang.models.registry import default_model
 
     concurrency = chosen["concurrency"]
     return Options(
-        model=chosen["model"],
+        model=chosen["model"] or default_model(),
         seed=chosen["seed"],
         max_usd=chosen["max_usd"],
         max_calls=chosen["max_calls"],
         concurrency=None if concurrency == "none" else concurrency,
         schedule=chosen["schedule"],
         wave=chosen["wave"],
-        cache=None if chosen["no_cache"] else Path(chosen["cache"]),
+        cache=None if chosen["no_cache"] else chosen["cache"],
         base_url=chosen["base_url"],
         retry=not chosen["no_retry"],
         prices=None if chosen["prices"] is None else Path(chosen["prices"]),

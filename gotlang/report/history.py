@@ -89,7 +89,7 @@ class History:
         return sorted(found, key=lambda record: record.started, reverse=True)
 
     def find(self, name: str) -> Record:
-        """The run of a name, of the start of one, or `last`. Raises UsageError where there is none, or several."""
+        """The run of a name, of the start of one, or `last`. Raises UsageError for none, and for several."""
         runs = self.runs()
         if not runs:
             raise UsageError(f"there are no runs in {self.folder}", help="`gotc run FILE` makes one")

@@ -1,8 +1,8 @@
 """A trace: what happened in a run, as JSON lines that any tool for OpenTelemetry's names can read.
 
-Attributes of model calls have the names of OpenTelemetry's conventions for generative AI (`gen_ai.*`), our own
-start with `gotlang.`. A line names the request that was made by its key, and never holds a prompt or an answer:
-those are private more often than not, and `gotc cache show KEY` has them.
+Attributes of model calls have the names of OpenTelemetry's conventions for generative AI (`gen_ai.*`), our
+own start with `gotlang.`. A line names the request that was made by its key, and never holds a prompt or an
+answer: those are private more often than not, and `gotc cache show KEY` has them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Trace:
     """An observer that writes to the file `path`, which it replaces.
 
     `provider` says whose models are asked, `clock` gives the seconds of the run's loop (simulated ones where
-    the model is). Raises UsageError where the file cannot be opened; where it cannot be written later, the run
-    goes on without it and `broken` says why.
+    the model is). Raises UsageError where the file cannot be opened; where it cannot be written later, the
+    run goes on without it and `broken` says why.
     """
 
     def __init__(self, path: str | Path, *, run: str, provider: str, clock: Callable[[], float]) -> None:

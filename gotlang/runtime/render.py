@@ -22,16 +22,22 @@ def render(prompt: Prompt, arguments: Mapping[str, Any]) -> tuple[Message, ...]:
     if prompt.instruction is not None:
         parts.append(Template.parse(prompt.instruction).render(arguments))
     if prompt.user is not None:
-        text = Template.parse(prompt.user)
-        result = ListType(prompt.result) if prompt.many else prompt.result
-        for example in prompt.examples:
-            answer = example.output if example.raw else render_value(example.output, result, prompt.form)
-            parts.append(answered(text.render(dict(example.inputs)), answer))
-        parts.append(text.render(arguments))
+        parts += [*examples(prompt), Template.parse(prompt.user).render(arguments)]
     messages = [Message("user", "\n\n".join(parts))]
     if prompt.system is not None:
         messages.insert(0, Message("system", Template.parse(prompt.system).render(arguments)))
     return tuple(messages)
+
+
+def examples(prompt: Prompt) -> list[str]:
+    """A prompt's examples as they stand in its message: the text for their inputs, with their answers."""
+    text = Template.parse(prompt.user or "")
+    result = ListType(prompt.result) if prompt.many else prompt.result
+    out = []
+    for example in prompt.examples:
+        answer = example.output if example.raw else render_value(example.output, result, prompt.form)
+        out.append(answered(text.render(dict(example.inputs)), answer))
+    return out
 
 
 def answered(question: str, answer: str) -> str:

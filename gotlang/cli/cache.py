@@ -1,0 +1,227 @@
+"""`gotc cache`: what is kept of what was paid for; to look at, to prune, to pass on."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gotlang.cli.options import CACHE
+from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, say
+from gotlang.errors import CacheError, UsageError
+
+if TYPE_CHECKING:
+    from gotlang.cache.base import Cache
+
+_cache = click.option("--cache", "where", metavar="PATH", default=str(CACHE), help="Which cache.")
+_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+
+
+@click.group("cache")
+def command() -> None:
+    """Look at the cache of paid answers, prune it, and pass it on as text."""
+
+
+@contextmanager
+def _opened(where: str, *, readonly: bool = True) -> Iterator[Cache]:
+    from gotlang.cache import open_cache
+
+    found = open_cache(where, readonly=readonly)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@command.command("stats")
+@_cache
+@_json
+def stats(where: str, as_json: bool) -> int:
+    """Sums over the cache and over each model: requests, answers, size, tokens paid for."""
+    from dataclasses import asdict
+
+    from gotlang.cache.maintenance import stats as sums
+
+    with _opened(where) as cache:
+        found = sums(cache)
+    if as_json:
+        models = {name: asdict(totals) for name, totals in found.models.items()}
+        document({"format_version": FORMAT_VERSION, "total": asdict(found.total), "models": models})
+        return 0
+    style = Style.of(sys.stdout)
+    width = max([5, *(len(name) for name in found.models)])
+    heads = f"{'requests':>9} {'answers':>9} {'size':>9} {'tokens in':>12} {'tokens out':>12}"
+    say(style.dim(f"{'model':{width}} {heads}"))
+    for name, totals in [*found.models.items(), ("all", found.total)]:
+        say(
+            f"{name:{width}} {totals.requests:>9,} {totals.draws:>9,} {_size(totals.bytes):>9} "
+            f"{totals.input_tokens:>12,} {totals.output_tokens:>12,}"
+        )
+    return 0
+
+
+@command.command("list")
+@_cache
+@click.option("--model", metavar="NAME", help="Only requests to this model. [default: all]")
+@click.option("--prompt", metavar="NAME", help="Only requests of this prompt. [default: all]")
+@_json
+def list_(where: str, model: str | None, prompt: str | None, as_json: bool) -> int:
+    """Every request with its key, in the order of first storing."""
+    from dataclasses import asdict
+
+    with _opened(where) as cache:
+        chosen = [
+            entry
+            for entry in cache.entries()
+            if (model is None or entry.model == model) and (prompt is None or entry.prompt == prompt)
+        ]
+    if as_json:
+        document({"format_version": FORMAT_VERSION, "entries": [asdict(entry) for entry in chosen]})
+        return 0
+    for entry in chosen:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.created))
+        size = _size(entry.bytes)
+        say(f"{entry.key[:12]}  {when}  {entry.draws:>4} answers  {size:>8}  {entry.model}  {entry.prompt}")
+    complain(count(len(chosen), "request"))
+    return 0
+
+
+@command.command("show")
+@click.argument("key")
+@_cache
+@_json
+def show(key: str, where: str, as_json: bool) -> int:
+    """A request with its answers. KEY is a key or the start of one."""
+    with _opened(where) as cache:
+        whole = _find(cache, key)
+        request, stored = cache.request(whole), cache.get(whole)
+    if as_json:
+        from gotlang.cache.codec import stored_data
+
+        answers = {str(draw): stored_data(stored[draw]) for draw in sorted(stored)}
+        document({"format_version": FORMAT_VERSION, "key": whole, "request": request, "draws": answers})
+        return 0
+    style = Style.of(sys.stdout)
+    say(style.bold(whole))
+    if request is not None:
+        settings = {
+            name: value for name, value in request["settings"].items() if value not in (None, [], False)
+        }
+        say(f"{request['model']} · prompt {request['prompt']} · seed {request['sample']} · {settings}")
+        for role, text in request["messages"]:
+            say(style.blue(f"--- {role} ---"))
+            say(text)
+    for draw in sorted(stored):
+        one = stored[draw]
+        say(style.blue(f"--- answer {draw} ({one.answer.output_tokens} tokens, {one.latency_s:.1f} s) ---"))
+        say(one.answer.text)
+    return 0
+
+
+def _find(cache: Cache, key: str) -> str:
+    """The whole key that starts so. Raises UsageError where there is none, or several."""
+    found = [entry.key for entry in cache.entries() if entry.key.startswith(key.lower())]
+    if len(found) != 1:
+        what = "several requests have keys that start" if found else "no request has a key that starts"
+        raise UsageError(f"{what} with `{key}`", help="`gotc cache list` shows them")
+    return found[0]
+
+
+@command.command("export")
+@click.argument("file", default="-")
+@_cache
+def export(file: str, where: str) -> int:
+    """Write the cache as JSON lines to FILE; `-`, the default, is standard output."""
+    from gotlang.cache.maintenance import export_lines
+
+    with _opened(where) as cache:
+        if file == "-":
+            for line in export_lines(cache):
+                sys.stdout.write(line + "\n")
+            return 0
+        try:
+            with Path(file).open("w", encoding="utf-8", errors="backslashreplace") as out:
+                lines = 0
+                for lines, line in enumerate(export_lines(cache)):  # noqa: B007 (the first is a header)
+                    out.write(line + "\n")
+        except OSError as error:
+            raise UsageError(f"cannot write {file}: {error.strerror}") from None
+    complain(f"{count(lines, 'request')} written to {file}")
+    return 0
+
+
+@command.command("import")
+@click.argument("file")
+@_cache
+def import_(file: str, where: str) -> int:
+    """Store what `gotc cache export` wrote to FILE (`-` is standard input).
+
+    Answers that are there already stay.
+    """
+    from gotlang.cache.maintenance import import_lines
+
+    try:
+        with _opened(where, readonly=False) as cache:
+            if file == "-":
+                found = import_lines(cache, sys.stdin)
+            else:
+                with Path(file).open(encoding="utf-8") as lines:
+                    found = import_lines(cache, lines)
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CacheError(f"{file} is not UTF-8 text") from None
+    complain(
+        f"{count(found.requests, 'request')}: {count(found.added, 'answer')} new, {found.kept:,} were there"
+    )
+    return 0
+
+
+@command.command("prune")
+@_cache
+@click.option(
+    "--keep-size", metavar="SIZE", help="Keep at most so much, the newest, such as 100MB. [default: all]"
+)
+@click.option("--older-than", metavar="AGE", help="Forget what is older, such as 30d or 12h. [default: none]")
+def prune(where: str, keep_size: str | None, older_than: str | None) -> int:
+    """Forget requests, the oldest first, by size or by age."""
+    from gotlang.cache.maintenance import prune as pruned
+
+    if keep_size is None and older_than is None:
+        raise UsageError("say what to forget", help="`--keep-size 100MB` or `--older-than 30d`")
+    limit = None if keep_size is None else int(_amount(keep_size, _SIZES, "--keep-size"))
+    age = None if older_than is None else _amount(older_than, _AGES, "--older-than")
+    with _opened(where):
+        pass  # one that is not there would be made to be pruned
+    with _opened(where, readonly=False) as cache:
+        gone = pruned(cache, keep_bytes=limit, older_than_s=age)
+    complain(
+        f"{count(gone.requests, 'request')} with {count(gone.draws, 'answer')} forgotten, {_size(gone.bytes)}"
+    )
+    return 0
+
+
+_SIZES = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9}
+_AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def _amount(text: str, units: dict[str, Any], option: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in units:
+        known = ", ".join(unit for unit in units if unit)
+        raise UsageError(f"{option}: `{text}` is not an amount", help=f"a number with a unit: {known}")
+    return float(found[1]) * float(units[found[2]])
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

@@ -1,0 +1,123 @@
+"""How far a run is, counted from its events, and as a line of text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import final
+
+from gotlang.runtime.budget import Budget
+from gotlang.runtime.events import Added, Asked, Ended, Event, Failed, Started
+from gotlang.runtime.graph import RUNNING, Operation
+
+
+@final
+class Progress:
+    """An observer that counts. Several runs may share one, as the rows of a data set do: then `rows` is how
+    many there are, and `row_done` is called as each ends.
+
+    `budget` tells what was spent and may be (None: not known yet), `priced` whether prices are known. `now`
+    gives seconds on any clock.
+    """
+
+    def __init__(self, *, rows: int | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        self.rows = rows
+        self.rows_done = 0
+        self.budget: Budget | None = None
+        self.priced = True
+        self.stopping = False
+        self.operations = 0
+        self.done = 0
+        self.paid = 0
+        self.cached = 0
+        self.failed = 0
+        self._now = now
+        self._started = now()
+        self._running: dict[int, Operation] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Count an event."""
+        match event:
+            case Added():
+                self.operations = event.count
+            case Started():
+                self._running[id(event.operation)] = event.operation
+            case Ended():
+                self._running.pop(id(event.operation), None)
+                self.done += 1
+            case Asked():
+                for draw in event.draws:
+                    if isinstance(draw, tuple):
+                        self.paid += draw[1] == "model"
+                        self.cached += draw[1] != "model"
+            case Failed():
+                self.failed += 1
+
+    def row_done(self) -> None:
+        """One more row of the data set has ended."""
+        self.rows_done += 1
+
+    @property
+    def running(self) -> int:
+        """Operations that wait for a model or a tool."""
+        # Those that failed are told by their state: no event names them.
+        return sum(operation.state == RUNNING for operation in list(self._running.values()))
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return self._now() - self._started
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate from the rows done; None where it is not known how much is to come."""
+        if not self.rows or not self.rows_done:
+            return None
+        return self.seconds / self.rows_done * (self.rows - self.rows_done)
+
+    def parts(self) -> list[str]:
+        """What there is to say, most important first."""
+        running = self.running
+        waiting = max(0, self.operations - self.done - running)
+        out = []
+        if self.rows is not None:
+            out.append(f"{self.rows_done} of {self.rows} rows")
+        else:
+            out.append(f"{self.done} operations done, {running} running, {waiting} waiting")
+        answers = self.paid + self.cached
+        out.append(f"{answers} answers" + (f" ({self.cached} cached)" if self.cached else ""))
+        if self.failed:
+            out.append(f"{self.failed} failed")
+        if self.seconds > 0:
+            out.append(f"{answers / self.seconds:.1f} a second")
+        out.append(self._spent())
+        left = self.seconds_left
+        if left is not None:
+            out.append(f"{duration(left)} left")
+        return out
+
+    def line(self) -> str:
+        """All of it in one line."""
+        return ("stopping: " if self.stopping else "") + " · ".join(part for part in self.parts() if part)
+
+    def _spent(self) -> str:
+        if self.budget is None:
+            return ""
+        usd = self.budget.max_usd
+        calls = self.budget.max_calls
+        spent = f"${self.budget.spent_usd:.4f}" if self.priced else "cost unknown"
+        of = f" of ${usd:.4f}" if usd is not None and self.priced else ""
+        also = f", {self.budget.spent_calls} of {calls} answers" if calls is not None else ""
+        return f"{spent}{of}{also}"
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `59 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,174 @@
+"""`gotc run`: one run of a scheme, its result on stdout, what it cost on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gotlang.cli.failing import INTERRUPTED
+from gotlang.cli.options import (
+    cache_options,
+    input_options,
+    limit_options,
+    model_options,
+    optimizer_options,
+    order_options,
+    param_options,
+    together,
+)
+from gotlang.cli.output import complain, document, errors_as_document, say
+from gotlang.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from gotlang.api import Options, Program
+    from gotlang.cli.running import Order
+    from gotlang.result import Result
+
+_MOST_SHOWN = 4000
+"""Characters of a result that a terminal is given; a file or a pipe gets all."""
+
+
+@click.command("run")
+@click.argument("file", required=False)
+@click.option(
+    "--scheme", metavar="NAME", help="Which scheme. [default: the one named like the file, else the last]"
+)
+@together(
+    input_options,
+    param_options,
+    model_options,
+    limit_options,
+    order_options,
+    optimizer_options,
+    cache_options,
+)
+@click.option(
+    "--trace", metavar="FILE", help="Write what happens as JSON lines, under OpenTelemetry's names."
+)
+@click.option("--resume", metavar="RUN", help="Repeat a run of `gotc runs` with its inputs and settings.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--quiet", is_flag=True, help="No progress and no summary.")
+@click.pass_context
+def command(context: click.Context, /, **chosen: Any) -> int:
+    """Run a scheme of the program FILE.
+
+    The result goes to stdout; progress and what it cost go to stderr. Paid answers are kept in the cache, so
+    the same command again pays nothing, and an interrupted run goes on where it was. With --resume, options
+    given beside it replace those of the run.
+    """
+    with errors_as_document(chosen["as_json"]):
+        if chosen["resume"] is not None:
+            from gotlang.cli.resume import resumed
+
+            order = resumed(context, chosen)
+        else:
+            order = ordered(context, chosen)
+        return _run(order, as_json=chosen["as_json"])
+
+
+def ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
+    """What the parameters ask for. Raises UsageError, CompileError."""
+    from gotlang.cli.programs import program
+    from gotlang.cli.running import Order
+    from gotlang.cli.values import given_inputs, given_params
+    from gotlang.runtime.run import check_inputs
+
+    if chosen["file"] is None:
+        raise click.UsageError("a FILE is needed, the program to run", context)
+    if chosen["file"] == "-":
+        raise UsageError("a program to run must be a file", help="`gotc check -` takes standard input")
+    loaded = program(chosen["file"])
+    scheme = loaded.scheme(chosen["scheme"])
+    given = given_inputs(scheme, chosen)
+    check_inputs(scheme, given.inputs)
+    options = options_for(loaded, chosen, given_params(loaded.ir(0).params, chosen["params"]))
+    return Order(
+        loaded,
+        scheme.name,
+        given,
+        options,
+        settings=kept_settings(chosen, options),
+        trace=chosen["trace"],
+        quiet=chosen["quiet"],
+    )
+
+
+def options_for(program: Program, chosen: dict[str, Any], params: dict[str, Any]) -> Options:
+    """The options of a run; says on stderr where no model was named and the stand-ins answer."""
+    from dataclasses import replace
+
+    from gotlang.cli.options import run_options
+
+    options = replace(run_options(chosen), params=params)
+    if options.model == "simulated":
+        if not program.ir(0).simulators:
+            raise UsageError(
+                "no model is named, and this program has no stand-ins to simulate one",
+                help="name one with `--model openai:NAME` (OPENAI_API_KEY holds its key), or write "
+                "`simulate with` and a Python file",
+            )
+        if chosen["model"] is None and not chosen["quiet"]:
+            key = bool(os.environ.get("OPENAI_API_KEY"))
+            why = "OPENAI_MODEL is not set" if key else "no model is configured"
+            complain(f"{why}: simulated by the program's stand-ins (--model names a real one)")
+    return options
+
+
+def kept_settings(chosen: dict[str, Any], options: Options) -> dict[str, Any]:
+    """What the history keeps to repeat a run: nothing about this call's inputs and output, no secret."""
+    left_out = (
+        "file",
+        "given",
+        "inputs_file",
+        "data",
+        "row",
+        "mapping",
+        "trace",
+        "resume",
+        "as_json",
+        "quiet",
+    )
+    settings = {name: value for name, value in chosen.items() if name not in left_out}
+    settings["params"] = [list(pair) for pair in chosen["params"]]
+    settings["model"] = options.model
+    # Addresses may hold a password or a key; without it they are of no use, and are given anew.
+    for name, marks in (("cache", "@"), ("base_url", "?@")):
+        if any(mark in str(settings[name]) for mark in marks):
+            settings[name] = None
+    return settings
+
+
+def _run(order: Order, *, as_json: bool) -> int:
+    from gotlang.cli.running import RESUME, execute
+    from gotlang.cli.summary import failures, shown_value, summary
+
+    sources = order.program.compilation.sources
+    try:
+        result, seconds = execute(order)
+    except RunError as error:
+        if not order.quiet:
+            failures(error.failures, sources)
+        raise
+    except KeyboardInterrupt:
+        complain(f"interrupted; {RESUME}" if order.options.cache is not None else "interrupted")
+        return INTERRUPTED
+    if as_json:
+        document(result.as_json())
+    elif result.value is not None:
+        say(shown_value(result.value, _MOST_SHOWN if sys.stdout.isatty() else None))
+    sys.stdout.flush()
+    if not order.quiet:
+        summary(result, sources, seconds)
+    return _code(result, order)
+
+
+def _code(result: Result, order: Order) -> int:
+    from gotlang.cli.running import RESUME
+
+    if result.outcome.stopped:
+        complain(f"interrupted; {RESUME}" if order.options.cache is not None else "interrupted")
+        return INTERRUPTED
+    return 3 if result.partial is not None else 0

@@ -1,0 +1,175 @@
+"""One run from the command line: observed, interruptible, written into the history."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from gotlang.api import Options, Program, Session, run_name, run_to_end
+from gotlang.cli.interrupts import Interrupts
+from gotlang.cli.live import Display
+from gotlang.cli.output import complain
+from gotlang.cli.progress import Progress
+from gotlang.cli.values import Given
+from gotlang.errors import GotError
+from gotlang.report.history import History, Record, State
+from gotlang.report.operations import Asks, operations
+from gotlang.runtime.events import Event, Observer
+from gotlang.span import Source
+
+if TYPE_CHECKING:
+    from gotlang.report.trace import Trace
+    from gotlang.result import Result
+
+RESUME = "run the same command again: what is paid is in the cache"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be run. `settings` are the command's parameters, for the history; `resumed` names the run
+    that this one repeats."""
+
+    program: Program
+    scheme: str
+    given: Given
+    options: Options
+    settings: Mapping[str, Any]
+    trace: str | None = None
+    quiet: bool = False
+    resumed: str | None = None
+
+
+@final
+class Journal:
+    """A run's record, which an unwritable folder does not stop: then it says so once and is silent."""
+
+    def __init__(self, record: Record) -> None:
+        self._history: History | None = History()
+        self._record = record
+        self._ended = False
+
+    def start(self) -> None:
+        """Write that it runs."""
+        try:
+            if self._history is not None:
+                self._record = self._history.start(self._record)
+        except OSError as error:
+            self._give_up(error)
+
+    def end(self, state: State, **found: Any) -> None:
+        """Write how it ended, the first time."""
+        if self._ended or self._history is None:
+            return
+        self._ended = True
+        try:
+            self._history.end(self._record, state, **found)
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        assert self._history is not None
+        complain(f"this run is not in the history: cannot write {self._history.folder}: {error.strerror}")
+        self._history = None
+
+
+def execute(order: Order) -> tuple[Result, float]:
+    """Run it; the result, and the seconds it really took. Raises GotError; KeyboardInterrupt where Ctrl-C
+    came twice, or where it came once and there was no result to keep."""
+    started = time.monotonic()
+    name = run_name()
+    progress, asks = Progress(), Asks()
+    sources = order.program.compilation.sources
+    journal = Journal(_record(order, name, sources))
+    with ExitStack() as stack:
+        trace = _trace(order, name, stack)
+        observers: list[Observer] = [progress, asks, *([trace] if trace is not None else [])]
+
+        def observe(event: Event) -> None:
+            for observer in observers:
+                observer(event)
+
+        async def go() -> Result:
+            options = replace(order.options, observe=observe)
+            async with Session(order.program, options, virtual=options.model == "simulated") as session:
+                progress.budget = session.runner.budget
+                progress.priced = session.model.price is not None
+                journal.start()
+
+                def drain() -> None:
+                    session.stop("interrupted")
+                    progress.stopping = True
+                    complain(
+                        f"stopping: waiting for {progress.running} under way, whose answers are kept; "
+                        "Ctrl-C again stops at once"
+                    )
+
+                with Interrupts(drain, lambda: journal.end("interrupted")):
+                    return await session.run(
+                        order.given.inputs, scheme=order.scheme, truth=order.given.truth, name=name
+                    )
+
+        stack.enter_context(Display(progress, quiet=order.quiet))
+        try:
+            result = run_to_end(go(), virtual=order.options.model == "simulated")
+        except asyncio.CancelledError:
+            journal.end("interrupted")
+            raise KeyboardInterrupt from None
+        except GotError as error:
+            if progress.stopping:  # what failed then failed because it was stopped
+                journal.end("interrupted", error=error.message)
+                raise KeyboardInterrupt from None
+            journal.end("failed", error=error.message)
+            raise
+        except BaseException:
+            journal.end("failed", error="a mistake in gotc")
+            raise
+    outcome = result.outcome
+    state: State = "interrupted" if outcome.stopped else "partial" if outcome.partial else "done"
+    journal.end(state, document=result.as_json(), graph=operations(outcome.graph, sources, asks))
+    if trace is not None and trace.broken is not None:
+        complain(f"the trace is not whole: cannot write {trace.path}: {trace.broken}")
+    return result, time.monotonic() - started
+
+
+def _trace(order: Order, name: str, stack: ExitStack) -> Trace | None:
+    if order.trace is None:
+        return None
+    from gotlang.report.trace import Trace
+
+    def clock() -> float:
+        return asyncio.get_running_loop().time()
+
+    provider = str(order.options.model).partition(":")[0]
+    trace = Trace(order.trace, run=name, provider=provider, clock=clock)
+    stack.callback(trace.close)
+    return trace
+
+
+def _record(order: Order, name: str, sources: Mapping[str, Source]) -> Record:
+    source = order.program.compilation.source
+    cache = order.options.cache
+    return Record(
+        run=name,
+        program=order.program.name,
+        path=str(Path(source.name).resolve()),
+        sha256=digest(source),
+        scheme=order.scheme,
+        model=str(order.options.model),
+        inputs=order.given.inputs,
+        truth=order.given.truth,
+        settings=dict(order.settings),
+        cache=str(cache) if cache is not None else None,
+        resumed=order.resumed,
+    )
+
+
+def digest(source: Source) -> str:
+    """64 hexadecimal digits that stand for a program's text."""
+    return hashlib.sha256(source.text.encode("utf-8", "replace")).hexdigest()
