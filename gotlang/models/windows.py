@@ -47,8 +47,8 @@ class Window:
         self._others_rate = 0.0
         self._others_until = 0.0
         self._next = 0.0
-        # Some providers charge what a request may cost (its max_tokens), not what it did. That shows where they
-        # refuse though we counted much less, and nothing was forgotten yet that they may still count.
+        # Some providers charge what a request may cost (its max_tokens), not what it did. That shows where
+        # they refuse though we counted much less, and nothing was forgotten that they may still count.
         self._whole = True
 
     @property
