@@ -1,5 +1,45 @@
 """gotlang: a small language in which LLM reasoning schemes are written, checked, run and tuned."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gotlang.errors import CompileError, GotError, RunError, UsageError
 from gotlang.version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from gotlang.api import Options, Program, check, compile, load
+    from gotlang.result import Result
+
+_LATE = {
+    "Options": "api",
+    "Program": "api",
+    "check": "api",
+    "compile": "api",
+    "load": "api",
+    "Result": "result",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What runs programs is imported when it is first asked for."""
+    if name not in _LATE:
+        raise AttributeError(f"module `gotlang` has no attribute `{name}`")
+    from importlib import import_module
+
+    return getattr(import_module(f"gotlang.{_LATE[name]}"), name)
+
+
+__all__ = [
+    "CompileError",
+    "GotError",
+    "Options",
+    "Program",
+    "Result",
+    "RunError",
+    "UsageError",
+    "__version__",
+    "check",
+    "compile",
+    "load",
+]

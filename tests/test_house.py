@@ -81,7 +81,7 @@ def test_the_wheel_runs_a_program_in_an_empty_environment(tmp_path: Path) -> Non
     done = run(
         str(interpreter),
         "-m",
-        "gotlang.cli.main",
+        "gotlang",
         "run",
         str(program),
         "--input",
