@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import click
 
-from gotlang.cli.options import input_options, param_options, pairs
+from gotlang.cli.options import input_options, pairs, param_options
 from gotlang.cli.output import FORMAT_VERSION, Style, document, errors_as_document, say
 from gotlang.errors import ModelError, RunError, UsageError
 

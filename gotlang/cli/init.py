@@ -1,0 +1,76 @@
+"""`gotc init`: a small program that runs at once, without a model, to change into one's own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import final
+
+import click
+
+from gotlang.cli.output import say
+from gotlang.errors import UsageError
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A program to start from: what it shows, and an input to try it with."""
+
+    shows: str
+    example: str
+
+
+TEMPLATES = {
+    "blank": Template("one prompt, asked once", "question=What is a graph of thoughts?"),
+    "vote": Template(
+        "several answers, the most frequent wins",
+        "question=A cat has 4 legs, an ant has 6. How many have both?",
+    ),
+    "tree": Template("a tree of thoughts: propose, judge, keep the best", "goal=learn to bake bread"),
+    "graph": Template(
+        "a graph of thoughts: parts apart, brought together, improved",
+        'paragraphs=["Bees dance. A bee has six legs.", "Ants do not dance. An ant has six legs."]',
+    ),
+    "sort": Template(
+        "a graph of thoughts with a local score: sort, merge, repair",
+        "numbers=[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4]",
+    ),
+}
+
+
+@click.command(
+    "init", epilog="Templates: " + "; ".join(f"{name}: {t.shows}" for name, t in TEMPLATES.items())
+)
+@click.argument("template", type=click.Choice(list(TEMPLATES)), default="blank")
+@click.argument("file", required=False)
+@click.option("--force", is_flag=True, help="Write over files that are there.")
+def command(template: str, file: str | None, force: bool) -> int:
+    """Write a small program from TEMPLATE to FILE (default: TEMPLATE.got), with stand-ins for its prompts in
+    Python beside it, so that it runs without a model.
+    """
+    path = Path(file or f"{template}.got")
+    if path.suffix != ".got":
+        raise UsageError(f"{path} is no name for a program", help="a program's file ends in .got")
+    stem = re.sub(r"\W", "_", path.stem)
+    stand_ins = path.with_name(f"{stem}_sim.py")
+    folder = resources.files("gotlang.cli") / "templates"
+    text = (folder / f"{template}.got").read_text("utf-8")
+    contents = {
+        path: text.replace(f'"{template}_sim.py"', f'"{stand_ins.name}"'),
+        stand_ins: (folder / f"{template}_sim.py").read_text("utf-8"),
+    }
+    for target in contents:
+        if target.exists() and not force:
+            raise UsageError(f"{target} is there already", help="name another file, or use --force")
+    for target, content in contents.items():
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(content, "utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {target}: {error.strerror}") from None
+    say(f"wrote {path} and {stand_ins}; try")
+    say(f"  gotc run {path} --input '{TEMPLATES[template].example}'")
+    return 0
