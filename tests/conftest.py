@@ -7,7 +7,10 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--accept", action="store_true", default=False, help="rewrite expected texts by what the code gives now"
+        "--accept",
+        action="store_true",
+        default=False,
+        help="rewrite expected texts by what the code gives now",
     )
 
 

@@ -25,7 +25,7 @@ MAX_DIGITS = 40
 
 RESERVED = frozenset(
     {"and", "elif", "else", "false", "for", "foreach", "if", "in", "none", "not", "or", "reduce", "repeat"}
-    | {"return", "true"}
+    | {"after", "as", "from", "return", "true", "until", "when", "with"}
 )
 """Words that no name may be: they would make an expression or a statement mean something else."""
 
@@ -113,7 +113,11 @@ class ExpressionBuilder:
     def sign(self, meta, children):
         operator, operand = children
         # `-5` is a number; `-(5)` and `-x` are what they look like.
-        if operator == "-" and _is_number(operand) and self._text[operand.span.start - self._base] != "(":
+        if (
+            operator == "-"
+            and e.is_plain_number(operand)
+            and self._text[operand.span.start - self._base] != "("
+        ):
             return e.Constant(self._here(meta), -operand.value)
         return e.Unary(self._here(meta), str(operator), operand)
 
@@ -218,12 +222,3 @@ class ExpressionBuilder:
 def present(children: list[Any]) -> tuple[Any, ...]:
     """The children without the gaps that Lark leaves for optional parts."""
     return tuple(child for child in children if child is not None)
-
-
-def _is_number(node: e.Expression) -> bool:
-    return (
-        isinstance(node, e.Constant)
-        and isinstance(node.value, int | float)
-        and not isinstance(node.value, bool)
-        and node.value >= 0
-    )

@@ -24,6 +24,8 @@ class PipelineBuilder(ExpressionBuilder):
     def suite(self, _meta, children):
         return n.Suite(children[0].span.to(children[-1].span), tuple(children))
 
+    body = suite
+
     def bind_step(self, meta, children):
         return n.Bind(self._here(meta), *children)
 
@@ -83,7 +85,7 @@ class PipelineBuilder(ExpressionBuilder):
         return n.Foreach(
             self._until(meta, body),
             tuple(str(word) for word in adjectives),
-            self._identifier(name),
+            self._name_of(name),
             position,
             iterable,
             after,

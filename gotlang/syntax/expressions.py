@@ -187,3 +187,10 @@ Expression = (
     | Comprehension
     | RecordDisplay
 )
+
+
+def is_plain_number(node: Expression) -> bool:
+    """Whether this is a number that is written without a sign."""
+    if not isinstance(node, Constant) or not isinstance(node.value, int | float):
+        return False
+    return type(node.value) is not bool and (node.value > 0 or str(node.value) in {"0", "0.0"})

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lark import Lark
+    from lark.indenter import Indenter
+
+TABLES = "got.tables.json"
+"""Made by `grammars/build_tables.py`; never under version control."""
 
 
 @cache
@@ -24,6 +28,19 @@ def grammar_text(name: str = "got.lark") -> str:
 def build(text: str, starts: list[str]) -> Lark:
     """A LALR parser for a grammar of indented blocks."""
     from lark import Lark
+
+    return Lark(
+        text,
+        parser="lalr",
+        lexer="contextual",
+        start=starts,
+        postlex=_indentation(),
+        maybe_placeholders=True,
+        propagate_positions=True,
+    )
+
+
+def _indentation() -> Indenter:
     from lark.indenter import Indenter
 
     class Indentation(Indenter):
@@ -36,24 +53,31 @@ def build(text: str, starts: list[str]) -> Lark:
         # A word is read whole everywhere: where only `in` may follow, `inner` is not `in` and `ner`.
         always_accept = ("_NL", "NAME")
 
-    return Lark(
-        text,
-        parser="lalr",
-        lexer="contextual",
-        start=starts,
-        postlex=Indentation(),
-        maybe_placeholders=True,
-        propagate_positions=True,
-    )
+    return Indentation()
+
+
+def build_parser() -> Lark:
+    """A parser of programs; it starts at `module`, `expression` or `type`."""
+    return build(grammar_text(), ["module", "expression", "type"])
 
 
 _parsers = threading.local()
 
 
 def parser() -> Lark:
-    """This thread's parser of programs; it starts at `module`, `expression` or `type`."""
+    """This thread's parser of programs, from the tables that lie beside the grammar where they fit it."""
     found: Lark | None = getattr(_parsers, "got", None)
     if found is None:
-        found = build(grammar_text(), ["module", "expression", "type"])
+        found = _from_tables() or build_parser()
         _parsers.got = found
     return found
+
+
+def _from_tables() -> Lark | None:
+    from gotlang.syntax.tables import from_text
+
+    try:
+        text = grammar_text(TABLES)
+    except OSError:
+        return None
+    return from_text(text, grammar_text(), _indentation())

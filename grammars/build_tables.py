@@ -1,0 +1,39 @@
+"""Makes the parser's tables beside the grammar: run by the build, also of an editable install, or by hand.
+
+python grammars/build_tables.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # by hand, where nothing is built
+    BuildHookInterface = object
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Tables(BuildHookInterface):
+    """What hatchling calls before it builds."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Write the tables."""
+        write()
+
+
+def write() -> None:
+    """Write the tables of the grammar in this source tree."""
+    sys.path.insert(0, str(ROOT))
+    from gotlang.syntax.grammar import TABLES, build_parser, grammar_text
+    from gotlang.syntax.tables import to_text
+
+    text = to_text(build_parser(), grammar_text())
+    (ROOT / "grammars" / TABLES).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    write()
