@@ -34,13 +34,14 @@ def build(text: str, starts: list[str]) -> Lark:
         parser="lalr",
         lexer="contextual",
         start=starts,
-        postlex=_indentation(),
+        postlex=indentation(),
         maybe_placeholders=True,
         propagate_positions=True,
     )
 
 
-def _indentation() -> Indenter:
+def indentation() -> Indenter:
+    """What tells blocks by their indentation. It keeps state, so each parser has its own."""
     from lark.indenter import Indenter
 
     class Indentation(Indenter):
@@ -80,4 +81,4 @@ def _from_tables() -> Lark | None:
         text = grammar_text(TABLES)
     except OSError:
         return None
-    return from_text(text, grammar_text(), _indentation())
+    return from_text(text, grammar_text(), indentation())

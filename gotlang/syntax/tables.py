@@ -36,7 +36,7 @@ def from_text(text: str, grammar: str, postlex: PostLex) -> Lark | None:
     content = json.loads(text)
     if {name: content.get(name) for name in _stamp(grammar)} != _stamp(grammar):
         return None
-    found: Lark = Lark._load_from_dict(
+    found: Lark = Lark._load_from_dict(  # type: ignore[no-untyped-call]
         _numbered(content["data"]), _numbered(content["memo"]), postlex=postlex
     )
     return found
