@@ -444,22 +444,23 @@ def test_any_text_gives_values_or_a_read_error(text: str, type_: Type, form: For
     json.dumps(values, allow_nan=False).encode()
 
 
-SIZE = 60_000
+SIZE = 150_000
 HUGE = {
-    "open": "[" * SIZE,
-    "nested": "[" * (SIZE // 2) + "]" * (SIZE // 2),
-    "braces": '{"a":' * (SIZE // 5),
-    "empty": "[]" * (SIZE // 2),
-    "lists": "[1, 2]\n" * (SIZE // 7),
+    "open": "[" * (SIZE // 4),
+    "nested": "[" * (SIZE // 8) + "]" * (SIZE // 8),
+    "braces": '{"a":' * (SIZE // 20),
+    "empty": "[]" * (SIZE // 8),
+    "lists": "[1, 2]\n" * (SIZE // 28),
     "quotes": "['" * (SIZE // 2),
+    "quotes that never close": '["' * (SIZE // 2) + "x",
     "open quotes": '["' + '" ' * (SIZE // 2),
     "backslashes": '["' + "\\" * SIZE,
     "comments": "[/*" * (SIZE // 3),
     "fences": "```\n" * (SIZE // 4),
     "digits": "9" * SIZE,
     "groups": "1,111" + ",111" * (SIZE // 4) + "x",
-    "numbers": "1 " * (SIZE // 2),
-    "equations": "1 = 2 " * (SIZE // 6),
+    "numbers": "1 " * (SIZE // 8),
+    "equations": "1 = 2 " * (SIZE // 24),
     "spaces": "x" + " " * SIZE + "x",
     "tags": "<T " * (SIZE // 3),
     "open tags": "<T>a" * (SIZE // 4),
@@ -474,7 +475,7 @@ HUGE = {
 
 @pytest.mark.parametrize("name", HUGE)
 def test_a_long_answer_of_anything_is_read_in_linear_time(name: str) -> None:
-    # Quadratic time would be a minute and more; what is counted is this process's own time.
+    # Quadratic time takes longer by far; what is counted is this process's own time.
     text = HUGE[name]
     pattern = Lines("{left} + {right} {result} {rest}")
     cases: list[tuple[Type, Form | None]] = [(NUMBERS, None), (FLOAT, None), (JUDGE, None), (CARD, None)]
@@ -483,7 +484,7 @@ def test_a_long_answer_of_anything_is_read_in_linear_time(name: str) -> None:
         started = time.process_time()
         with suppress(ReadError):
             read(text, type_, form, False)
-        assert time.process_time() - started < 5, (type_, form)
+        assert time.process_time() - started < 2, (type_, form)
 
 
 def test_a_megabyte_of_brackets_is_no_crash() -> None:

@@ -14,7 +14,7 @@ from gotlang.literals import number
 
 _NUMBER = re.compile(
     r"(?:(?<![\w.)\]])[-+\N{MINUS SIGN}])?(?<![\w.])\$?"
-    r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,30}(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?!\w)"
+    r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?!\w)"
 )
 _OUT_OF = re.compile(r"\s*(?:/|out of)\s*([0-9]{1,9})(?!\w)")
 _ANSWER = re.compile(r"\b(?:answer|result|output|solution|verdict|conclusion)\b", re.IGNORECASE)
