@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gotlang.cli.output import FORMAT_VERSION
+from gotlang.codes import CODES
 from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.version import __version__
 
@@ -82,7 +83,16 @@ def sarif(found: Sequence[Found]) -> dict[str, Any]:
     codes = dict.fromkeys(
         diagnostic.code for one in found if one.compiled for diagnostic in one.compiled.diagnostics
     )
-    driver = {"name": "gotc", "version": __version__, "rules": [{"id": code} for code in codes]}
+    rules = [
+        {
+            "id": code,
+            "shortDescription": {"text": CODES[code].title},
+            "fullDescription": {"text": CODES[code].text},
+        }
+        for code in codes
+        if code in CODES
+    ]
+    driver = {"name": "gotc", "version": __version__, "rules": rules}
     invocation = {"executionSuccessful": not unreadable, "toolExecutionNotifications": unreadable}
     run = {
         "tool": {"driver": driver},
