@@ -6,12 +6,12 @@ value, or raises EvaluationError.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError
+from gotlang.ir.confidence import confidence, field_confidence
 from gotlang.ir.program import Score
 from gotlang.ir.thought import Thought, Thoughts, plain
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS, THOUGHT_FUNCTIONS
@@ -302,6 +302,9 @@ class Evaluator:
                 return thought_function(name, thoughts[index(names)])
 
             return pick
+        if isinstance(argument, e.Field) and isinstance(argument.value, e.Reference):
+            owner, field = argument.value.name, argument.name
+            return lambda names: field_confidence(thought(names, owner, name), field)
         assert isinstance(argument, e.Reference)
 
         def run(names: Names) -> Any:
@@ -349,12 +352,7 @@ def thought_function(name: str, subject: Thought) -> Any:
                 raise EvaluationError("what this thought cost is not known")
             return subject.usd
         case _:
-            if subject.logprob is None:
-                raise EvaluationError(
-                    "the model gave no log-probability for this thought",
-                    help="set `logprobs=true` where it is asked",
-                )
-            return math.exp(min(0.0, subject.logprob))
+            return confidence(subject)
 
 
 def call_python(function: Callable[..., Any], name: str, positional: list[Any], named: dict[str, Any]) -> Any:

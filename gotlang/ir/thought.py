@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 
@@ -15,7 +15,8 @@ class Thought:
     are its identity, whatever the order in which a run's operations end. Scoring or validating a thought
     gives another `Thought` of the same identity; `lower` tells that a lower score is a better one.
     `logprob` is that of the answer it was read from, a token's on average (natural logarithm, None where
-    unknown), `usd` what that answer cost (None where unknown), `call` the key of its request.
+    unknown), `tokens` are that answer's with theirs, `usd` is what it cost (None where unknown), `call` the
+    key of its request.
     """
 
     value: Any
@@ -28,6 +29,7 @@ class Thought:
     logprob: float | None = None
     usd: float | None = None
     call: str | None = None
+    tokens: tuple[tuple[str, float], ...] = field(default=(), repr=False)
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -54,6 +56,7 @@ class Thought:
             self.logprob,
             self.usd,
             self.call,
+            self.tokens,
         )
 
 

@@ -145,7 +145,12 @@ async def draw(
 
 
 def values_of(
-    context: Context, operation: Operation, prompt: ir.Prompt, drawn: Draw, number: int, count: int | None = None
+    context: Context,
+    operation: Operation,
+    prompt: ir.Prompt,
+    drawn: Draw,
+    number: int,
+    count: int | None = None,
 ) -> list[Any]:
     """The values read from one draw; a draw without one, or without `count` of them, is noted as failed and
     gives none."""
@@ -199,7 +204,16 @@ def made(operation: Operation, value: Any, index: int, place: Site, drawn: Draw)
     usd = None
     if price is not None:
         usd = price.usd(drawn[0].usage) / drawn[0].batch
-    return Thought(value, operation, index, place.parents, None, None, logprob, usd, place.request.key())  # type: ignore[arg-type]
+    return Thought(
+        value,
+        operation,
+        index,
+        place.parents,
+        logprob=logprob,
+        usd=usd,
+        call=place.request.key(),
+        tokens=answer.tokens,
+    )
 
 
 def nothing_left(context: Context, operation: Operation, before: int) -> OperationFailed:

@@ -274,7 +274,10 @@ BUILTINS: dict[str, Builtin] = {
 CONSTANTS = {"pi": math.pi}
 
 THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
-    "confidence": (FLOAT, "the probability the model gave its answer, 0 to 1 (needs `logprobs=true`)"),
+    "confidence": (
+        FLOAT,
+        "how probable the model's answer was, a token on average, or a field of it (needs `logprobs=true`)",
+    ),
     "cost": (FLOAT, "what the thought's answer cost, in US dollars"),
     "score": (FLOAT, "the score a `Score` gave the thought"),
     "valid": (BOOL, "whether a `Validate` found the thought valid"),

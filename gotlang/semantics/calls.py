@@ -149,7 +149,8 @@ class CallChecker:
             )
             return result
         value = node.arguments[0].value
-        inner = value.value if isinstance(value, e.Index) else value
+        field = isinstance(value, e.Field) and name == "confidence"
+        inner = value.value if isinstance(value, e.Index) or (field and isinstance(value, e.Field)) else value
         self.expressions.infer(value, scope)
         variable = scope.find(inner.name) if isinstance(inner, e.Reference) else None
         if isinstance(inner, e.Reference) and variable is None:
