@@ -184,8 +184,17 @@ def _literal(value: Any, type_: LiteralType) -> str:
     raise _expected(type_, value)
 
 
+def _decoded(value: Any) -> Any:
+    """A list or object that was written into a text: `{"output": "[1, 2]"}`."""
+    if isinstance(value, str) and value.lstrip().startswith(("[", "{", "(")):
+        with suppress(ValueError):
+            return literal(value)
+    return value
+
+
 def _list(value: Any, type_: ListType) -> list[Any]:
     element = type_.element
+    value = _decoded(value)
     if isinstance(value, dict):
         return _list_of_entries(value, type_)
     if isinstance(value, str) and not isinstance(value, Word) and element in (INT, FLOAT):
@@ -203,6 +212,8 @@ def _list(value: Any, type_: ListType) -> list[Any]:
 
 
 def _elements(value: list[Any] | tuple[Any, ...], element: Type) -> list[Any]:
+    if element == INT and all(type(part) is int for part in value):
+        return list(value)
     found = []
     for place, part in enumerate(value):
         try:
@@ -220,7 +231,7 @@ def _list_of_entries(value: dict[str, Any], type_: ListType) -> list[Any]:
         except ReadError:
             pass
     failure = None
-    for part in reversed(value.values()):
+    for part in map(_decoded, reversed(value.values())):
         if isinstance(part, list | dict):
             try:
                 return list(_fit(part, type_))
@@ -233,6 +244,7 @@ def _list_of_entries(value: dict[str, Any], type_: ListType) -> list[Any]:
 
 
 def _dict(value: Any, type_: DictType) -> dict[str, Any]:
+    value = _decoded(value)
     if isinstance(value, list):
         return _dict_of_list(value, type_)
     if not isinstance(value, dict):
@@ -262,6 +274,7 @@ def _dict_of_list(value: list[Any], type_: DictType) -> dict[str, Any]:
 
 
 def _record(value: Any, type_: RecordType) -> dict[str, Any]:
+    value = _decoded(value)
     if isinstance(value, list) and len(value) == 1:
         return dict(_fit(value[0], type_))
     if not isinstance(value, dict):

@@ -50,6 +50,10 @@ def number_in(text: str) -> int | float:
         return lone
     mentions = [mention for _, mention in found]
     after = _said(text, _ANSWER, mentions) or _said(text, _RATING, mentions)
+    if after is not None:  # `the answer is 3 + 4 = 7`
+        start, end = after.start, text.find("\n", after.start)
+        result = text.rfind("=", start, end if end >= 0 else len(text))
+        after = (_following(text, mentions, [result]) or after) if result >= 0 else after
     after = after or next((mention for mention in reversed(mentions) if mention.rating), None)
     after = after or _following(text, mentions, [match.end() for match in re.finditer("=", text)])
     return found[mentions.index(after)][0] if after else found[-1][0]
