@@ -1,12 +1,14 @@
 """A line of canonical text before it is laid out: what may be broken over several lines, and how.
 
-A line that is too long, or that has comments inside, is broken at a bracket: one item a line, each with a
+A line that is too long, or that has comments inside, is broken at brackets: one item a line, each with a
 comma, as in
 
     prompt merge(
         left: list[int],  # sorted already
         right: list[int],
     ) -> list[int]:
+
+or, where all items are single words without comments, as many on a line as fit.
 """
 
 from __future__ import annotations
@@ -78,15 +80,6 @@ def _flat(pieces: Sequence[Piece]) -> Iterator[str]:
             yield piece.opening + ", ".join(flat(item.pieces) for item in piece.items) + piece.closing
 
 
-def has_long_text(pieces: Sequence[Piece]) -> bool:
-    """Whether a text in triple quotes is among the pieces."""
-    return any(
-        isinstance(piece, LongText)
-        or (isinstance(piece, Brackets) and any(has_long_text(item.pieces) for item in piece.items))
-        for piece in pieces
-    )
-
-
 def lay_out(
     pieces: Sequence[Piece], margin: int, comments: Sequence[Comment], ending: str = ""
 ) -> tuple[list[Output], list[str]]:
@@ -99,14 +92,15 @@ def lay_out(
     placed = {c.span.start for held in inside.values() for c in held}
     homeless = [c.text for c in comments if c.span.start not in placed]
     broken = {key for key, held in inside.items() if held}
-    too_long = not has_long_text(pieces) and margin + len(flat(pieces)) + len(ending) > WIDTH
-    if too_long and brackets and not broken:
-        broken = {id(max(brackets, key=lambda piece: len(flat([piece]))))}
-    lines = [Output(" " * margin)]
-    for piece in pieces:
-        _append(lines, piece, margin, broken, inside)
-    lines[-1].text += ending
-    return lines, homeless
+    whole = sorted((b for b in brackets if id(b) not in broken), key=lambda b: len(flat([b])))
+    while True:
+        lines = [Output(" " * margin)]
+        for piece in pieces:
+            _append(lines, piece, margin, broken, inside)
+        lines[-1].text += ending
+        if not whole or all(line.verbatim or len(line.text) <= WIDTH for line in lines):
+            return lines, homeless
+        broken.add(id(whole.pop()))
 
 
 def _append(
@@ -125,7 +119,10 @@ def _append(
         lines.append(Output(pad + '"""'))
     elif id(piece) in broken:
         lines[-1].text += piece.opening
-        lines.extend(_one_a_line(piece, margin + INDENT, inside[id(piece)]))
+        if not inside[id(piece)] and all(_is_word(item) for item in piece.items):
+            lines.extend(_filled(piece, margin + INDENT))
+        else:
+            lines.extend(_one_a_line(piece, margin + INDENT, inside[id(piece)]))
         lines.append(Output(" " * margin + piece.closing))
     else:
         lines[-1].text += piece.opening
@@ -134,6 +131,22 @@ def _append(
             for part in item.pieces:
                 _append(lines, part, margin, broken, inside)
         lines[-1].text += piece.closing
+
+
+def _is_word(item: Item) -> bool:
+    return all(isinstance(piece, str) and " " not in piece for piece in item.pieces)
+
+
+def _filled(brackets: Brackets, margin: int) -> Iterator[Output]:
+    """As many items on a line as fit."""
+    line = " " * margin
+    for number, item in enumerate(brackets.items):
+        text = flat(item.pieces) + ("," if number < len(brackets.items) - 1 else "")
+        if line.strip() and len(line) + 1 + len(text) > WIDTH:
+            yield Output(line)
+            line = " " * margin
+        line += " " + text if line.strip() else text
+    yield Output(line)
 
 
 def _one_a_line(brackets: Brackets, margin: int, comments: Sequence[Comment]) -> Iterator[Output]:
