@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from pathlib import PurePosixPath
 from typing import final
 
@@ -17,7 +18,7 @@ from gotlang.semantics.symbols import Signature
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import ListType, Type, accepts
+from gotlang.types import ANY, ListType, Type, accepts, join
 
 START_POOL = "%start"
 """The empty thought that a scheme starts with, wherever in it."""
@@ -208,22 +209,22 @@ class _Builder:
     ) -> ir.AnyStep:
         names: list[tuple[str, str]] = []
         if node.sources:
+            kinds = [self.checked.pools[id(source)] for source in node.sources]
             gathered: list[e.Expression] = []
-            for position, source in enumerate(node.sources):
+            for position, (source, known) in enumerate(zip(node.sources, kinds, strict=True)):
                 if isinstance(source, n.LabelReference):
                     inner = "%" + source.label.replace(" ", "_")
                 else:
                     inner = self.fresh()
-                    out.append(
-                        ir.Gather(inner, base[1], True, _source(source, pool), (source,), span=source.span)
-                    )
+                    start = _source(source, pool)
+                    out.append(ir.Gather(inner, known.type, known.single, start, (source,), span=source.span))
                 gathered.append(e.Reference(source.span, inner))
                 if node.names:
                     names.append((node.names[position].text, inner))
             pool = self.fresh()
-            out.append(
-                ir.Gather(pool, base[1], len(gathered) == 1, "%start", tuple(gathered), span=node.span)
-            )
+            type_ = reduce(lambda left, right: join(left, right) or ANY, (known.type for known in kinds))
+            single = len(kinds) == 1 and kinds[0].single
+            out.append(ir.Gather(pool, type_, single, START_POOL, tuple(gathered), span=node.span))
         body, _ = self.region(node.body, pool, kind)
         return ir.Group(*base, pool, node.label, tuple(names), body, span=node.span)
 

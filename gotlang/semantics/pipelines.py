@@ -24,7 +24,8 @@ whether it is the last one."""
 class PipelineChecker:
     """Goes down a pipeline with the pool that flows through it.
 
-    `pools` gathers what each statement leaves, `named` the `foreach` blocks whose results keep their name.
+    `pools` gathers what each statement leaves and what each source of a labelled block is, `named` the
+    `foreach` blocks whose results keep their name.
     """
 
     def __init__(self, symbols: Symbols, report: Report, expressions: ExpressionChecker) -> None:
@@ -333,6 +334,7 @@ class PipelineChecker:
                     known = Pool(ANY, True)
             else:
                 known = self.steps.value_pool(source, pool, scope)
+            self.pools[id(source)] = known
             pools.append(known)
             found = known.type if found is None else join(found, known.type)
             if found is None:

@@ -1,0 +1,121 @@
+"""The verifier: every program is found right at every level, and each way to be wrong is found and named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gotlang.api import load
+from gotlang.ir.parse import from_text
+from gotlang.ir.verify import VerificationError, verify
+
+PROGRAMS = sorted((Path(__file__).parent.parent / "programs").rglob("*.got"))
+
+HEAD = """program "x"
+
+param tries: int = 5 in 1..10
+
+prompt ask(xs: list[int]) -> list[int]:
+    user "{{ xs }}"
+
+prompt parts(xs: list[int]) -> many list[int]:
+    count 4
+    user "{{ xs }}"
+
+prompt good(xs: list[int]) -> bool:
+    user "{{ xs }}"
+
+score wrong(xs: list[int]) -> lower, best 0:
+    value len(xs)
+
+score judged(xs: list[int]) -> higher, best 10:
+    enter %start
+    v = generate @good(xs=xs) from %start, k 1 : bool one
+    yield %start
+    value 1 if v else 0
+
+scheme s(xs: list[int]) -> list[int], truth list[int]:
+    enter %start
+"""
+BODY = """    %1 = generate @ask(xs=xs) from %start, k tries, stop @wrong(xs=it) 1 : list[int]
+    %2 = score @wrong(xs=it) from %1, k 1 : list[int]
+    %3 = keep_best 1 from %2 : list[int] one
+    %4 = foreach part, i in [it, xs] after range(i) from %3 : list[int]
+        enter part
+        %5 = generate @ask(xs=part + flatten(done)) from part, k 1 : list[int] one
+        yield %5
+    %6 = reduce a, b in %4 as step from %4 : list[int] one
+        enter %pair
+        %7 = aggregate @ask(xs=a + b) from %pair, k 1 : list[int] one
+        yield %7
+    %8 = repeat 3 as n until len(it) > n from %6 : list[int] one
+        enter %round
+        %9 = if from %round : list[int] one
+            when n > 1
+                enter %round
+                %10 = map it from %round : list[int] one
+                yield %10
+        yield %9
+    %11 = measure it == truth from %8 : list[int] one
+    yield %11
+"""
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_every_program_is_right(path: Path, level: int) -> None:
+    verify(load(path).ir(level))
+
+
+def test_the_program_that_the_mistakes_are_made_in_is_right() -> None:
+    verify(from_text(HEAD + BODY))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("from %1, k 1", "from %12, k 1", "no pool `%12`"),
+        ("from %1, k 1", "from %7, k 1", "no pool `%7`"),
+        ("yield %11", "yield %12", "no pool `%12`"),
+        ("enter part", "enter %none", "no pool `%none`"),
+        ("%2 = score", "%1 = score", "given twice"),
+        ("@ask(xs=xs) from %start", "@ask(xs=ys) from %start", "`ys` is not known"),
+        ("@ask(xs=xs) from %start", "@ask(xs=1) from %start", "an expression is int where"),
+        ("@ask(xs=xs) from %start", "@ask() from %start", "takes \\(xs\\), not \\(\\)"),
+        ("@ask(xs=xs) from %start", "@ask(xs=it) from %start", "`it` is the current thought"),
+        ("@ask(xs=xs) from %start", "@asks(xs=xs) from %start", "no prompt `asks`"),
+        ("k tries, stop", 'k "five", stop', "where int is declared"),
+        ("k tries, stop @wrong(xs=it)", "k tries, stop @judged(xs=it)", "cannot end a sampling"),
+        ("k tries, stop @wrong(xs=it)", "k tries, stop @wrong(xs=1)", "an expression is int"),
+        ("k tries, stop", "k tries, settings(heat=1), stop", "no setting `heat`"),
+        ("1 : list[int]\n    %2", "1 : list[int] one\n    %2", "says `one` and may give any"),
+        ("keep_best 1", "keep_best tries", "says `one` and may give any"),
+        ("keep_best 1 from %2 : list[int]", "keep_best 1 from %2 : int", "where int is declared"),
+        ("after range(i)", "after i", "where list\\[int\\] is declared"),
+        ("in [it, xs]", "in tries", "int"),
+        ("a + b", "a + c", "`c` is not known"),
+        ("until len(it) > n", "until m > n", "`m` is not known"),
+        ("when n > 1", "when n", "where bool is declared"),
+        ("map it from %round : list[int] one", "map it from %round : str one", "where str is declared"),
+        ("map it from", "map judged(it) from", "asks a model, by score `judged`"),
+        ("map it from", "map truth from", "`truth` has a meaning only"),
+        ("scheme s(xs: list[int]) -> list[int]", "scheme s(xs: list[int]) -> str", "where str is declared"),
+        ("scheme s(xs: list[int]) -> list[int], ", "scheme s(xs: list[int]) -> int, collect, ", "collects"),
+        ("    count 4\n", "    heat 4\n", "no setting `heat`"),
+        ("many list[int]", "list[int]", "counts values and gives one"),
+        ("value len(xs)", "value xs", "where float is declared"),
+    ],
+)
+def test_a_mistake_is_found(old: str, new: str, reason: str) -> None:
+    text = HEAD + BODY
+    assert old in text
+    with pytest.raises(VerificationError, match=reason) as caught:
+        verify(from_text(text.replace(old, new, 1)))
+    assert "the compiler made a wrong program" in caught.value.message
+
+
+def test_the_place_is_named() -> None:
+    with pytest.raises(VerificationError) as caught:
+        verify(from_text((HEAD + BODY).replace("a + b", "c")))
+    assert caught.value.place == "scheme s / %6 / %7"
