@@ -31,7 +31,7 @@ def _comments(module: Module) -> Counter[tuple[int, str]]:
     found: Counter[tuple[int, str]] = Counter()
     for comment in module.comments:
         owner = bisect_right(starts, comment.span.start)
-        if owner and not comment.own_line or comment.nested or _within(module, owner - 1, comment):
+        if (owner and not comment.own_line) or comment.nested or _within(module, owner - 1, comment):
             owner -= 1
         found[owner, comment.text] += 1
     return found
