@@ -1,0 +1,18 @@
+"""What is said of a diagnostic code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A diagnostic code: what is wrong, why it matters, and where a line can show it, a wrong and a mended one."""
+
+    code: str
+    title: str
+    text: str
+    wrong: str = ""
+    right: str = ""
