@@ -75,6 +75,12 @@ class Progress:
             return None
         return self.seconds / self.rows_done * (self.rows - self.rows_done)
 
+    def paid_for(self) -> tuple[int, float | None] | None:
+        """Answers and US dollars paid so far (None where a price is not known); None before the start."""
+        if self.budget is None:
+            return None
+        return self.budget.spent_calls, self.budget.spent_usd if self.priced else None
+
     def parts(self) -> list[str]:
         """What there is to say, most important first."""
         running = self.running
@@ -95,6 +101,12 @@ class Progress:
         if left is not None:
             out.append(f"{duration(left)} left")
         return out
+
+    def spent(self) -> str:
+        """What was paid for so far, in words."""
+        usd = self.paid_for()
+        cost = "cost unknown" if usd is None or usd[1] is None else f"${usd[1]:.4f}"
+        return f"{self.paid} answer{'' if self.paid == 1 else 's'}, {cost}"
 
     def line(self) -> str:
         """All of it in one line."""

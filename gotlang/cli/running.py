@@ -48,28 +48,29 @@ class Order:
 
 @final
 class Journal:
-    """A run's record, which an unwritable folder does not stop: then it says so once and is silent."""
+    """A run's record. A folder that cannot be written stops no run: it says so once and is silent then."""
 
     def __init__(self, record: Record) -> None:
         self._history: History | None = History()
         self._record = record
-        self._ended = False
+        self._running = False
 
     def start(self) -> None:
         """Write that it runs."""
         try:
             if self._history is not None:
                 self._record = self._history.start(self._record)
+                self._running = True
         except OSError as error:
             self._give_up(error)
 
-    def end(self, state: State, **found: Any) -> None:
-        """Write how it ended, the first time."""
-        if self._ended or self._history is None:
+    def end(self, state: State, progress: Progress, **found: Any) -> None:
+        """Write how it ended, the first time; nothing of a run that never started."""
+        if self._history is None or not self._running:
             return
-        self._ended = True
+        self._running = False
         try:
-            self._history.end(self._record, state, **found)
+            self._history.end(self._record, state, paid=progress.paid_for(), **found)
         except OSError as error:
             self._give_up(error)
 
@@ -110,7 +111,7 @@ def execute(order: Order) -> tuple[Result, float]:
                         "Ctrl-C again stops at once"
                     )
 
-                with Interrupts(drain, lambda: journal.end("interrupted")):
+                with Interrupts(drain, lambda: journal.end("interrupted", progress)):
                     return await session.run(
                         order.given.inputs, scheme=order.scheme, truth=order.given.truth, name=name
                     )
@@ -119,20 +120,22 @@ def execute(order: Order) -> tuple[Result, float]:
         try:
             result = run_to_end(go(), virtual=order.options.model == "simulated")
         except asyncio.CancelledError:
-            journal.end("interrupted")
+            journal.end("interrupted", progress)
             raise KeyboardInterrupt from None
         except GotError as error:
             if progress.stopping:  # what failed then failed because it was stopped
-                journal.end("interrupted", error=error.message)
+                journal.end("interrupted", progress, error=error.message)
                 raise KeyboardInterrupt from None
-            journal.end("failed", error=error.message)
+            journal.end("failed", progress, error=error.message)
+            if progress.paid and not order.quiet:
+                complain(f"paid for {progress.spent()}")
             raise
         except BaseException:
-            journal.end("failed", error="a mistake in gotc")
+            journal.end("failed", progress, error="a mistake in gotc")
             raise
     outcome = result.outcome
     state: State = "interrupted" if outcome.stopped else "partial" if outcome.partial else "done"
-    journal.end(state, document=result.as_json(), graph=operations(outcome.graph, sources, asks))
+    journal.end(state, progress, document=result.as_json(), graph=operations(outcome.graph, sources, asks))
     if trace is not None and trace.broken is not None:
         complain(f"the trace is not whole: cannot write {trace.path}: {trace.broken}")
     return result, time.monotonic() - started

@@ -52,7 +52,6 @@ def line(record: Record) -> dict[str, Any]:
     from gotlang.report.history import state_now
 
     found = record.document or {}
-    paid = found.get("paid", {})
     return {
         "run": record.run,
         "state": state_now(record),
@@ -62,8 +61,8 @@ def line(record: Record) -> dict[str, Any]:
         "started": record.started,
         "ended": record.ended,
         "resumed": record.resumed,
-        "paid_calls": paid.get("calls"),
-        "paid_usd": paid.get("usd"),
+        "paid_calls": record.paid_calls,
+        "paid_usd": record.paid_usd,
         "score": found.get("score"),
         "result": found.get("result"),
         "error": record.error,

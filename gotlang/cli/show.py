@@ -115,10 +115,10 @@ def _header(record: Record) -> None:
         say(f"  result   {_cut(shown_value(record.document['result']))}")
         score = record.document["score"]
         say(f"  score    {'none' if score is None else score}")
-        paid = record.document["paid"]
-        say(f"  paid     {count(paid['calls'], 'answer')}, {dollars(paid['usd'])}")
         if record.document["partial"]:
             say(f"  partial  {record.document['partial']}")
+    if record.paid_calls is not None:
+        say(f"  paid     {count(record.paid_calls, 'answer')}, {dollars(record.paid_usd)}")
     if record.error:
         say(f"  error    {record.error}")
     if record.resumed:

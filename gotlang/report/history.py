@@ -31,7 +31,8 @@ class Record:
     """One run. `path` is the program's file and `sha256` that of its text; `settings` are the options of
     `gotc run` by parameter, as they were in force; `started` and `ended` are Unix times; `cache` is where the
     answers are, None where there was none; `document` is what `--json` prints of it, and `error` what ended
-    it instead. `resumed` names the run that this one repeats.
+    it instead. `paid_calls` and `paid_usd` are what it paid for, however it ended (None: unknown). `resumed`
+    names the run that this one repeats.
     """
 
     run: str
@@ -49,6 +50,8 @@ class Record:
     started: float = 0.0
     ended: float | None = None
     process: int = 0
+    paid_calls: int | None = None
+    paid_usd: float | None = None
     document: dict[str, Any] | None = None
     error: str | None = None
 
@@ -71,15 +74,21 @@ class History:
         record: Record,
         state: State,
         *,
+        paid: tuple[int, float | None] | None = None,
         document: dict[str, Any] | None = None,
         error: str | None = None,
         graph: Iterable[dict[str, Any]] = (),
     ) -> None:
-        """Note how it ended, with its graph, an operation a line. Raises OSError."""
+        """Note how it ended: what it paid (answers and US dollars), and its graph, an operation a line.
+
+        Raises OSError.
+        """
         lines = "".join(_json(line) + "\n" for line in graph)
         if lines:
             self._replace(self.folder / f"{record.run}.graph.jsonl", lines)
-        self._write(replace(record, state=state, ended=time.time(), document=document, error=error))
+        calls, usd = paid if paid is not None else (None, None)
+        ended = replace(record, state=state, ended=time.time(), paid_calls=calls, paid_usd=usd)
+        self._write(replace(ended, document=document, error=error))
 
     def runs(self) -> list[Record]:
         """All runs, the latest first. Files that are no records are left out."""

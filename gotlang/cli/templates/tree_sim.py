@@ -1,4 +1,4 @@
-"""Stand-ins for the prompts of the program beside this file: some steps are worth more, which a judge sees."""
+"""Stand-ins for the prompts of the program beside this file: some steps are worth more, and a judge knows."""
 
 from __future__ import annotations
 
