@@ -9,7 +9,7 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A diagnostic code: what is wrong, why it matters, and a wrong and a mended line where one can show it."""
+    """A diagnostic code: what is wrong, why it matters, and a wrong and a mended line where lines show it."""
 
     code: str
     title: str
