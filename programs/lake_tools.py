@@ -27,8 +27,7 @@ def lake(chance: random.Random, size: int, holes: int) -> list[str]:
 
 
 def shortest(rows: Sequence[str]) -> list[list[int]]:
-    """A shortest route over ice: its tiles as [row, column] from 0, start and goal included; empty where there
-    is none."""
+    """A shortest route over ice: tiles as [row, column] from 0, both ends included; empty for none."""
     size = len(rows)
     goal = (size - 1, size - 1)
     came: dict[tuple[int, int], tuple[int, int] | None] = {(0, 0): None}

@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections import Counter
 
-OVERLOOKED = 0.005
+OVERLOOKED = 0.014
 """The share of numbers in both sets that an answer overlooks, for two sets of 16; it grows with the square
 root of the product of their sizes, since each number has to be looked for in the whole other set."""
-GROWTH = 1.35
+GROWTH = 1.6
 """The power of that growth."""
 ADDED = 0.25
 """Numbers of only one set in an answer, for each number overlooked."""
@@ -26,9 +25,11 @@ LOST = 0.0015
 """The share of numbers that copying a list loses."""
 TWICE = 0.001
 """The share of numbers that copying writes twice."""
-STUBBORN = 0.5
+STUBBORN = 0.6
 """The share of mistakes that come back whenever the same two sets are intersected."""
-MENDED = 0.15
+SEEN = 0.5
+"""The share of numbers that a repair looks at, the same whenever the same two sets are intersected."""
+MENDED = 0.3
 """The share of what is missing or wrong that one repair mends."""
 SPOILED = 0.15
 """New mistakes of a repair, as a share of those of a fresh answer."""
@@ -66,10 +67,12 @@ def merge(rng: random.Random, left: list[int], right: list[int]) -> str:
 
 def repair(rng: random.Random, first: list[int], second: list[int], attempt: list[int]) -> str:
     """An attempt with part of its mistakes mended, and a few new ones."""
-    wanted = [n for n in first if n in set(second)]
-    counts = Counter(attempt)
-    answer = [n for n in dict.fromkeys(attempt) if n in wanted or rng.random() > MENDED]
-    answer += [n for n in wanted if n not in counts and rng.random() < MENDED]
+    other = set(second)
+    wanted = [n for n in first if n in other]
+    habit = random.Random(f"repair {first} {second}")
+    seen = {n for n in sorted({*wanted, *attempt}) if habit.random() < SEEN}
+    answer = [n for n in dict.fromkeys(attempt) if n in wanted or n not in seen or rng.random() > MENDED]
+    answer += [n for n in wanted if n not in attempt and n in seen and rng.random() < MENDED]
     rate = _rate(first, second) * SPOILED
     answer = [n for n in answer if rng.random() > rate]
     if rng.random() < len(wanted) * rate * ADDED:
@@ -78,7 +81,7 @@ def repair(rng: random.Random, first: list[int], second: list[int], attempt: lis
 
 
 def _rate(first: list[int], second: list[int]) -> float:
-    return min(0.6, OVERLOOKED * (math.sqrt(len(first) * len(second)) / 16) ** GROWTH * 4)
+    return min(0.6, OVERLOOKED * (math.sqrt(len(first) * len(second)) / 16) ** GROWTH)
 
 
 def _intersection(rng: random.Random, first: list[int], second: list[int], factor: float) -> list[int]:
