@@ -44,7 +44,7 @@ def check_prompt(
     for example in node.examples:
         _example(node, example, signature, expressions)
     if node.parse is not None:
-        _parse_form(node.parse, symbols, report)
+        _parse_form(node.parse, signature, symbols, report)
 
 
 def signature_names(signature: Signature) -> set[str]:
@@ -156,7 +156,7 @@ def _example(
         )
 
 
-def _parse_form(node: n.ParseForm, symbols: Symbols, report: Report) -> None:
+def _parse_form(node: n.ParseForm, signature: Signature, symbols: Symbols, report: Report) -> None:
     from gotlang.forms import After, Lines, Tag
 
     if node.function is not None:
@@ -180,9 +180,28 @@ def _parse_form(node: n.ParseForm, symbols: Symbols, report: Report) -> None:
             from gotlang.patterns import Pattern, PatternError
 
             try:
-                Pattern.parse(pattern)
+                holes = Pattern.parse(pattern).holes
             except PatternError as error:
                 _bad_form(report, node.span, str(error))
+            else:
+                _holes(node, holes, signature, report)
+
+
+def _holes(node: n.ParseForm, holes: tuple[str, ...], signature: Signature, report: Report) -> None:
+    """A line gives a whole record, field by field, or with one hole a value of any other type."""
+    result = signature.result
+    element = result.element if isinstance(result, ListType) and not signature.many else result
+    if isinstance(element, RecordType):
+        fields = [name for name, _ in element.fields]
+        for hole in holes:
+            if hole not in fields:
+                known = f"the record has: {', '.join(fields)}"
+                report.unknown("GOT0406", "field", hole, node.span, fields, known)
+        for name in fields:
+            if name not in holes:
+                _bad_form(report, node.span, f"no hole gives the field `{name}`")
+    elif len(holes) != 1 and not isinstance(element, AnyType):
+        _bad_form(report, node.span, f"{len(holes)} holes for one value of type {element}")
 
 
 def _bad_form(report: Report, span: Span, message: str) -> None:
