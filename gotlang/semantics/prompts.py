@@ -13,7 +13,7 @@ from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import INT, STR, ListType, Type, accepts
+from gotlang.types import INT, STR, AnyType, ListType, RecordType, Type, accepts
 
 
 def check_prompt(
