@@ -309,3 +309,20 @@ def test_any_bytes_give_a_table_or_a_usage_error(
     except UsageError:
         return
     assert len(table) and all(set(row) <= set(table.columns) for row in table.rows)
+
+
+def test_a_list_takes_columns_numbered_from_one() -> None:
+    table = Table(
+        "t.csv",
+        ("ID", "document1", "Document2", "document4"),
+        ({"document1": "a", "Document2": "b"},),
+        as_text=True,
+    )
+    assert inputs(table, 0, {}, {"documents": ListType(STR)}) == {"documents": ["a", "b"]}
+    own = Table(
+        "t.csv", ("documents", "document1"), ({"documents": "[1, 2]", "document1": "3"},), as_text=True
+    )
+    assert inputs(own, 0, {}, {"documents": ListType(INT)}) == {"documents": [1, 2]}
+    gap = Table("t.jsonl", ("document1", "document2"), ({"document1": "a"},))
+    with pytest.raises(UsageError, match="column `document2`: there is nothing, for input `documents`"):
+        inputs(gap, 0, {}, {"documents": ListType(STR)})

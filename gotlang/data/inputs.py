@@ -9,7 +9,7 @@ from gotlang.convert import convert, from_text
 from gotlang.data.table import Table
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
-from gotlang.types import Type
+from gotlang.types import ListType, Type
 
 
 def inputs(
@@ -22,8 +22,9 @@ def inputs(
     """The values of one row for a program's inputs, each read by its type.
 
     `mapping` says which column an input takes (`--map INPUT=COLUMN`); one that is not in it takes the column
-    of its own name, in the same case or else in any. Every input of `wanted` must have one; those of
-    `optional` (such as `truth`) are left out where they have none. Raises UsageError with the place.
+    of its own name, in the same case or else in any; a list may take several, numbered from 1: `documents`
+    takes `document1`, `document2` and so on. Every input of `wanted` must have one; those of `optional` (such
+    as `truth`) are left out where they have none. Raises UsageError with the place.
     """
     row = table.row(row_number)
     types = {**wanted, **(optional or {})}
@@ -34,21 +35,44 @@ def inputs(
                 f"there is no input `{name}` to map a column to",
                 help=f"did you mean `{near}`?" if near else f"the inputs are: {', '.join(types) or 'none'}",
             )
-    values = {}
+    values: dict[str, Any] = {}
     for name, type_ in types.items():
+        if isinstance(type_, ListType) and name not in mapping and (numbered := _numbered(table, name)):
+            parts = [_value(table, row, row_number, column, type_.element, name) for column in numbered]
+            values[name] = parts
+            continue
         column = _column(table, name, mapping, needed=name in wanted)
         if column is None:
             continue
-        place = f"{table.path}, row {row_number}"
         if column not in row:
             if name in wanted:
-                raise UsageError(f"{place} has no `{column}`, which input `{name}` needs")
+                raise UsageError(
+                    f"{table.path}, row {row_number} has no `{column}`, which input `{name}` needs"
+                )
             continue
-        try:
-            values[name] = from_text(row[column], type_) if table.as_text else convert(row[column], type_)
-        except ReadError as error:
-            raise UsageError(f"{place}, column `{column}`: {error.message}, for input `{name}`") from None
+        values[name] = _value(table, row, row_number, column, type_, name)
     return values
+
+
+def _value(table: Table, row: Mapping[str, Any], row_number: int, column: str, type_: Type, name: str) -> Any:
+    try:
+        return from_text(row[column], type_) if table.as_text else convert(row[column], type_)
+    except (KeyError, ReadError) as error:
+        reason = error.message if isinstance(error, ReadError) else "there is nothing"
+        place = f"{table.path}, row {row_number}, column `{column}`"
+        raise UsageError(f"{place}: {reason}, for input `{name}`") from None
+
+
+def _numbered(table: Table, name: str) -> tuple[str, ...]:
+    """The columns `document1`, `document2`, ... of a list `documents` that has no column of its own."""
+    if any(column.casefold() == name.casefold() for column in table.columns):
+        return ()
+    stem = name.casefold().removesuffix("s")
+    known = {column.casefold(): column for column in table.columns}
+    found: list[str] = []
+    while (column := known.get(f"{stem}{len(found) + 1}")) is not None:
+        found.append(column)
+    return tuple(found)
 
 
 def parse_value(text: str, type_: Type, what: str) -> Any:
