@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from gotlang.diagnostics import Diagnostic
-from gotlang.syntax.expressions import Node
-from gotlang.syntax.nodes import Declaration
+from gotlang.syntax.expressions import Argument, Node
+from gotlang.syntax.nodes import Declaration, Suite
 from gotlang.syntax.scan import MAX_DEPTH, line_starts, scan
 from gotlang.syntax.walk import children
 
@@ -92,13 +92,16 @@ def run(name: str, text: str, base: int, start: str) -> tuple[Any, tuple[Diagnos
     return node, (), False
 
 
+_TRANSPARENT = (Argument, Suite)  # these add no level of their own
+
+
 def _too_deep(root: Node) -> Node | None:
     stack = [(root, 0)]
     while stack:
         node, depth = stack.pop()
         if depth > MAX_DEPTH:
             return node
-        stack.extend((child, depth + 1) for child in children(node))
+        stack.extend((child, depth + (type(child) not in _TRANSPARENT)) for child in children(node))
     return None
 
 

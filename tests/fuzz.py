@@ -1,0 +1,81 @@
+"""Breaks programs and holds the front end to its word: soon diagnostics with a place, never an exception.
+
+    python -m tests.fuzz --runs 20000
+
+`tests/test_fuzz.py` runs a few of the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+from gotlang.codes import CODES
+from gotlang.diagnostics import render
+from gotlang.span import Source
+from gotlang.syntax.format import format_module
+from gotlang.syntax.parse import parse
+from tests.support.mutations import mutated
+
+ROOT = Path(__file__).parents[1]
+MOST_SECONDS = 2.0
+
+
+def programs() -> list[str]:
+    """The text of every program of the project."""
+    return [path.read_text() for path in sorted((ROOT / "programs").rglob("*.got"))]
+
+
+def hold(text: str) -> tuple[str, ...]:
+    """Parse a text and check what comes back; the codes of its mistakes. Raises AssertionError."""
+    source = Source.of("fuzz.got", text)
+    began = time.perf_counter()
+    module, problems = parse(source)
+    took = time.perf_counter() - began
+    assert took < MOST_SECONDS, f"{took:.1f} s for {len(text)} characters"
+    for problem in problems:
+        span = problem.span
+        assert problem.code in CODES
+        assert span.source == source.name
+        assert 0 <= span.start < span.end <= len(source.text), problem
+        assert problem.code in render(problem, {source.name: source})
+    if not problems:
+        once = format_module(module, source)
+        written = Source.of("fuzz.got", once)
+        again, problems_of_it = parse(written)
+        assert problems_of_it == ()
+        assert again == module
+        assert len(again.comments) == len(module.comments)
+        assert format_module(again, written) == once
+    return tuple(problem.code for problem in problems)
+
+
+def main() -> None:
+    """Run from the command line; a text that fails is written to `--keep`."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--runs", type=int, default=20_000)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--keep", type=Path, default=Path("fuzz-failure.got"))
+    chosen = options.parse_args()
+    texts = programs()
+    codes: Counter[str] = Counter()
+    began = time.perf_counter()
+    for number in range(chosen.runs):
+        random = Random(f"{chosen.seed}/{number}")
+        text = mutated(random, random.choice(texts), texts)
+        try:
+            found = hold(text)
+        except BaseException:
+            chosen.keep.write_text(text, errors="surrogatepass")
+            print(f"run {number} failed; its text is in {chosen.keep}")
+            raise
+        codes.update(set(found) or {"none"})
+    print(f"{chosen.runs} runs in {time.perf_counter() - began:.0f} s, none over {MOST_SECONDS} s to parse")
+    print(", ".join(f"{code}: {count}" for code, count in codes.most_common()))
+
+
+if __name__ == "__main__":
+    main()
