@@ -74,6 +74,9 @@ def failures(found: Sequence[Failure], sources: Mapping[str, Source]) -> None:
     """What failed, grouped by reason, each with its first place in the source."""
     if not found:
         return
+    # An operation that failed since all its thoughts did has nothing to add to these.
+    explained = {failure.operation for failure in found if failure.draw is not None}
+    found = [f for f in found if f.draw is not None or f.operation not in explained]
     style = Style.of(sys.stderr)
     times = Counter(failure.reason for failure in found)
     first = {failure.reason: failure for failure in reversed(found)}

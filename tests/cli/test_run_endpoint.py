@@ -1,0 +1,141 @@
+"""Runs against an OpenAI-compatible server on loopback, through the real SDK."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from support.gotc import ROOT, SORT128, digits, document, gotc, row, vote
+from support.openai_server import OpenAIServer, status
+
+sys.path.insert(0, str(ROOT / "programs"))
+import sorting_sim
+
+MODEL = ("--model", "openai:small")
+KEY = "sk-a-key-that-nobody-may-see"
+
+
+class Sorter:
+    """Answers as the stand-ins of sort128 do. Each answer depends on the messages and on how many answers
+    they were given before, so that single requests get what one request for several gets."""
+
+    def __init__(self) -> None:
+        self._drawn: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def __call__(self, body: dict[str, Any], index: int) -> str:
+        text = body["messages"][-1]["content"]
+        with self._lock:
+            number = self._drawn[text]
+            self._drawn[text] += 1
+        rng = Random(f"{number}/{text}")
+        lines = text.rpartition("\n\n")[2].splitlines()
+        lists = [json.loads(line[line.index("[") :]) for line in lines if "[" in line]
+        if "Cut these" in text:
+            return sorting_sim.split(rng, lists[-1], 8)
+        if "Second list" in text:
+            return sorting_sim.merge(rng, *lists[-2:])
+        if "Attempt" in text:
+            return sorting_sim.repair(rng, *lists[-2:])
+        return sorting_sim.sort(rng, lists[-1])
+
+
+def sorted_by(server: OpenAIServer, folder: Path, *more: str) -> dict[str, Any]:
+    command = ("run", SORT128, *row(folder / "digits.csv", 0), *MODEL, "--base-url", server.url, "--json")
+    return document(gotc(*command, "--no-early-stop", *more, cwd=folder, OPENAI_API_KEY=KEY))
+
+
+def test_151_answers_in_23_requests_and_the_same_by_single_calls(tmp_path: Path) -> None:
+    digits(tmp_path)
+    with OpenAIServer(Sorter()) as server:
+        fused = sorted_by(server, tmp_path, "--no-cache")
+    asked = [seen.n for seen in server.requests]
+    assert fused["ledger"]["none"]["calls"] == sum(asked) == 151
+    assert fused["paid"]["requests"] == len(asked) <= 23
+    assert fused["simulated"] is False
+    with OpenAIServer(Sorter(), refuses=["n"]) as server:
+        single = sorted_by(server, tmp_path, "--no-cache")
+    answered = [seen for seen in server.requests if seen.status == 200]
+    assert len(answered) == single["paid"]["calls"] == 151
+    for same in ("result", "score", "ground_truth", "failed"):
+        assert single[same] == fused[same]
+    assert 0 < fused["score"] < 60
+
+
+def test_again_from_the_cache_without_a_request(tmp_path: Path) -> None:
+    digits(tmp_path)
+    with OpenAIServer(Sorter()) as server:
+        first = sorted_by(server, tmp_path)
+        seen = len(server.requests)
+        again = sorted_by(server, tmp_path, "--concurrency", "1")
+    assert len(server.requests) == seen
+    assert again["paid"]["calls"] == 0
+    assert again["result"] == first["result"]
+
+
+def test_real_and_simulated_answers_never_mix(tmp_path: Path) -> None:
+    digits(tmp_path)
+    simulated = document(gotc("run", SORT128, *row(tmp_path / "digits.csv", 0), "--json", cwd=tmp_path))
+    with OpenAIServer(Sorter()) as server:
+        real = sorted_by(server, tmp_path)
+    assert (simulated["simulated"], real["simulated"]) == (True, False)
+    assert real["paid"]["calls"] == 151
+
+
+def test_a_price_that_is_not_known_is_null_and_unknown(tmp_path: Path) -> None:
+    vote(tmp_path)
+    command = ("run", "vote.got", "--input", "question=why", *MODEL, "--no-cache")
+    with OpenAIServer(lambda body, index: "7") as server:
+        found = document(gotc(*command, "--json", "--base-url", server.url, cwd=tmp_path))
+        shown = gotc(*command, cwd=tmp_path, OPENAI_BASE_URL=server.url)
+    assert found["paid"]["usd"] is None
+    assert found["ledger"]["none"]["usd"] is None
+    assert "unknown" in shown.stderr
+    assert "$0" not in shown.stderr
+
+
+def test_a_given_price_is_kept_to_as_a_limit(tmp_path: Path) -> None:
+    vote(tmp_path)
+    (tmp_path / "prices.toml").write_text("[small]\ninput_per_million = 100\noutput_per_million = 100\n")
+    command = (
+        "run",
+        "vote.got",
+        "--input",
+        "question=why",
+        "--set",
+        "tries=9",
+        *MODEL,
+        "--no-cache",
+        "--json",
+    )
+    with OpenAIServer(lambda body, index: "7") as server:
+        options = ("--base-url", server.url, "--prices", "prices.toml", "--max-usd", "0.006")
+        found = document(gotc(*command, *options, cwd=tmp_path), 3)
+    charged = (server.charged.input_tokens + server.charged.output_tokens) / 1e4
+    assert 0 < charged <= 0.006
+    assert found["paid"]["usd"] == pytest.approx(charged)
+    assert found["result"] == 7
+
+
+def test_a_setting_that_is_refused_is_noted(tmp_path: Path) -> None:
+    vote(tmp_path)
+    command = ("run", "vote.got", "--input", "question=why", *MODEL, "--json")
+    with OpenAIServer(lambda body, index: "7", refuses=["temperature"]) as server:
+        done = gotc(*command, "--base-url", server.url, cwd=tmp_path)
+    assert any("temperature" in note for note in document(done)["notes"])
+    assert "temperature" in done.stderr
+
+
+def test_no_retry_sends_a_request_once(tmp_path: Path) -> None:
+    vote(tmp_path)
+    command = ("run", "vote.got", "--input", "question=why", *MODEL)
+    with OpenAIServer(faults=lambda seen: status(503)) as server:
+        done = gotc(*command, "--no-retry", "--base-url", server.url, cwd=tmp_path)
+    assert done.returncode == 1
+    assert len(server.requests) == 1
