@@ -38,7 +38,7 @@ score judged(xs: list[int]) -> higher, best 10:
 scheme s(xs: list[int]) -> list[int], truth list[int]:
     enter %start
 """
-BODY = """    %1 = generate @ask(xs=xs) from %start, k tries, stop @wrong(xs=it) 1 : list[int]
+BODY = """    %1 = generate @ask(xs=xs) from %start, k tries, stop 1 @wrong(xs=it) : list[int]
     %2 = score @wrong(xs=it) from %1, k 1 : list[int]
     %3 = keep_best 1 from %2 : list[int] one
     %4 = foreach part, i in [it, xs] after range(i) from %3 : list[int]
@@ -86,10 +86,10 @@ def test_the_program_that_the_mistakes_are_made_in_is_right() -> None:
         ("@ask(xs=xs) from %start", "@ask(xs=it) from %start", "`it` is the current thought"),
         ("@ask(xs=xs) from %start", "@asks(xs=xs) from %start", "no prompt `asks`"),
         ("k tries, stop", 'k "five", stop', "where int is declared"),
-        ("k tries, stop @wrong(xs=it)", "k tries, stop @judged(xs=it)", "cannot end a sampling"),
-        ("k tries, stop @wrong(xs=it)", "k tries, stop @wrong(xs=1)", "an expression is int"),
+        ("k tries, stop 1 @wrong(xs=it)", "k tries, stop 1 @judged(xs=it)", "cannot end a sampling"),
+        ("k tries, stop 1 @wrong(xs=it)", "k tries, stop 1 @wrong(xs=1)", "an expression is int"),
         ("k tries, stop", "k tries, settings(heat=1), stop", "no setting `heat`"),
-        ("1 : list[int]\n    %2", "1 : list[int] one\n    %2", "says `one` and may give any"),
+        ("(xs=it) : list[int]\n    %2", "(xs=it) : list[int] one\n    %2", "says `one` and may give any"),
         ("keep_best 1", "keep_best tries", "says `one` and may give any"),
         ("keep_best 1 from %2 : list[int]", "keep_best 1 from %2 : int", "where int is declared"),
         ("after range(i)", "after i", "where list\\[int\\] is declared"),

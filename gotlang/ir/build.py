@@ -68,10 +68,10 @@ def build(checked: Checked, name: str) -> ir.Program:
     )
 
 
-def _source(value: e.Expression, pool: str) -> str:
-    """The pool that a value is made from: the current one where it looks at its thoughts. What looks at names
-    only waits for those, so that `merge step 2 from part[2], part[3]` does not wait for merge step 1."""
-    return pool if free_names(value).keys() & _LOOKS_AT_POOL else START_POOL
+def _source(values: tuple[e.Expression, ...], pool: str) -> str:
+    """The pool that values are made from: the current one where they look at its thoughts. What looks at
+    names only waits for those: `merge step 2 from part[2], part[3]` does not wait for merge step 1."""
+    return pool if any(free_names(value).keys() & _LOOKS_AT_POOL for value in values) else START_POOL
 
 
 @final
@@ -171,7 +171,7 @@ class _Builder:
             arguments = self.checked.arguments[id(value)]
             scheme = value.function.text
             return ir.Invoke(name, left.type, left.single, pool, scheme, arguments, span=span)
-        return ir.Gather(name, left.type, left.single, _source(value, pool), (value,), span=span)
+        return ir.Gather(name, left.type, left.single, _source((value,), pool), (value,), span=span)
 
     # ---------------------------------------------------------------- blocks
 
@@ -180,6 +180,8 @@ class _Builder:
     ) -> ir.AnyStep:
         """The step of a block; sources of a labelled one are gathered into `out` first."""
         base = (name, left.type, left.single)
+        if isinstance(node, n.Foreach | n.Reduce) and node.iterable is not None:
+            pool = _source((node.iterable,), pool)
         match node:
             case n.Foreach():
                 body, _ = self.region(node.body, node.name.text, Pool(left.type, True))
@@ -216,7 +218,7 @@ class _Builder:
                     inner = "%" + source.label.replace(" ", "_")
                 else:
                     inner = self.fresh()
-                    start = _source(source, pool)
+                    start = _source((source,), pool)
                     out.append(ir.Gather(inner, known.type, known.single, start, (source,), span=source.span))
                 gathered.append(e.Reference(source.span, inner))
                 if node.names:
@@ -284,7 +286,7 @@ class _Builder:
             case "Map":
                 return ir.Map(*base, pool, node.operands[0], span=span)
             case "Pool":
-                return ir.Gather(*base, pool, node.operands, span=span)
+                return ir.Gather(*base, _source(node.operands, pool), node.operands, span=span)
             case "Retrieve":
                 call = node.operands[0]
                 assert isinstance(call, e.Call)

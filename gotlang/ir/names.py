@@ -63,3 +63,36 @@ def needed_names(step: ir.AnyStep) -> tuple[str, ...]:
     if isinstance(step, ir.Foreach):
         inner = {step.name, "done", *([step.position] if step.position else [])}
     return tuple(name for name in found if name not in POOL_NAMES and name not in inner)
+
+
+def used_names(step: ir.AnyStep) -> set[str]:
+    """Every name that a step or something inside it uses, those that are bound inside it among them."""
+    found = {step.pool}
+    for expression in own_expressions(step):
+        found.update(free_names(expression))
+    if isinstance(step, ir.Group):
+        found.update(outer for _, outer in step.names)
+    for region in ir.regions(step):
+        found |= {region.entry, region.result}
+        for inner in region.steps:
+            found |= used_names(inner)
+    return found
+
+
+def bound_inside(step: ir.AnyStep) -> set[str]:
+    """Every name that is bound inside a step."""
+    found: set[str] = set()
+    match step:
+        case ir.Foreach():
+            found = {step.name, "done", *([step.position] if step.position is not None else [])}
+        case ir.Reduce():
+            found = {step.left, step.right, *([step.step] if step.step is not None else [])}
+        case ir.Loop() if step.counter is not None:
+            found = {step.counter}
+        case ir.Group():
+            found = {inner for inner, _ in step.names}
+    for region in ir.regions(step):
+        found.add(region.entry)
+        for inside in region.steps:
+            found |= {inside.result} | bound_inside(inside)
+    return found

@@ -185,7 +185,7 @@ class _IRBuilder(TreeBuilder):
         return True
 
     def ir_stop(self, _meta, children):
-        (score, arguments), count = children
+        count, (score, arguments) = children
         return ir.Stop(score, _named(arguments), count)
 
     def ir_rate(self, _meta, children):

@@ -255,4 +255,4 @@ def _fused(step: ir.Ask | ir.Rate) -> list[str]:
 
 def _stop(step: ir.Ask) -> list[str]:
     stop = step.stop
-    return [f"stop {_called(stop.score, stop.arguments)} {format_expression(stop.count)}"] if stop else []
+    return [f"stop {format_expression(stop.count)} {_called(stop.score, stop.arguments)}"] if stop else []

@@ -1,16 +1,23 @@
-"""The optimizer: a tuple of passes, each a function from program to program, none of which changes an answer."""
+"""The optimizer: a tuple of passes, functions from program to program, none of which changes an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from gotlang.ir.program import Program
+from gotlang.ir.verify import verify
+from gotlang.passes.dead_steps import drop_dead_steps
 from gotlang.passes.early_stop import stop_early
+from gotlang.passes.folding import fold_constants
 from gotlang.passes.fusion import fuse_samples
+from gotlang.passes.sharing import share_equal_steps
 
 Pass = Callable[[Program], Program]
 
 PASSES: tuple[tuple[int, str, Pass], ...] = (
+    (1, "constant folding", fold_constants),
+    (1, "sharing", share_equal_steps),
+    (1, "dead steps", drop_dead_steps),
     (1, "sample fusion", fuse_samples),
     (2, "early stop", stop_early),
 )
@@ -18,8 +25,9 @@ PASSES: tuple[tuple[int, str, Pass], ...] = (
 
 
 def optimize(program: Program, level: int = 2, skip: frozenset[str] = frozenset()) -> Program:
-    """The program after all passes of a level, but for those named in `skip`."""
+    """The program after all passes of a level, but for those named in `skip`; verified after each."""
     for least, name, run in PASSES:
         if level >= least and name not in skip:
             program = run(program)
+            verify(program)
     return program

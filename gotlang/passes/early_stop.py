@@ -1,62 +1,92 @@
 """Early stop: no more sampling once what competes with a thought cannot beat it.
 
-    %1 = generate sort(...) from part, k 5        %1 = generate sort(...) from part, k 5, stop mistakes(...) 1
-    %2 = score mistakes(it, part) from %1    →    %2 = score mistakes(it, part) from %1
-    %3 = keep_best 1 from %2                      %3 = keep_best 1 from %2
+    %1 = generate @sort(...) from part, k 5     %1 = generate @sort(...) from part, k 5, stop 1 @wrong(...)
+    %2 = score @wrong(...) from %1          →   %2 = score @wrong(...) from %1
+    %3 = keep_best 1 from %2                    %3 = keep_best 1 from %2
 
-It applies where a local score with a `best` follows at once and only the best go on. `KeepBestN` keeps the
-earlier of equal thoughts, so the thoughts that are kept are the same; so are the draws of later steps, which
-are numbered by what was asked for, not by what was sent. An `Improve` whose pool holds a perfect thought
-already asks nothing.
+It applies where nobody but a local score with a `best` takes the samples, and nobody but a `KeepBestN` what
+that leaves. `KeepBestN` keeps the earlier of equal thoughts, so the thoughts that are kept are the same; so
+are the draws of later steps, which are numbered by what was asked for, not by what was sent. An `Improve`
+whose pool holds a perfect thought already asks nothing.
+
+A sampling must not wait for more than it did before: that would cost time, and what it waits for decides how
+its draws are numbered. So the score may look only at what the sampling knows anyway, and at plain values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from gotlang.ir import program as ir
-from gotlang.ir.names import free_names
+from gotlang.ir.names import POOL_NAMES, free_names, needed_names, own_expressions, used_names
+from gotlang.passes.rewrite import rewrite_region, schemes_invoked, values_in
+from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
+from gotlang.syntax import expressions as e
+from gotlang.syntax.walk import walk
 
 
 def stop_early(program: ir.Program) -> ir.Program:
     """Mark the samplings that may end early."""
-    from gotlang.passes.rewrite import rewrite
+    local = {score.name for score in program.scores if score.best is not None and not score.body.steps}
+    invoked = schemes_invoked(program)
 
-    local = {score.name: score for score in program.scores if score.best is not None and not score.body.steps}
+    def body(region: ir.Region, values: Collection[str]) -> ir.Region:
+        return rewrite_region(region, lambda inner: _marked(inner, local, values))
 
-    def change(steps: tuple[ir.AnyStep, ...]) -> tuple[ir.AnyStep, ...]:
-        out = list(steps)
-        for index, step in enumerate(steps[:-2]):
-            rate, keep = steps[index + 1], steps[index + 2]
-            if (
-                isinstance(step, ir.Ask)
-                and isinstance(rate, ir.Rate)
-                and isinstance(keep, ir.KeepBest)
-                and rate.pool == step.result
-                and keep.pool == rate.result
-                and rate.score in local
-                and step.until is None
-                and not _used_elsewhere(step.result, rate.result, steps[index + 3 :])
-            ):
-                assert rate.score is not None
-                out[index] = replace(step, stop=ir.Stop(rate.score, rate.arguments, keep.count))
-        return tuple(out)
-
-    return rewrite(program, change)
-
-
-def _used_elsewhere(asked: str, rated: str, following: tuple[ir.AnyStep, ...]) -> bool:
-    """Whether a later step takes the thoughts before the best of them were kept."""
-    return any(_uses(step, {asked, rated}) for step in following)
-
-
-def _uses(step: ir.AnyStep, names: set[str]) -> bool:
-    from gotlang.ir.names import own_expressions
-
-    if step.pool in names:
-        return True
-    if any(names & set(free_names(expression)) for expression in own_expressions(step)):
-        return True
-    return any(
-        region.result in names or any(_uses(s, names) for s in region.steps) for region in ir.regions(step)
+    return replace(
+        program,
+        schemes=tuple(
+            replace(s, body=body(s.body, values_in(program, s, plain=s.name not in invoked)))
+            for s in program.schemes
+        ),
+        scores=tuple(
+            replace(s, body=body(s.body, values_in(program, s, plain=False))) for s in program.scores
+        ),
     )
+
+
+def _marked(region: ir.Region, local: Collection[str], values: Collection[str]) -> ir.Region:
+    out = list(region.steps)
+    for index, step in enumerate(region.steps):
+        if not isinstance(step, ir.Ask) or step.until is not None:
+            continue
+        rate = _only_taker(region, step)
+        keep = _only_taker(region, rate) if isinstance(rate, ir.Rate) else None
+        if not isinstance(rate, ir.Rate) or not isinstance(keep, ir.KeepBest) or rate.score not in local:
+            continue
+        assert rate.score is not None
+        stop = ir.Stop(rate.score, rate.arguments, keep.count)
+        known = _known(region.steps[:index], step) | set(values) | {"it"}
+        if _names(stop) <= known and not _looks_at_thoughts(keep.count):
+            out[index] = replace(step, stop=stop)
+    return replace(region, steps=tuple(out))
+
+
+def _only_taker(region: ir.Region, step: ir.AnyStep) -> ir.AnyStep | None:
+    """The one step that takes a step's thoughts as its pool, if nothing else uses them."""
+    takers = [other for other in region.steps if step.result in used_names(other)]
+    if len(takers) != 1 or takers[0].pool != step.result or region.result == step.result:
+        return None
+    inside = {name for expression in own_expressions(takers[0]) for name in free_names(expression)}
+    return takers[0] if step.result not in inside else None
+
+
+def _known(before: tuple[ir.AnyStep, ...], ask: ir.AnyStep) -> set[str]:
+    """The names that a step waits for, by itself or by what it waits for in its region."""
+    names = {ask.pool, *needed_names(ask)}
+    for step in reversed(before):
+        if step.result in names:
+            names |= {step.pool, *needed_names(step)}
+    return names
+
+
+def _names(stop: ir.Stop) -> set[str]:
+    expressions = [*(value for _, value in stop.arguments), stop.count]
+    return {name for expression in expressions for name in free_names(expression)}
+
+
+def _looks_at_thoughts(node: e.Expression) -> bool:
+    """Whether a count depends on the thoughts that are counted, which are not there yet."""
+    calls = {call.function.text for call in walk(node) if isinstance(call, e.Call)}
+    return bool((free_names(node).keys() & POOL_NAMES) or (calls & THOUGHT_FUNCTIONS.keys()))

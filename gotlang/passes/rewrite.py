@@ -1,38 +1,87 @@
-"""Rewriting a program's steps wherever they stand: the shared frame of the passes."""
+"""Rewriting a program's regions and expressions wherever they stand: the shared frame of the passes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from gotlang.ir import program as ir
+from gotlang.ir.names import bound_inside
+from gotlang.syntax.expressions import Expression, Node
 
-Rewrite = Callable[[tuple[ir.AnyStep, ...]], tuple[ir.AnyStep, ...]]
-"""A block's steps, after those inside them were rewritten, to the steps it should have."""
+Rewrite = Callable[[ir.Region], ir.Region]
+"""A region, after those inside it were rewritten, to the one it should be."""
+Change = Callable[[Expression], Expression]
+"""An expression that stands by itself in a step to the one that should stand there."""
 
 
 def rewrite(program: ir.Program, change: Rewrite) -> ir.Program:
-    """The program with every block's steps changed, inner blocks first."""
+    """The program with every region changed, inner ones first."""
     return replace(
         program,
-        schemes=tuple(replace(s, body=region(s.body, change)) for s in program.schemes),
-        scores=tuple(replace(s, body=region(s.body, change)) for s in program.scores),
+        schemes=tuple(replace(s, body=rewrite_region(s.body, change)) for s in program.schemes),
+        scores=tuple(replace(s, body=rewrite_region(s.body, change)) for s in program.scores),
     )
 
 
-def region(body: ir.Region, change: Rewrite) -> ir.Region:
-    """A region with its steps changed, inner blocks first."""
-    return replace(body, steps=change(tuple(_inside(step, change) for step in body.steps)))
+def rewrite_region(body: ir.Region, change: Rewrite) -> ir.Region:
+    """A region changed, those inside it first."""
+    return change(
+        replace(body, steps=tuple(rewrite_inside(s, lambda r: rewrite_region(r, change)) for s in body.steps))
+    )
 
 
-def _inside(step: ir.AnyStep, change: Rewrite) -> ir.AnyStep:
+def rewrite_inside(step: ir.AnyStep, change: Rewrite) -> ir.AnyStep:
+    """A step with the regions directly inside it changed."""
     match step:
         case ir.Foreach() | ir.Reduce() | ir.Loop() | ir.Group():
-            return replace(step, body=region(step.body, change))
+            return replace(step, body=change(step.body))
         case ir.Branch():
             return replace(
                 step,
-                branches=tuple((condition, region(body, change)) for condition, body in step.branches),
-                otherwise=region(step.otherwise, change) if step.otherwise is not None else None,
+                branches=tuple((condition, change(body)) for condition, body in step.branches),
+                otherwise=change(step.otherwise) if step.otherwise is not None else None,
             )
     return step
+
+
+def with_expressions(step: ir.AnyStep, change: Change) -> ir.AnyStep:
+    """A step with its own expressions changed, those of the regions inside it left alone."""
+    fields = {name: value for name, value in ir.step_fields(step).items() if name not in {"span", "type"}}
+    return replace(step, **{name: _changed(value, change) for name, value in fields.items()})
+
+
+def _changed(value: Any, change: Change) -> Any:
+    match value:
+        case Node():
+            return change(value)  # type: ignore[arg-type]  # the only nodes in a step are expressions
+        case ir.Stop():
+            arguments = tuple((name, change(argument)) for name, argument in value.arguments)
+            return ir.Stop(value.score, arguments, change(value.count))
+        case tuple():
+            return tuple(_changed(item, change) for item in value)
+    return value
+
+
+def all_steps(region: ir.Region) -> Iterator[ir.AnyStep]:
+    """The steps of a region and of those inside it."""
+    for step in region.steps:
+        yield step
+        for inner in ir.regions(step):
+            yield from all_steps(inner)
+
+
+def schemes_invoked(program: ir.Program) -> set[str]:
+    """The schemes that schemes or scores call; any other runs only by itself, on plain inputs."""
+    bodies = [*(s.body for s in program.schemes), *(s.body for s in program.scores)]
+    return {step.scheme for body in bodies for step in all_steps(body) if isinstance(step, ir.Invoke)}
+
+
+def values_in(program: ir.Program, owner: ir.Scheme | ir.Score, *, plain: bool) -> set[str]:
+    """The names that stand for plain values everywhere in a scheme or score, so that nothing waits for them:
+    params, and parameters where they are `plain`."""
+    bound = {name for step in owner.body.steps for name in (step.result, *bound_inside(step))}
+    parameters = {name for name, _ in owner.parameters}
+    values = {param.name for param in program.params} - (set() if plain else parameters)
+    return (values | parameters if plain else values) - bound

@@ -180,7 +180,8 @@ class ExpressionBuilder:
         return self._read(key) if key.type == "STRING" else str(key), value
 
     def argument(self, meta, children):
-        return e.Argument(self._here(meta), *children)
+        # A setting may be called like a word of the language: `until=score == 0`.
+        return e.Argument(self._here(meta), self._identifier(children[0]), children[1])
 
     def negative_constant(self, meta, children):
         return e.Constant(self._here(meta), -children[1].value)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
-from gotlang.syntax.expressions import Node
+from gotlang.syntax.expressions import Argument, Expression, Identifier, Node
 
 
 def children(node: Node) -> Iterator[Node]:
@@ -42,3 +42,33 @@ def walk(node: Node) -> Iterator[Node]:
         top = stack.pop()
         yield top
         stack.extend(reversed(list(children(top))))
+
+
+def rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """An expression with each part of it changed, the inner ones first, and then itself."""
+    return change(with_parts(node, lambda part: rebuilt(part, change)))
+
+
+def with_parts(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """An expression with the expressions directly inside it changed; the same object where none was."""
+    kind: Any = type(node)
+    values = {slot: _changed(getattr(node, slot), change) for slot in _slots(kind)}
+    if all(values[slot] is getattr(node, slot) for slot in values):
+        return node
+    return cast(Expression, kind(node.span, **values))
+
+
+def _changed(value: Any, change: Callable[[Expression], Expression]) -> Any:
+    """A field's value with the expressions in it changed; the same object where none was."""
+    match value:
+        case Argument():
+            inner = change(value.value)
+            return value if inner is value.value else Argument(value.span, value.name, inner)
+        case Identifier():
+            return value
+        case Node():
+            return change(cast(Expression, value))
+        case tuple():
+            items = tuple(_changed(item, change) for item in value)
+            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    return value

@@ -13,7 +13,7 @@ from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, STR, DictType, ListType, LiteralType, RecordType, fits
 
-names = st.sampled_from(["a", "from", "k", "settings", "stop", "x_1", "one", "value", "enter", "by"])
+names = st.sampled_from(["a", "k", "settings", "stop", "x_1", "one", "value", "enter", "by"])
 pools = names | st.sampled_from(["%1", "%23", "%start", "%merge_step_1"])
 types = st.recursive(
     st.sampled_from([INT, FLOAT, BOOL, STR, ANY, NONE, LiteralType(("a", 'b"|', "one"))]),

@@ -1,0 +1,131 @@
+"""Constant folding: what does not depend on a run is computed before it, and branches never taken are gone.
+
+    %1 = generate @sort(...) from part, k 2 * 5       %1 = generate @sort(...) from part, k 10
+    %2 = if from %1                              →    %2 = if from %1
+        when 1 > 2                                        otherwise
+            ...                                               ...
+        otherwise
+            ...
+
+Params stay as they are: they are set when a program runs. No name disappears from an expression, since a
+step waits for the names it uses, and its draws are numbered on from those it waits for; and nothing becomes
+a bare name or position, which would pass thoughts on instead of making new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from gotlang.errors import EvaluationError
+from gotlang.ir import program as ir
+from gotlang.ir.evaluate import Evaluator
+from gotlang.ir.literals import is_literal, literal
+from gotlang.ir.names import free_names
+from gotlang.passes.rewrite import rewrite, with_expressions
+from gotlang.semantics.builtins import BUILTINS
+from gotlang.syntax import expressions as e
+from gotlang.syntax.walk import children, rebuilt, walk, with_parts
+
+MAX_SIZE = 100
+"""How large a folded value may be, in elements and hundreds of characters: `range(1000)` stays a call."""
+
+Fold = Callable[[e.Expression], e.Expression]
+
+
+def fold_constants(program: ir.Program) -> ir.Program:
+    """Compute what is constant in expressions, and take out the branches of constant conditions."""
+    declared = {name for module in program.python for name in module.names}
+    declared |= {score.name for score in program.scores}
+    builtin = frozenset(BUILTINS.keys() - declared)
+
+    def inner(node: e.Expression) -> e.Expression:
+        return rebuilt(node, lambda part: _folded(part, builtin))
+
+    def fold(node: e.Expression) -> e.Expression:
+        folded = inner(node)
+        if isinstance(folded, e.Reference | e.Index) and type(folded) is not type(node):
+            return with_parts(node, inner)
+        return folded
+
+    def change(region: ir.Region) -> ir.Region:
+        steps = (with_expressions(step, fold) for step in region.steps)
+        return replace(region, steps=tuple(_decided(step) for step in steps))
+
+    folded = rewrite(program, change)
+    return replace(
+        folded,
+        prompts=tuple(_prompt(prompt, fold) for prompt in folded.prompts),
+        scores=tuple(replace(score, value=fold(score.value)) for score in folded.scores),
+    )
+
+
+def _prompt(prompt: ir.Prompt, fold: Fold) -> ir.Prompt:
+    count = fold(prompt.count) if prompt.count is not None else None
+    return replace(
+        prompt, settings=tuple((name, fold(value)) for name, value in prompt.settings), count=count
+    )
+
+
+def _decided(step: ir.AnyStep) -> ir.AnyStep:
+    """An `if` without the branches that constant conditions close."""
+    if not isinstance(step, ir.Branch):
+        return step
+    open_ = [branch for branch in step.branches if not _is(branch[0], False)]
+    for index, (condition, body) in enumerate(open_):
+        # A later condition that uses a name makes the block wait for it, so it stays.
+        if _is(condition, True) and not any(free_names(later) for later, _ in open_[index:]):
+            return replace(step, branches=tuple(open_[:index]), otherwise=body)
+    return replace(step, branches=tuple(open_))
+
+
+def _is(node: e.Expression, value: bool) -> bool:
+    return isinstance(node, e.Constant) and node.value is value
+
+
+def _folded(node: e.Expression, builtin: frozenset[str]) -> e.Expression:
+    """An expression whose parts are folded, folded."""
+    match node:
+        case e.Conditional(then=then, condition=e.Constant(value=bool() as holds), otherwise=otherwise):
+            taken, dropped = (then, otherwise) if holds else (otherwise, then)
+            return taken if free_names(dropped).keys() <= free_names(taken).keys() else node
+        case e.Binary(operator="and", left=e.Constant(value=False), right=right) if not free_names(right):
+            return e.Constant(node.span, False)
+        case e.Binary(operator="or", left=e.Constant(value=True), right=right) if not free_names(right):
+            return e.Constant(node.span, True)
+    return _computed(node) if _is_constant(node, builtin) else node
+
+
+def _is_constant(node: e.Expression, builtin: frozenset[str]) -> bool:
+    """Whether an expression is no literal and may become one: its parts are literals, so it is quick."""
+    match node:
+        case e.Reference() | e.Constant() | e.ListDisplay() | e.RecordDisplay():
+            return False
+        case e.Comprehension(iterable=iterable):
+            calls = (call.function.text for call in walk(node) if isinstance(call, e.Call))
+            return is_literal(iterable) and not free_names(node) and all(call in builtin for call in calls)
+        case e.Call(function=function, arguments=arguments):
+            return function.text in builtin and all(is_literal(a.value) and a.name is None for a in arguments)
+    return all(is_literal(part) for part in children(node))  # type: ignore[arg-type]
+
+
+def _computed(node: e.Expression) -> e.Expression:
+    """An expression's value as one; the expression itself where it has none, or one too large to write."""
+    try:
+        value = Evaluator()(node, {})
+        return literal(value, node.span) if _size(value) <= MAX_SIZE else node
+    except (EvaluationError, ValueError):
+        return node
+
+
+def _size(value: object) -> int:
+    match value:
+        case str():
+            return 1 + len(value) // 100
+        case list() | dict() if len(value) > MAX_SIZE:
+            return len(value)
+        case list():
+            return 1 + sum(map(_size, value))
+        case dict():
+            return 1 + sum(map(_size, value.values()))
+    return 1

@@ -1,0 +1,74 @@
+"""Sharing: what is computed twice from the same is computed once.
+
+    a = map len(it) from x                    a = map len(it) from x
+    b = map len(it) from x               →
+    c = gather a, b from %start               c = gather a, a from %start
+
+It applies to steps of one region that only compute, from the same pool and the same names. Two samplings are
+never made one: each asks for draws of its own (and where the draws are the same, since neither depends on
+the other, a run pays for them once).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gotlang.ir import program as ir
+from gotlang.ir.names import bound_inside, own_expressions, used_names
+from gotlang.passes.effects import computes, computing_functions
+from gotlang.passes.rename import renamed, renamed_expression
+from gotlang.passes.rewrite import all_steps, rewrite_inside
+from gotlang.syntax import expressions as e
+from gotlang.syntax.walk import walk
+
+
+def share_equal_steps(program: ir.Program) -> ir.Program:
+    """Compute what is equal once in each region."""
+    functions = computing_functions(program)
+    schemes = tuple(replace(s, body=_shared(s.body, functions)[0]) for s in program.schemes)
+    scores = []
+    for score in program.scores:
+        body, names = _shared(score.body, functions)
+        scores.append(replace(score, body=body, value=renamed_expression(score.value, names)))
+    return replace(program, schemes=schemes, scores=tuple(scores))
+
+
+def _shared(region: ir.Region, functions: frozenset[str]) -> tuple[ir.Region, Mapping[str, str]]:
+    """A region without its repetitions, and which name now stands for which."""
+    inner_names = _bound_deeper(region)
+    instead: dict[str, str] = {}
+    first: dict[ir.AnyStep, str] = {}
+    kept: list[ir.AnyStep] = []
+    for old in region.steps:
+        step = renamed(_inside(old, functions), instead)
+        if computes(step, functions):
+            unnamed = replace(step, result="")
+            known = first.setdefault(unnamed, step.result)
+            if known != step.result and not {known, step.result} & inner_names:
+                instead[step.result] = known
+                continue
+        # From here on the name means this step, so what used an outer one of that name is not equal.
+        first = {key: name for key, name in first.items() if step.result not in used_names(key)}
+        kept.append(step)
+    result = instead.get(region.result, region.result)
+    return replace(region, steps=tuple(kept), result=result), instead
+
+
+def _inside(step: ir.AnyStep, functions: frozenset[str]) -> ir.AnyStep:
+    if isinstance(step, ir.Loop):
+        body, names = _shared(step.body, functions)
+        until = renamed_expression(step.until, names) if step.until is not None else None
+        return replace(step, body=body, until=until)
+    return rewrite_inside(step, lambda region: _shared(region, functions)[0])
+
+
+def _bound_deeper(region: ir.Region) -> set[str]:
+    """The names that blocks and comprehensions of a region bind: renaming must not get in their way."""
+    found = {name for step in region.steps for name in bound_inside(step)}
+    for step in all_steps(region):
+        for expression in own_expressions(step):
+            for node in walk(expression):
+                if isinstance(node, e.Comprehension):
+                    found |= {node.name.text, *([node.position.text] if node.position else [])}
+    return found
