@@ -1,0 +1,464 @@
+"""Every scheme of programs/ on one input of its task: what it asks, by formula and by run.
+
+    python benchmarks/schemes.py           # prints docs/schemes.md
+    python benchmarks/schemes.py --write   # writes it
+
+A formula names the program's params and what stands in the column "with": sizes that the input fixes
+(parts of a list) or, where the scheme is dynamic, that the model decided in this very run. Runs are
+simulated, without early stop, so that they ask for everything the scheme describes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, final
+
+from gotlang.api import Options, Program, load
+from gotlang.data import inputs
+from gotlang.data import load as load_data
+from gotlang.ir.evaluate import evaluate
+from gotlang.result import Result
+from gotlang.span import Source
+from gotlang.syntax import nodes as n
+from gotlang.syntax.parse import parse
+
+ROOT = Path(__file__).parents[1]
+PROGRAMS = ROOT / "programs"
+PAGE = ROOT / "docs" / "schemes.md"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One scheme on one task; `sizes` are the names in the formulas `calls` and `path` that are no params."""
+
+    program: str
+    scheme: str
+    task: str
+    structure: str
+    calls: str
+    path: str
+    data: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    row: int = 0
+    params: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    dynamic: bool = False
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """For test ids."""
+        return f"{self.program}-{self.scheme}-{self.task}".replace(" ", "_")
+
+
+@cache
+def program_of(name: str) -> Program:
+    """A program of programs/, loaded once."""
+    return load(PROGRAMS / f"{name}.got")
+
+
+def run(row: Row) -> Result:
+    """One simulated run."""
+    program = program_of(row.program)
+    scheme = program.scheme(row.scheme)
+    given = dict(row.inputs)
+    truth: dict[str, Any] = {}
+    if row.data:
+        table = load_data(PROGRAMS / "data" / row.data)
+        optional = {"truth": scheme.truth} if "truth" in row.columns else {}
+        found = inputs(table, row.row, row.columns, dict(scheme.parameters), optional)
+        truth = {"truth": found.pop("truth")} if "truth" in found else {}
+        given |= found
+    return program.run(
+        given, scheme=row.scheme, options=Options(params=row.params, early_stop=False), **truth
+    )
+
+
+def value_of(formula: str, row: Row) -> int:
+    """What a formula gives for a row's params and sizes."""
+    module, problems = parse(Source.of("formula.got", f"scheme formula() -> int:\n    return {formula}\n"))
+    assert not problems, problems
+    scheme = module.declarations[0]
+    assert isinstance(scheme, n.Scheme)
+    statement = scheme.body.statements[0]
+    assert isinstance(statement, n.Return)
+    params = {param.name: param.default for param in program_of(row.program).ir(0).params}
+    return int(evaluate(statement.value, {**params, **row.params, **row.sizes}))
+
+
+def code_lines(name: str) -> int:
+    """Lines of a program without prompts, their examples, comments and blank lines."""
+    count, inside = 0, False
+    for line in (PROGRAMS / f"{name}.got").read_text(encoding="utf-8").splitlines():
+        text = line.strip()
+        if text and not text.startswith("#"):
+            if not line.startswith((" ", ")")):
+                inside = line.startswith("prompt ")
+            count += not inside
+    return count
+
+
+# ---------------------------------------------------------------- the rows
+
+SORT = {"numbers": "Unsorted", "truth": "Sorted"}
+SETS = {"first": "SET1", "second": "SET2", "truth": "INTERSECTION"}
+COUNTRIES = {"text": "Text", "truth": "Countries"}
+STORY = {"story": "Story", "truth": "Answer"}
+TOWN = {"question": "Question", "truth": "Answer"}
+LEVELS = {32: (2, 3), 64: (4, 7), 128: (4, 10)}
+"""Levels of the wide and of the deep tree of thoughts, by size of the input."""
+
+
+def listings() -> Iterator[Row]:
+    """Listings 1 to 7 of Graph of Thoughts."""
+    for number, size, calls, path in (
+        (1, 32, "1 + 2 * 5 + 10", "3"),
+        (2, 64, "1 + 4 * 5 + 3 * 10", "4"),
+        (3, 128, "1 + 8 * 5 + 4 * 5", "3"),
+        (4, 128, "1 + 8 * 5 + 7 * 5", "5"),
+    ):
+        columns = {key: SETS[key] for key in ("first", "second")}
+        data = f"sets{size}.csv"
+        name = f"listing{number}"
+        yield Row(f"listings/{name}", name, f"set intersection {size}", "graph", calls, path, data, columns)
+    for number, size, calls, path in (
+        (5, 32, "1 + 2 * 5 + 10 + 10", "4"),
+        (6, 64, "1 + 4 * 5 + 3 * 10 + 2 * 5 + 10", "6"),
+        (7, 128, "1 + 8 * 5 + 7 * 10 + 6 * 5 + 10", "8"),
+    ):
+        name = f"listing{number}"
+        yield Row(
+            f"listings/{name}", name, f"sorting {size}", "graph", calls, path, f"digits{size}.csv", SORT
+        )
+
+
+def sorting() -> Iterator[Row]:
+    """Sorting by all schemes of Figure 5, and the graph that Framework of Thoughts tunes."""
+    for size, (wide, deep) in LEVELS.items():
+        task, data = f"sorting {size}", f"digits{size}.csv"
+        parts = {"parts": size // 16, "levels": (size // 16).bit_length() - 1}
+        trees = {"tot_levels": wide, "tot2_levels": deep}
+        yield Row("sorting", "io", task, "one prompt", "1", "1", data, SORT)
+        yield Row("sorting", "cot", task, "chain", "1", "1", data, SORT)
+        yield Row(
+            "sorting",
+            "tot",
+            task,
+            "tree",
+            "tot_branches * tot_levels",
+            "tot_levels",
+            data,
+            SORT,
+            params=trees,
+        )
+        yield Row(
+            "sorting",
+            "tot2",
+            task,
+            "tree",
+            "tot2_branches * tot2_levels",
+            "tot2_levels",
+            data,
+            SORT,
+            params=trees,
+        )
+        calls = (
+            "1 + parts * sort_tries + (parts - 1) * merge_tries + (parts - 2) * repair_tries + final_tries"
+        )
+        yield Row("sorting", "got", task, "graph", calls, "2 + 2 * levels", data, SORT, sizes=parts)
+    yield Row("sort128", "sort128", "sorting 128", "graph", calls, "2 + 2 * levels", data, SORT, sizes=parts)
+    calls = "1 + parts * sort_tries + (parts - 1) * merge_tries + rounds"
+    for params in ({}, {"sort_tries": 2, "merge_tries": 13, "rounds": 2}):
+        yield Row(
+            "sorting",
+            "got_rounds",
+            "sorting 128" + (", tuned" if params else ""),
+            "graph",
+            calls,
+            "2 + levels + rounds",
+            data,
+            SORT,
+            params=params,
+            sizes=parts,
+        )
+    yield Row(
+        "egot",
+        "egot",
+        "sorting 256",
+        "graph",
+        "2 + 3 * nodes + again",
+        "2 + 3 * levels + longer",
+        "numbers256.csv",
+        SORT,
+        sizes={"nodes": 21, "again": 4, "longer": 3},
+        dynamic=True,
+    )
+
+
+def sets() -> Iterator[Row]:
+    """Set intersection by all schemes of Figure 6."""
+    for size, (wide, deep) in LEVELS.items():
+        task, data = f"set intersection {size}", f"sets{size}.csv"
+        parts = {"parts": size // 16, "levels": (size // 16).bit_length() - 1}
+        trees = {"tot_levels": wide, "tot2_levels": deep}
+        tries = {"merge_tries": 5 if size == 128 else 10}
+        yield Row("sets", "io", task, "one prompt", "1", "1", data, SETS)
+        yield Row("sets", "cot", task, "chain", "1", "1", data, SETS)
+        yield Row(
+            "sets", "tot", task, "tree", "tot_branches * tot_levels", "tot_levels", data, SETS, params=trees
+        )
+        yield Row(
+            "sets",
+            "tot2",
+            task,
+            "tree",
+            "tot2_branches * tot2_levels",
+            "tot2_levels",
+            data,
+            SETS,
+            params=trees,
+        )
+        calls = "1 + parts * tries + (parts - 1) * merge_tries"
+        yield Row("sets", "got", task, "graph", calls, "2 + levels", data, SETS, params=tries, sizes=parts)
+
+
+def keywords() -> Iterator[Row]:
+    """Keyword counting by all schemes of Figure 7."""
+    task, data = "keyword counting", "countries.csv"
+    yield Row("keywords", "io", task, "one prompt", "1", "1", data, COUNTRIES)
+    yield Row("keywords", "cot", task, "chain", "1", "1", data, COUNTRIES)
+    yield Row("keywords", "tot", task, "tree", "tot_branches * tot_levels", "tot_levels", data, COUNTRIES)
+    yield Row("keywords", "tot2", task, "tree", "tot2_branches * tot2_levels", "tot2_levels", data, COUNTRIES)
+    calls = "1 + passages * count_tries + (passages - 1) * merge_tries + mended"
+    for scheme, sizes in (
+        ("got4", {"passages": 4, "levels": 2, "mended": 0, "longer": 0}),
+        ("got8", {"passages": 8, "levels": 3, "mended": 0, "longer": 0}),
+        ("gotx", {"passages": 14, "levels": 4, "mended": 0, "longer": 0}),
+    ):
+        path = "2 + levels + longer"
+        yield Row("keywords", scheme, task, "graph", calls, path, data, COUNTRIES, sizes=sizes, dynamic=True)
+
+
+def documents() -> Iterator[Row]:
+    """Document merging by all schemes of Figure 8."""
+    for scheme, structure, calls, path in (
+        ("io", "one prompt", "1 + ratings", "2"),
+        ("cot", "chain", "1 + ratings", "2"),
+        ("tot", "tree", "branches * levels * (1 + ratings)", "2 * levels"),
+        ("got", "graph", "(merges + aggregations + improvements) * (1 + ratings)", "6"),
+        ("got2", "graph", "(2 * merges + aggregations + improvements) * (1 + ratings)", "6"),
+    ):
+        yield Row("documents", scheme, "document merging", structure, calls, path, "documents.csv")
+
+
+def others() -> Iterator[Row]:
+    """The other rows of Table 1 of Framework of Thoughts, and EGoT's second task."""
+    yield Row(
+        "game24",
+        "tot",
+        "game of 24",
+        "tree",
+        "1 + samples[0] * first + keep[0] + samples[1] * second + keep[1] + samples[2] * third",
+        "6",
+        "game24.csv",
+        {"numbers": "Puzzles"},
+        900,
+        sizes={"first": 6, "second": 29, "third": 21},
+        dynamic=True,
+    )
+    yield Row("chain_of_thought", "chain_of_thought", "stories", "chain", "1", "1", "stories.csv", STORY)
+    yield Row("zero_shot", "zero_shot", "stories", "chain", "1", "1", "stories.csv", STORY)
+    yield Row("self_consistency", "self_consistency", "stories", "tree", "chains", "1", "stories.csv", STORY)
+    yield Row(
+        "least_to_most",
+        "least_to_most",
+        "stories",
+        "chain",
+        "1 + parts",
+        "1 + parts",
+        "stories.csv",
+        STORY,
+        sizes={"parts": 3},
+        dynamic=True,
+    )
+    yield Row(
+        "decomposed_prompting",
+        "decomposed_prompting",
+        "last letters",
+        "chain",
+        "2 + words",
+        "3",
+        "",
+        inputs={"question": 'Join the last letters of the words in "Alan Mathison Turing".'},
+        sizes={"words": 3},
+        dynamic=True,
+    )
+    stories = load_data(PROGRAMS / "data" / "stories.csv")
+    yield Row(
+        "self_discover",
+        "self_discover",
+        "stories",
+        "tree",
+        "3 + stories",
+        "4",
+        "",
+        inputs={"stories": [stories.row(number)["Story"] for number in range(5)]},
+        sizes={"stories": 5},
+    )
+    yield Row(
+        "forest_of_thought",
+        "forest_of_thought",
+        "stories",
+        "tree",
+        "len(hints) * (2 * depth * branches + 2) + corrected",
+        "2 * depth + 2 + longer",
+        "stories.csv",
+        STORY,
+        sizes={"corrected": 0, "longer": 0},
+        dynamic=True,
+    )
+    yield Row(
+        "dynamic_least_to_most",
+        "dynamic_least_to_most",
+        "commands",
+        "tree",
+        "1 + clauses + phrases",
+        "2 + phrases",
+        "commands.csv",
+        {"command": "Command", "truth": "Moves"},
+        sizes={"clauses": 2, "phrases": 5},
+        dynamic=True,
+    )
+    yield Row(
+        "skeleton_of_thought",
+        "skeleton_of_thought",
+        "advice",
+        "tree",
+        "1 + points",
+        "2",
+        "",
+        inputs={"question": "How do I learn to draw?"},
+        sizes={"points": 6},
+        dynamic=True,
+    )
+    yield Row(
+        "socratic_questioning",
+        "socratic_questioning",
+        "questions of several hops",
+        "graph",
+        "1 + 4 * asked",
+        "1 + 4 * asked",
+        "towns.csv",
+        TOWN,
+        sizes={"asked": 2},
+        dynamic=True,
+    )
+    yield Row(
+        "probtree",
+        "probtree",
+        "questions of several hops",
+        "graph",
+        "1 + 2 * questions + inner",
+        "1 + questions",
+        "towns.csv",
+        TOWN,
+        3,
+        sizes={"questions": 5, "inner": 2},
+        dynamic=True,
+    )
+    yield Row(
+        "decompose_analyse_rethink",
+        "decompose_analyse_rethink",
+        "stories",
+        "graph",
+        "2 * questions + inner",
+        "2 * depth + 1",
+        "stories.csv",
+        STORY,
+        1,
+        sizes={"questions": 7, "inner": 3},
+        dynamic=True,
+    )
+    yield Row(
+        "adaptive_graph",
+        "adaptive_graph",
+        "questions of several hops",
+        "graph",
+        "3 * tasks + graphs + 1",
+        "3 * tasks + graphs + 1",
+        "towns.csv",
+        TOWN,
+        3,
+        sizes={"tasks": 4, "graphs": 2},
+        dynamic=True,
+    )
+    yield Row(
+        "egot_lake",
+        "egot_lake",
+        "frozen lake",
+        "graph",
+        "2 + 3 * nodes + again",
+        "2 + 3 * levels + longer",
+        "lakes.csv",
+        {"lake": "Lake"},
+        sizes={"nodes": 45, "again": 34, "longer": 5},
+        dynamic=True,
+    )
+
+
+ROWS = (*listings(), *sorting(), *sets(), *keywords(), *documents(), *others())
+
+
+def line(row: Row) -> str:
+    """A row of the page's table."""
+    result = run(row)
+    calls, path = result.outcome.ledger.accounts[0].calls, result.outcome.hops
+    kind = f"{row.structure}, {'dynamic' if row.dynamic else 'static'}"
+    known = ", ".join(f"{name} {json.dumps(value)}" for name, value in {**row.params, **row.sizes}.items())
+    cells = [
+        f"[{row.program}](../programs/{row.program}.got)",
+        row.scheme,
+        row.task,
+        kind,
+        f"`{row.calls}`",
+        str(calls),
+        f"`{row.path}`",
+        str(path),
+        known,
+        str(code_lines(row.program)),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+HEAD = """# Schemes
+
+Every program of `programs/`, one row for each scheme and task. Calls are answers asked of a model, the
+longest path is how many of them stand in a row; both by formula and by a simulated run on one input of the
+task. A formula names the program's params and what stands under "with": what the input fixes (parts of a
+list), or what the model decided in this run, where the graph is dynamic. Lines are those of the program
+without prompts and examples. The page is written by `python benchmarks/schemes.py --write`, and a test holds
+it to its word.
+
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    head = [
+        "| program | scheme | task | structure | calls | run | longest path | run | with | lines |",
+        "| --- | --- | --- | --- | --- | ---: | --- | ---: | --- | ---: |",
+    ]
+    return HEAD + "\n".join([*head, *map(line, ROWS)]) + "\n"
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv:
+        PAGE.write_text(page(), encoding="utf-8")
+    else:
+        print(page(), end="")

@@ -1,0 +1,226 @@
+"""Every program of programs/: it checks without a warning and asks what its formulas say."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import random
+import statistics
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.schemes import PAGE, ROWS, Row, code_lines, page, program_of, run, value_of
+from gotlang.api import Options, load
+from gotlang.data import inputs
+from gotlang.data import load as load_data
+from gotlang.files import compile_file
+
+PROGRAMS = Path(__file__).parents[1] / "programs"
+FILES = sorted(PROGRAMS.rglob("*.got"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PROGRAMS)))
+def test_a_program_has_no_error_and_no_warning(path: Path) -> None:
+    assert compile_file(path).diagnostics == ()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_scheme_asks_what_its_formulas_say_and_takes_no_time(row: Row) -> None:
+    program_of(row.program)
+    started = time.process_time()
+    result = run(row)
+    assert time.process_time() - started < 2
+    assert result.value is not None
+    assert result.outcome.failures == ()
+    assert result.outcome.ledger.accounts[0].calls == value_of(row.calls, row)
+    assert result.outcome.hops == value_of(row.path, row)
+
+
+@pytest.mark.parametrize(
+    ("program", "scheme", "calls", "path"),
+    [
+        ("listings/listing1", "listing1", 21, 3),
+        ("listings/listing2", "listing2", 51, 4),
+        ("listings/listing3", "listing3", 61, 3),
+        ("listings/listing4", "listing4", 76, 5),
+        ("listings/listing5", "listing5", 31, 4),
+        ("listings/listing6", "listing6", 71, 6),
+        ("listings/listing7", "listing7", 151, 8),
+        ("documents", "got", 4 * (5 + 5 + 10), 6),
+    ],
+)
+def test_the_papers_own_counts(program: str, scheme: str, calls: int, path: int) -> None:
+    row = next(row for row in ROWS if (row.program, row.scheme) == (program, scheme))
+    assert (value_of(row.calls, row), value_of(row.path, row)) == (calls, path)
+
+
+def test_sorting_as_framework_of_thoughts_has_it() -> None:
+    found = [(value_of(r.calls, r), value_of(r.path, r)) for r in ROWS if r.scheme == "got_rounds"]
+    assert found == [(112, 6), (110, 7)]
+
+
+def test_every_program_with_a_scheme_has_its_row() -> None:
+    named = {row.program for row in ROWS}
+    missing = [
+        path.name
+        for path in FILES
+        if compile_file(path).program().schemes
+        and str(path.relative_to(PROGRAMS))[: -len(".got")] not in named
+    ]
+    assert missing == []
+
+
+def test_the_page_of_schemes_is_what_was_measured(request: pytest.FixtureRequest) -> None:
+    wanted = page()
+    if request.config.getoption("--accept"):
+        PAGE.write_text(wanted, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == wanted, "run pytest with --accept"
+
+
+def test_programs_are_short() -> None:
+    sizes = {name: code_lines(name) for name in {row.program for row in ROWS}}
+    assert {name: size for name, size in sizes.items() if size > 60} == {}
+    assert statistics.median(sizes.values()) < 25
+
+
+# ---------------------------------------------------------------- data
+
+
+def module(name: str) -> ModuleType:
+    path = PROGRAMS / f"{name}.py"
+    sys.path.insert(0, str(PROGRAMS))
+    spec = importlib.util.spec_from_file_location(f"programs_{path.stem}", path)
+    assert spec and spec.loader
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("maker", "file"),
+    [
+        ("make_countries", "countries.csv"),
+        ("make_documents", "documents.csv"),
+        ("make_stories", "stories.csv"),
+        ("make_commands", "commands.csv"),
+        ("make_towns", "towns.csv"),
+        ("make_numbers", "numbers256.csv"),
+        ("make_lakes", "lakes.csv"),
+    ],
+)
+def test_the_data_is_what_its_generator_makes(maker: str, file: str) -> None:
+    with (PROGRAMS / "data" / file).open(newline="", encoding="utf-8") as stored:
+        found = list(csv.reader(stored))[1:]
+    assert found == [[str(cell) for cell in row] for row in module(f"data/{maker}").rows()]
+
+
+@pytest.mark.parametrize("size", [32, 64, 128])
+def test_pairs_of_sets_are_what_their_generator_makes_and_share_a_quarter_to_three(size: int) -> None:
+    table = load_data(PROGRAMS / "data" / f"sets{size}.csv")
+    made = module("data/make_sets").rows(size)
+    for number, (_, first, second, both) in enumerate(made):
+        assert list(table.row(number).values()) == [str(number), first, second, both]
+        assert size / 4 <= len(json.loads(both)) <= 3 * size / 4
+        assert set(json.loads(both)) == set(json.loads(first)) & set(json.loads(second))
+
+
+def test_every_game_of_24_can_be_won_and_none_is_missing() -> None:
+    tools = module("game24_tools")
+    games = [
+        r["Puzzles"] for r in csv.DictReader((PROGRAMS / "data" / "game24.csv").read_text().splitlines())
+    ]
+    assert len(games) == len(set(games)) == 1362
+    for game in games[::40]:
+        numbers = [int(word) for word in game.split()]
+        steps = tools.steps_to_24(tuple(map(tools.Fraction, numbers)))
+        assert tools.solves(numbers, list(steps))
+
+
+# ---------------------------------------------------------------- verifiers
+
+
+@pytest.mark.parametrize(
+    ("steps", "right"),
+    [
+        (["8 / 3 = 8/3", "3 - 8/3 = 1/3", "8 / 1/3 = 24"], True),
+        (["8 / 3 = 2.6666666667", "3 - 2.6666666667 = 0.3333333333", "8 / 0.3333333333 = 24"], False),
+        (["8 * 3 = 24"], False),
+        (["8 * 3 = 24", "3 / 3 = 1", "24 * 1 = 24"], False),
+        (["8 + 8 = 16", "3 + 3 = 6", "16 + 6 = 24"], False),
+        (["8 over 3", "", ""], False),
+        ([], False),
+    ],
+)
+def test_a_solution_of_3_3_8_8_is_checked_exactly(steps: list[str], right: bool) -> None:
+    assert module("game24_tools").solves([3, 3, 8, 8], steps) is right
+
+
+@given(st.integers(0, 2**32), st.integers(3, 7))
+@settings(max_examples=40, deadline=None)
+def test_a_lake_has_its_holes_and_a_way_over_it(seed: int, size: int) -> None:
+    tools = module("lake_tools")
+    rows = tools.lake(random.Random(seed), size, size)
+    assert sum(row.count("H") for row in rows) == size
+    assert (rows[0][0], rows[-1][-1]) == ("S", "G")
+    assert tools.lake_errors(tools.shortest(rows), rows) == 0
+
+
+@pytest.mark.parametrize(
+    ("route", "errors"),
+    [
+        ([[0, 0], [1, 0], [2, 0], [2, 1], [2, 2]], 0),
+        ([[0, 0], [0, 1], [0, 2], [1, 2], [2, 2]], 1),  # over the hole
+        ([[0, 0], [2, 0], [2, 1], [2, 2]], 1),  # a jump over one tile
+        ([[0, 0], [1, 0], [2, 0]], 1),  # not at the goal
+        ([[0, 0], [1, 0], [2, 0], [3, 0], [2, 1], [2, 2]], 2),  # off the lake, then across
+        ([], 3),
+    ],
+)
+def test_holes_and_jumps_of_a_route_are_counted(route: list[list[int]], errors: int) -> None:
+    assert module("lake_tools").lake_errors(route, ["SHF", "FFF", "FFG"]) == errors
+
+
+# ---------------------------------------------------------------- results, over a few rows
+
+
+def mean_score(
+    program: str, scheme: str, data: str, columns: dict[str, str], params: dict[str, int]
+) -> float:
+    loaded = load(PROGRAMS / f"{program}.got")
+    table = load_data(PROGRAMS / "data" / data)
+    scores = []
+    for number in range(8):
+        given = inputs(table, number, columns, dict(loaded.scheme(scheme).parameters))
+        result = loaded.run(given, scheme=scheme, options=Options(params=params, early_stop=False))
+        assert result.score is not None
+        scores.append(result.score)
+    return statistics.mean(scores)
+
+
+SETS = {"first": "SET1", "second": "SET2"}
+
+
+@pytest.mark.parametrize(
+    ("program", "data", "columns", "graph", "params"),
+    [
+        ("sets", "sets64.csv", SETS, "got", {"merge_tries": 10}),
+        ("sets", "sets128.csv", SETS, "got", {"merge_tries": 5}),
+        ("keywords", "countries.csv", {"text": "Text"}, "got4", {}),
+        ("keywords", "countries.csv", {"text": "Text"}, "got8", {}),
+        ("keywords", "countries.csv", {"text": "Text"}, "gotx", {}),
+    ],
+)
+def test_the_graph_beats_the_tree_and_the_tree_one_prompt(
+    program: str, data: str, columns: dict[str, str], graph: str, params: dict[str, int]
+) -> None:
+    graph_, tree, one = (
+        mean_score(program, scheme, data, columns, params) for scheme in (graph, "tot", "io")
+    )
+    assert graph_ < tree < one
