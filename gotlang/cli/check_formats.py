@@ -42,7 +42,7 @@ def github(found: Sequence[Found]) -> Iterator[str]:
     """One `::error ...::message` a diagnostic, which GitHub shows at the line."""
     for one in found:
         if one.unreadable is not None:
-            yield f"::error file={_property(one.name)}::{_data(one.unreadable.message)}"
+            yield f"::error file={_github_property(one.name)}::{github_data(one.unreadable.message)}"
         for entry in _entries(one):
             place = {
                 "file": entry["file"],
@@ -52,8 +52,8 @@ def github(found: Sequence[Found]) -> Iterator[str]:
                 "endColumn": entry["end_column"],
                 "title": entry["code"],
             }
-            written = ",".join(f"{name}={_property(str(value))}" for name, value in place.items())
-            yield f"::{entry['severity']} {written}::{_data(_whole(entry))}"
+            written = ",".join(f"{name}={_github_property(str(value))}" for name, value in place.items())
+            yield f"::{entry['severity']} {written}::{github_data(_whole(entry))}"
 
 
 def _whole(entry: dict[str, Any]) -> str:
@@ -64,12 +64,13 @@ def _whole(entry: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _data(text: str) -> str:
+def github_data(text: str) -> str:
+    """A text as the message of a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _github_property(text: str) -> str:
+    return github_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def sarif(found: Sequence[Found]) -> dict[str, Any]:

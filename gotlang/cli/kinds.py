@@ -78,3 +78,24 @@ class Limit(ParamType):
         if number < 1:
             self.fail(f"`{value}` is neither a whole number of at least 1 nor `none`", param, ctx)
         return number
+
+
+class Share(ParamType):
+    """A share from 0 to 1, also written in percent: `0.2`, `20%`."""
+
+    name = "share"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """As help shows it."""
+        return "SHARE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share as a number."""
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            share = math.nan
+        if not 0 <= share <= 1:
+            self.fail(f"`{value}` is no share from 0 to 1, such as 0.2 or 20%", param, ctx)
+        return share

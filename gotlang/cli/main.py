@@ -18,6 +18,7 @@ COMMANDS = {
     "check": ("gotlang.cli.check", "Check programs: every mistake at once."),
     "fmt": ("gotlang.cli.fmt", "Bring programs into the one canonical form."),
     "run": ("gotlang.cli.run", "Run a scheme of a program."),
+    "eval": ("gotlang.cli.eval", "Run a scheme on a data set: quality, cost, failures, thresholds."),
     "prompts": ("gotlang.cli.prompts", "Show every prompt as a model would get it, asking none."),
     "explain": ("gotlang.cli.explain", "Explain an error code."),
     "ir": ("gotlang.cli.ir", "Print the intermediate form of a program."),

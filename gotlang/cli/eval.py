@@ -1,0 +1,132 @@
+"""`gotc eval`: a scheme over a data set, in sum and by row, with thresholds for CI."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gotlang.cli.evaluating import data_options, in_session, run_options_of_many, task
+from gotlang.cli.failing import INTERRUPTED
+from gotlang.cli.options import together
+from gotlang.cli.output import complain, document, errors_as_document, say
+
+if TYPE_CHECKING:
+    from gotlang.cli.evaluating import Task
+    from gotlang.evaluate.evaluation import Evaluation
+    from gotlang.evaluate.threshold import Threshold
+
+FORMATS = ("text", "json", "junit", "github")
+
+
+@click.command("eval")
+@click.argument("file")
+@click.option(
+    "--scheme", metavar="NAME", help="Which scheme. [default: the one named like the file, else the last]"
+)
+@data_options
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    metavar="K",
+    default=1,
+    help="Runs a row, each with a seed of its own.",
+)
+@click.option(
+    "--fail-if",
+    metavar="CONDITION",
+    multiple=True,
+    help="End with code 4 where this holds, such as 'mean(score) > 2' or 'mean(correct) < 0.9'.",
+)
+@run_options_of_many
+@together(
+    click.option(
+        "--format",
+        type=click.Choice(FORMATS),
+        default="text",
+        help="text for people, json for scripts, junit for test reports, github for annotations.",
+    ),
+    click.option("--json", is_flag=True, help="The same as --format json."),
+    click.option("--quiet", is_flag=True, help="No progress and no summary."),
+)
+def command(**chosen: Any) -> int:
+    """Run a scheme of the program FILE on every row of a data file.
+
+    Cost, answers and seconds are those of a run that finds an empty cache. A row that fails ends no other;
+    it counts as a wrong answer and has no score. The exit code is 1 where too many failed, 3 where a limit
+    stopped it, 4 where a --fail-if holds.
+    """
+    form = "json" if chosen["json"] else chosen["format"]
+    with errors_as_document(form == "json"):
+        return _evaluate(chosen, form)
+
+
+def _evaluate(chosen: dict[str, Any], form: str) -> int:
+    from gotlang.evaluate.evaluation import score_kind
+    from gotlang.evaluate.running import run_rows
+    from gotlang.evaluate.threshold import threshold
+
+    given = task(chosen, repeat=chosen["repeat"])
+    scheme = given.program.scheme(chosen["scheme"])
+    rows = given.rows(scheme)
+    kind = score_kind(given.program.ir(0), scheme)
+    thresholds = [threshold(text, kind) for text in chosen["fail_if"]]
+    try:
+        found, progress, session = in_session(
+            given,
+            len(rows) * given.plan.repeat,
+            lambda session, plan: run_rows(session, session.ir.scheme(scheme.name), rows, plan),
+        )
+    except KeyboardInterrupt:
+        complain("interrupted; what is paid is in the cache")
+        return INTERRUPTED
+    complete = found.stopped is None and any(run.state == "done" for run in found.runs)
+    crossed = [one for one in thresholds if complete and one.crossed(found)]
+    from gotlang.cli.eval_formats import as_json, github, junit, text
+
+    head = heading(given, found, session.model.simulated)
+    match form:
+        case "json":
+            document(as_json(given, found, head, thresholds, crossed, progress.paid_for()))
+        case "junit":
+            sys.stdout.write(junit(found, head, thresholds, crossed))
+        case "github":
+            for line in github(found, head, crossed):
+                say(line)
+        case _:
+            for line in text(found, head):
+                say(line)
+    sys.stdout.flush()
+    if not given.quiet:
+        complain(f"paid for {progress.spent()}")
+    return _code(given, found, crossed)
+
+
+def heading(given: Task, found: Evaluation, simulated: bool) -> dict[str, Any]:
+    """What was evaluated, for every format."""
+    return {
+        "program": given.program.name,
+        "scheme": found.scheme,
+        "model": str(given.options.model),
+        "simulated": simulated,
+        "seed": given.options.seed,
+        "data": given.table.path,
+        "rows": found.rows,
+        "repeat": found.repeat,
+    }
+
+
+def _code(given: Task, found: Evaluation, crossed: list[Threshold]) -> int:
+    if found.stopped is not None:
+        complain(f"stopped: {found.stopped}; {found.not_run} runs were not started")
+    if found.stopped == "interrupted":
+        return INTERRUPTED
+    failed = sum(run.state == "failed" for run in found.runs)
+    if failed and (failed == len(found.runs) or failed > given.plan.max_failed * len(found.runs)):
+        return 1
+    if found.stopped is not None:
+        return 3
+    for one in crossed:
+        complain(f"threshold crossed: {one.text}")
+    return 4 if crossed else 0

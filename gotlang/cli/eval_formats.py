@@ -1,0 +1,183 @@
+"""What `gotc eval` found: as text, as JSON, as a JUnit report, as GitHub's workflow commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from gotlang.cli.check_formats import github_data
+from gotlang.cli.evaluating import table_lines
+from gotlang.cli.output import FORMAT_VERSION, count, shortened, to_json
+from gotlang.evaluate.evaluation import METRICS
+
+if TYPE_CHECKING:
+    from gotlang.cli.evaluating import Task
+    from gotlang.evaluate.evaluation import Evaluation, RowRun
+    from gotlang.evaluate.threshold import Threshold
+    from gotlang.statistics import Interval
+
+_REASONS = 5
+_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+
+def as_json(
+    given: Task,
+    found: Evaluation,
+    head: dict[str, Any],
+    thresholds: Sequence[Threshold],
+    crossed: Sequence[Threshold],
+    paid: tuple[int, float | None] | None,
+) -> dict[str, Any]:
+    """The document: what was run, each metric's mean with its interval, failures by reason, every run."""
+    calls, usd = paid if paid is not None else (0, 0.0)
+    return {
+        "format_version": FORMAT_VERSION,
+        **head,
+        **summary_json(found),
+        "paid": {"calls": calls, "usd": usd},
+        "thresholds": [{"condition": one.text, "crossed": one in crossed} for one in thresholds],
+        "columns": dict(given.mapping),
+        "runs": [run_json(run) for run in found.runs],
+    }
+
+
+def summary_json(found: Evaluation) -> dict[str, Any]:
+    """An evaluation's metrics and failures."""
+    return {
+        "score_name": found.kind.name,
+        "lower_is_better": found.kind.lower,
+        "metrics": {name: interval_json(found.interval(name)) for name in METRICS},
+        "sum": {name: found.sum(name) for name in ("cost", "calls", "seconds")},
+        "failed": [{"reason": reason, "runs": number} for reason, number in found.failures().most_common()],
+        "stopped": found.stopped,
+        "not_run": found.not_run,
+    }
+
+
+def interval_json(found: Interval | None) -> dict[str, Any] | None:
+    """An interval; bounds that are not known are null."""
+    if found is None:
+        return None
+    return {"mean": found.mean, "low": found.low, "high": found.high, "rows": found.rows}
+
+
+def run_json(run: RowRun) -> dict[str, Any]:
+    """One run of one row."""
+    return {
+        "row": run.row.number,
+        "repeat": run.repeat,
+        "state": run.state,
+        "result": run.value,
+        "score": run.score,
+        "correct": run.truth,
+        "usd": run.usd,
+        "calls": run.calls,
+        "seconds": run.seconds,
+        "failed_thoughts": run.failed_thoughts,
+        "reason": run.reason,
+    }
+
+
+def shown(metric: str, value: float | None) -> str:
+    """A metric's value as people read it."""
+    if value is None:
+        return "unknown"
+    if abs(value) == float("inf"):
+        return "?"
+    match metric:
+        case "correct":
+            return f"{100 * value:.1f}%"
+        case "cost":
+            return f"{'-' if value < 0 else ''}${abs(value):.{4 if abs(value) < 1 else 2}f}"
+        case "seconds":
+            return f"{value:.1f} s"
+    return f"{value:,.2f}"
+
+
+def text(found: Evaluation, head: dict[str, Any]) -> Iterator[str]:
+    """A table of metrics, then failures by reason."""
+    many = f", {found.repeat} times each" if found.repeat > 1 else ""
+    made_up = " (simulated: no real model was asked)" if head["simulated"] else ""
+    yield f"{found.scheme} by {head['model']}{made_up} · {count(found.rows, 'row')} of {head['data']}{many}"
+    lines = []
+    for name in METRICS:
+        interval = found.interval(name)
+        if interval is None:
+            continue
+        total = found.sum(name) if name in ("cost", "calls") else None
+        label = found.kind.name if name == "score" else name
+        bounds = f"{shown(name, interval.low)} to {shown(name, interval.high)}"
+        lines.append((label, shown(name, interval.mean), bounds, str(interval.rows), _total(name, total)))
+    yield from table_lines(("", "mean", "95% interval", "rows", "sum"), lines)
+    failed = found.failures()
+    if failed:
+        yield f"failed: {failed.total()} of {count(len(found.runs), 'run')}"
+        for reason, number in failed.most_common(_REASONS):
+            yield f"{number:>6} x {shortened(reason, 200)}"
+        if len(failed) > _REASONS:
+            yield f"       and {count(len(failed) - _REASONS, 'more reason')}; --json has all"
+
+
+def _total(name: str, total: float | None) -> str:
+    return "" if total is None else f"{total:,.0f}" if name == "calls" else shown(name, total)
+
+
+def junit(
+    found: Evaluation, head: dict[str, Any], thresholds: Sequence[Threshold], crossed: Sequence[Threshold]
+) -> str:
+    """A test case a run and one a threshold: a wrong answer and a crossed threshold are failures."""
+    cases = [_case(run, head) for run in found.runs]
+    for one in thresholds:
+        over = f"<failure message={_quoted('this holds: ' + one.text)}/>" if one in crossed else ""
+        where = _quoted(head["program"] + ".fail-if")
+        cases.append(f"<testcase classname={where} name={_quoted(one.text)}>{over}</testcase>")
+    wrong = sum("<failure" in case for case in cases)
+    errors = sum("<error" in case for case in cases)
+    name = _quoted(f"{head['program']} {found.scheme}")
+    counts = f'tests="{len(cases)}" failures="{wrong}" errors="{errors}"'
+    return "\n".join(
+        (
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            f"<testsuites><testsuite name={name} {counts}>",
+            *cases,
+            "</testsuite></testsuites>\n",
+        )
+    )
+
+
+def _case(run: RowRun, head: dict[str, Any]) -> str:
+    name = f"row {run.row.number}" + (f" run {run.repeat + 1}" if head["repeat"] > 1 else "")
+    inside = ""
+    if run.state == "failed":
+        inside = f"<error message={_quoted(run.reason or 'failed')}/>"
+    elif run.state == "partial":
+        inside = f"<skipped message={_quoted(run.reason or 'partial')}/>"
+    elif run.truth is False:
+        inside = (
+            f"<failure message={_quoted('not the known answer: ' + shortened(to_json(run.value), 500))}/>"
+        )
+    seconds = f' time="{run.seconds:.3f}"' if run.seconds is not None else ""
+    classname = _quoted(f"{head['program']}.{head['scheme']}")
+    return f"<testcase classname={classname} name={_quoted(name)}{seconds}>{inside}</testcase>"
+
+
+def _quoted(words: str) -> str:
+    """An XML attribute's value; what XML cannot hold is left out."""
+    return f'"{escape(_NOT_XML.sub("", words))}"'
+
+
+def github(found: Evaluation, head: dict[str, Any], crossed: Sequence[Threshold]) -> Iterator[str]:
+    """A notice with the means, a warning for each reason of failures, an error for each crossed threshold."""
+    title = f"gotc eval {head['program']} {found.scheme}"
+    parts = [
+        f"{found.kind.name if name == 'score' else name} {shown(name, interval.mean)}"
+        for name in METRICS
+        if (interval := found.interval(name)) is not None
+    ]
+    yield f"::notice title={github_data(title)}::{github_data(f'{found.rows} rows: ' + ', '.join(parts))}"
+    for reason, number in found.failures().most_common(_REASONS):
+        yield f"::warning title={github_data(title)}::{github_data(f'{number} runs failed: {reason}')}"
+    for one in crossed:
+        yield f"::error title={github_data(title)}::{github_data('this holds: ' + one.text)}"

@@ -1,0 +1,172 @@
+"""What `gotc eval` and `gotc compare` share: options, rows of a data file, a session that can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, final
+
+import click
+
+from gotlang.cli.kinds import Pair, Share
+from gotlang.cli.options import (
+    Decorator,
+    cache_options,
+    limit_options,
+    model_options,
+    optimizer_options,
+    order_options,
+    pairs,
+    param_options,
+    together,
+)
+from gotlang.cli.output import complain
+
+if TYPE_CHECKING:
+    from gotlang.api import Options, Program, Session
+    from gotlang.cli.progress import Progress
+    from gotlang.data.table import Table
+    from gotlang.evaluate.rows import Row
+    from gotlang.evaluate.running import Plan
+    from gotlang.ir.program import Scheme
+
+T = TypeVar("T")
+
+data_options: Decorator = together(
+    click.option("--data", required=True, metavar="FILE", help="A .csv, .jsonl, .json or .parquet file."),
+    click.option(
+        "--map",
+        type=Pair("INPUT=COLUMN"),
+        multiple=True,
+        help="The column for an input; the input `truth` is the known answer. "
+        "[default: of the same name, else the only one that fits]",
+    ),
+    click.option(
+        "--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N rows. [default: all]"
+    ),
+    click.option(
+        "--parallel", type=click.IntRange(min=1), metavar="N", default=16, help="Rows under way at a time."
+    ),
+    click.option(
+        "--max-failed",
+        type=Share(),
+        default=0.5,
+        help="Start no more once a larger share of the runs has failed.",
+    ),
+)
+
+run_options_of_many: Decorator = together(
+    param_options, model_options, limit_options, order_options, optimizer_options, cache_options
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be run over which table, and how."""
+
+    program: Program
+    options: Options
+    table: Table
+    mapping: dict[str, str]
+    limit: int | None
+    plan: Plan
+    quiet: bool
+
+    def rows(self, scheme: Scheme) -> list[Row]:
+        """The rows as inputs of a scheme; says on stderr which columns were taken without being named."""
+        from gotlang.evaluate.rows import read_rows
+
+        rows, found = read_rows(self.table, self.program.ir(0), scheme, self.mapping, self.limit)
+        if found.guessed and not self.quiet:
+            taken = ", ".join(f"{name}={found.columns[name]}" for name in found.guessed)
+            complain(f"{scheme.name}: columns taken by what they hold: {taken} (--map names others)")
+        return rows
+
+
+def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
+    """What the parameters ask for. Raises UsageError, CompileError."""
+    from gotlang.cli.programs import program
+    from gotlang.cli.run import options_for
+    from gotlang.cli.values import given_params
+    from gotlang.data import load
+    from gotlang.evaluate.running import Plan
+
+    loaded = program(chosen["file"])
+    options = options_for(loaded, chosen, given_params(loaded.ir(0).params, chosen["set"]))
+    plan = Plan(repeat, chosen["parallel"], chosen["max_failed"])
+    mapping = pairs(chosen["map"], "--map")
+    return Task(loaded, options, load(chosen["data"]), mapping, chosen["limit"], plan, chosen["quiet"])
+
+
+def in_session(
+    given: Task, runs: int, work: Callable[[Session, Plan], Awaitable[T]]
+) -> tuple[T, Progress, Session]:
+    """Do the work on one session, with progress on stderr.
+
+    Ctrl-C once starts nothing more and waits for what is under way, twice raises KeyboardInterrupt.
+    """
+    from gotlang.api import Session, run_to_end
+    from gotlang.cli.interrupts import Interrupts
+    from gotlang.cli.live import Display
+    from gotlang.cli.progress import Progress
+
+    progress = Progress(rows=runs)
+    sessions: list[Session] = []
+
+    async def go() -> T:
+        options = replace(given.options, observe=progress)
+        async with Session(given.program, options, virtual=options.model == "simulated") as session:
+            sessions.append(session)
+            progress.budget = session.runner.budget
+            progress.priced = session.model.price is not None
+
+            def drain() -> None:
+                session.stop("interrupted")
+                progress.stopping = True
+                complain("stopping: waiting for what is under way; Ctrl-C again stops at once")
+
+            plan = replace(
+                given.plan,
+                row_done=lambda _: progress.row_done(),
+                stopping=lambda: "interrupted" if progress.stopping else None,
+            )
+            with Interrupts(drain, lambda: None):
+                return await work(session, plan)
+
+    with Display(progress, quiet=given.quiet):
+        try:
+            found = run_to_end(go(), virtual=given.options.model == "simulated")
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+    return found, progress, sessions[0]
+
+
+def table_lines(heads: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Columns under heads, the first `left` of them flush left, all else flush right."""
+    widths = [max(len(row[i]) for row in (heads, *lines)) for i in range(len(heads))]
+    return [
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *lines)
+    ]
+
+
+def write_file(path: str, text: str, option: str) -> None:
+    """Write a file, `-` being standard output. Raises UsageError where that cannot be done."""
+    from pathlib import Path
+
+    from gotlang.errors import UsageError
+
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text, "utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None

@@ -1,0 +1,129 @@
+"""Many rows on one session: they share its model, cache, limits and gate; one that fails ends no other."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from gotlang.api import Session
+from gotlang.errors import GotError, UsageError
+from gotlang.evaluate.evaluation import Evaluation, RowRun, score_kind
+from gotlang.evaluate.rows import Row
+from gotlang.ir.program import Scheme
+from gotlang.runtime.run import Outcome
+
+DEFAULT_PARALLEL = 16
+"""Rows under way at a time. They take turns at the gate, so that a long row does not hold up the others."""
+DEFAULT_MAX_FAILED = 0.5
+"""The share of the runs that may fail before the rest is not started."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to run rows: `repeat` times each, run i with the session's seed plus `first_repeat` plus i.
+
+    `row_done` is told of each run that ended; `stopping` gives a reason once no more may start.
+    """
+
+    repeat: int = 1
+    parallel: int = DEFAULT_PARALLEL
+    max_failed: float = DEFAULT_MAX_FAILED
+    first_repeat: int = 0
+    row_done: Callable[[RowRun], None] | None = None
+    stopping: Callable[[], str | None] = lambda: None
+
+
+@final
+@dataclass(slots=True)
+class _State:
+    """What the runs of one evaluation share."""
+
+    allowed: int
+    failed: int = 0
+    not_run: int = 0
+    stopped: str | None = None
+    runs: list[RowRun] = field(default_factory=list)
+
+
+async def run_rows(session: Session, scheme: Scheme, rows: Sequence[Row], plan: Plan) -> Evaluation:
+    """Run a scheme on every row. Raises UsageError for inputs that no run can take; all else is counted.
+
+    Once a limit is reached, the session is stopped, or more runs fail than may, what has not started is left
+    out and the evaluation says why.
+    """
+    todo = [(row, plan.first_repeat + repeat) for repeat in range(plan.repeat) for row in rows]
+    state = _State(allowed=math.floor(plan.max_failed * len(todo)))
+    waiting = iter(todo)
+
+    async def worker() -> None:
+        for row, repeat in waiting:
+            state.stopped = state.stopped or plan.stopping()
+            if state.stopped is not None:
+                state.not_run += 1
+                continue
+            run = await _one(session, scheme, row, repeat, state)
+            state.runs.append(run)
+            if plan.row_done is not None:
+                plan.row_done(run)
+
+    async with asyncio.TaskGroup() as workers:
+        for _ in range(min(plan.parallel, len(todo))):
+            workers.create_task(worker())
+    runs = sorted(state.runs, key=lambda run: (run.row.number, run.repeat))
+    return Evaluation(
+        scheme.name,
+        score_kind(session.ir, scheme),
+        runs,
+        plan.repeat,
+        state.not_run,
+        state.stopped,
+    )
+
+
+async def _one(session: Session, scheme: Scheme, row: Row, repeat: int, state: _State) -> RowRun:
+    runner = session.runner
+    if repeat:
+        settings = dataclasses.replace(runner.settings, seed=runner.settings.seed + repeat)
+        runner = dataclasses.replace(runner, settings=settings)
+    try:
+        outcome = await runner.run(scheme, row.inputs, row.truth, has_truth=row.truth is not None)
+    except UsageError:
+        raise
+    except GotError as error:
+        state.failed += 1
+        if state.failed > state.allowed and state.stopped is None:
+            state.stopped = f"{state.failed} runs failed, which is more than may"
+        return RowRun(row, repeat, "failed", reason=_reason(error))
+    if outcome.partial is not None:
+        state.stopped = state.stopped or outcome.partial
+        return _measured(row, repeat, outcome, partial=True)
+    return _measured(row, repeat, outcome, partial=False)
+
+
+def _measured(row: Row, repeat: int, outcome: Outcome, *, partial: bool) -> RowRun:
+    account = outcome.ledger.accounts[1]
+    return RowRun(
+        row,
+        repeat,
+        "partial" if partial else "done",
+        outcome.value,
+        outcome.score,
+        outcome.truth,
+        account.usd,
+        account.calls,
+        outcome.times[1],
+        outcome.partial,
+        len(outcome.failures),
+    )
+
+
+def _reason(error: GotError) -> str:
+    """Why a run failed, without the place in its graph, so that equal reasons count together."""
+    failures: Sequence[Any] = getattr(error, "failures", ())
+    fatal = [failure for failure in failures if failure.draw is None] or list(failures)
+    return str(fatal[0].reason) if fatal else error.message

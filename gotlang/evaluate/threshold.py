@@ -1,0 +1,90 @@
+"""Conditions on an evaluation, as in `--fail-if 'mean(mistakes) > 2'`, written as the language's expressions.
+
+In them `score` (also by its own name), `correct`, `cost`, `calls` and `seconds` are lists with a number for
+each row that has it; `failed`, `partial` and `rows` are numbers of runs and rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+from gotlang.diagnostics import Diagnostic, nearest
+from gotlang.errors import EvaluationError, RunError, UsageError
+from gotlang.evaluate.evaluation import METRICS, Evaluation, ScoreKind
+from gotlang.ir.evaluate import evaluate
+from gotlang.semantics.builtins import BUILTINS, CONSTANTS
+from gotlang.span import Source
+from gotlang.syntax.expressions import Call, Comprehension, Expression, Reference
+from gotlang.syntax.parse import parse_expression
+from gotlang.syntax.walk import walk
+
+COUNTS = ("failed", "partial", "rows")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A condition as it was written, and read."""
+
+    text: str
+    condition: Expression
+
+    def crossed(self, evaluation: Evaluation) -> bool:
+        """Whether the condition holds. Raises RunError where that cannot be told: of rows that all failed."""
+        try:
+            return bool(evaluate(self.condition, _names(evaluation)))
+        except EvaluationError as error:
+            raise RunError(f"whether `{self.text}` holds cannot be told: {error.message}") from None
+
+
+def threshold(text: str, kind: ScoreKind) -> Threshold:
+    """Read a condition. Raises UsageError where it does not parse, or names what is not measured."""
+    found = parse_expression(Source.of("--fail-if", text))
+    if isinstance(found, Diagnostic):
+        raise UsageError(f"`{text}` is no condition: {found.message}", help=found.help)
+    known = {*METRICS, *COUNTS, kind.name}
+    local = {
+        name.text
+        for node in walk(found)
+        if isinstance(node, Comprehension)
+        for name in (node.name, node.position)
+        if name is not None
+    }
+    for node in walk(found):
+        match node:
+            case Reference(name=name) if name not in known | local and name not in CONSTANTS:
+                raise _unknown(text, "value", name, known)
+            case Call(function=function) if function.text not in BUILTINS:
+                raise _unknown(text, "function", function.text, set(BUILTINS))
+    result = Threshold(text, found)
+    _check(result, kind)
+    return result
+
+
+def _check(found: Threshold, kind: ScoreKind) -> None:
+    """Try it on numbers of our own, so that what is no condition is told before anything is paid for."""
+    names: dict[str, Any] = {name: [0.5, 1.0] for name in (*METRICS, kind.name)}
+    try:
+        value = evaluate(found.condition, {**names, **dict.fromkeys(COUNTS, 1)})
+    except EvaluationError:
+        return  # with the real numbers it may have a value
+    if not isinstance(value, bool):
+        raise UsageError(
+            f"`{found.text}` is no condition", help="compare with a number, as in `mean(score) > 2`"
+        )
+
+
+def _names(evaluation: Evaluation) -> dict[str, Any]:
+    names: dict[str, Any] = {name: list(evaluation.values(name).values()) for name in METRICS}
+    names[evaluation.kind.name] = names["score"]
+    names["rows"] = evaluation.rows
+    names["failed"] = sum(run.state == "failed" for run in evaluation.runs)
+    names["partial"] = sum(run.state == "partial" for run in evaluation.runs)
+    return names
+
+
+def _unknown(text: str, what: str, name: str, known: set[str]) -> UsageError:
+    near = nearest(name, known)
+    hint = f"did you mean `{near}`?" if near else f"there are {', '.join(sorted(known))}"
+    return UsageError(f"`{text}`: there is no {what} `{name}` in a condition", help=hint)

@@ -1,0 +1,82 @@
+"""`gotc eval` as users run it: sums, formats, thresholds, limits."""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+from xml.dom import minidom
+
+from support.gotc import SORTING, document, gotc
+
+
+def data(folder: Path, rows: int = 8) -> Path:
+    rng = random.Random(3)
+    path = folder / "lists.csv"
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["ID", "Unsorted", "Sorted"])
+        for number in range(rows):
+            digits = [rng.randrange(10) for _ in range(16)]
+            out.writerow([number, digits, sorted(digits)])
+    return path
+
+
+def test_means_with_intervals_and_the_columns_that_were_taken(tmp_path: Path) -> None:
+    done = gotc("eval", SORTING, "--scheme", "io", "--data", data(tmp_path), "--limit", 6, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "6 rows of" in done.stdout
+    assert "mistakes" in done.stdout
+    assert "simulated" in done.stdout
+    assert "numbers=Unsorted" in done.stderr
+
+
+def test_json_holds_every_row_and_sums(tmp_path: Path) -> None:
+    command = ("eval", SORTING, "--scheme", "io", "--data", data(tmp_path), "--repeat", 2, "--json")
+    found = document(gotc(*command, cwd=tmp_path))
+    assert found["score_name"] == "mistakes"
+    assert found["lower_is_better"] is True
+    assert [(run["row"], run["repeat"]) for run in found["runs"]] == [
+        (r, k) for r in range(8) for k in (0, 1)
+    ]
+    calls = sum(run["calls"] for run in found["runs"])
+    assert found["sum"]["calls"] == calls == found["paid"]["calls"] == 16
+    interval = found["metrics"]["score"]
+    assert interval["low"] <= interval["mean"] <= interval["high"]
+    again = document(gotc(*command, cwd=tmp_path))
+    assert again["paid"]["calls"] == 0
+    assert again["metrics"] == found["metrics"]
+
+
+def test_a_threshold_that_holds_ends_with_4(tmp_path: Path) -> None:
+    command = ("eval", SORTING, "--scheme", "io", "--data", data(tmp_path))
+    crossed = gotc(*command, "--fail-if", "mean(calls) > 0", cwd=tmp_path)
+    assert crossed.returncode == 4
+    assert "threshold crossed: mean(calls) > 0" in crossed.stderr
+    assert gotc(*command, "--fail-if", "mean(mistakes) > 100", cwd=tmp_path).returncode == 0
+    wrong = gotc(*command, "--fail-if", "mean(mistake) > 2", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "did you mean `mistakes`?" in wrong.stderr
+
+
+def test_junit_and_github(tmp_path: Path) -> None:
+    command = ("eval", SORTING, "--scheme", "io", "--data", data(tmp_path), "--fail-if", "max(calls) >= 1")
+    junit = gotc(*command, "--format", "junit", cwd=tmp_path)
+    assert junit.returncode == 4
+    suite = minidom.parseString(junit.stdout).getElementsByTagName("testsuite")[0]
+    assert suite.getAttribute("tests") == "9"
+    assert int(suite.getAttribute("failures")) >= 1
+    github = gotc(*command, "--format", "github", cwd=tmp_path)
+    assert github.stdout.startswith("::notice title=gotc eval sorting io::")
+    assert "::error title=gotc eval sorting io::this holds: max(calls) >= 1" in github.stdout
+
+
+def test_a_limit_ends_with_3_and_what_there_is(tmp_path: Path) -> None:
+    done = gotc(
+        *("eval", SORTING, "--scheme", "io", "--data", data(tmp_path), "--max-calls", 3, "--parallel", 1),
+        *("--no-cache", "--fail-if", "mean(calls) > 0"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 3
+    assert "3 rows" in done.stdout or "4 rows" in done.stdout
+    assert "stopped: the budget" in done.stderr

@@ -1,0 +1,153 @@
+"""Many rows on one session: failures counted, limits kept, repeats with seeds of their own; thresholds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gotlang.api import Options, Program, Session, compile, run_to_end
+from gotlang.errors import RunError, UsageError
+from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind, score_kind
+from gotlang.evaluate.rows import Row, looks_at_truth
+from gotlang.evaluate.running import Plan, run_rows
+from gotlang.evaluate.threshold import threshold
+from gotlang.models.simulated import SimulatedModel
+
+TEXT = """
+prompt guess(n: int) -> int:
+    "guess {{ n }}"
+score distance(got: int, n: int) -> lower, best 0:
+    abs(got - n)
+scheme main(n: int) -> int:
+    Generate() guess(n)
+    Score() distance(it, n)
+    GroundTruth() it == truth
+scheme outer(n: int) -> int:
+    main(n)
+scheme blind(n: int) -> int:
+    Generate() guess(n)
+"""
+
+
+def guess(rng: Any, n: int) -> str:
+    """Right for even numbers, one off for odd ones, nothing that can be read for 13, chance above 100."""
+    if n == 13:
+        return "who knows"
+    return str(rng.randrange(1000) if n > 100 else n + n % 2)
+
+
+def program() -> Program:
+    return compile(TEXT, "main.got")
+
+
+def evaluate(
+    numbers: list[int], plan: Plan | None = None, scheme: str = "main", **options: Any
+) -> Evaluation:
+    async def go() -> Evaluation:
+        chosen = Options(model=SimulatedModel({"guess": guess}), **options)
+        async with Session(program(), chosen) as session:
+            rows = [Row(place, {"n": n}, n) for place, n in enumerate(numbers)]
+            return await run_rows(session, session.ir.scheme(scheme), rows, plan or Plan())
+
+    return run_to_end(go(), virtual=True)
+
+
+def test_every_row_is_run_and_a_failed_one_ends_no_other() -> None:
+    found = evaluate([2, 3, 13, 4])
+    assert [run.state for run in found.runs] == ["done", "done", "failed", "done"]
+    assert found.values("score") == {0: 0.0, 1: 1.0, 3: 0.0}
+    assert found.values("correct") == {0: 1.0, 1: 0.0, 2: 0.0, 3: 1.0}
+    assert found.values("calls") == {0: 1.0, 1: 1.0, 3: 1.0}
+    ((reason, number),) = found.failures().items()
+    assert number == 1
+    assert "who knows" in reason
+    assert found.stopped is None
+
+
+def test_too_many_failures_stop_the_rest() -> None:
+    found = evaluate([13] * 10, Plan(parallel=1, max_failed=0.2))
+    assert len(found.runs) == 3
+    assert found.not_run == 7
+    assert found.stopped is not None
+
+
+def test_a_limit_stops_the_rest_and_says_so() -> None:
+    found = evaluate([2, 4, 6, 8], Plan(parallel=1), max_calls=2)
+    assert [run.state for run in found.runs] == ["done", "done", "partial"]
+    assert found.not_run == 1
+    assert found.stopped is not None
+    assert "budget" in found.stopped
+    assert list(found.values("score")) == [0, 1]
+
+
+def test_repeats_have_seeds_of_their_own() -> None:
+    found = evaluate([500], Plan(repeat=3))
+    assert [run.repeat for run in found.runs] == [0, 1, 2]
+    assert len({run.value for run in found.runs}) == 3
+    first = evaluate([500], Plan(repeat=1))
+    assert first.runs[0].value == found.runs[0].value
+    later = evaluate([500], Plan(repeat=1, first_repeat=2))
+    assert later.runs[0].value == found.runs[2].value
+    mean = sum(run.score or 0.0 for run in found.runs) / 3
+    assert found.values("score") == {0: mean}
+
+
+def test_the_order_in_which_rows_run_changes_nothing() -> None:
+    numbers = [2, 3, 13, 500, 600, 700]
+    one, many = evaluate(numbers, Plan(parallel=1)), evaluate(numbers, Plan(parallel=6))
+    assert [(r.row.number, r.value) for r in one.runs] == [(r.row.number, r.value) for r in many.runs]
+
+
+def test_what_a_scheme_is_scored_by_and_whether_it_looks_at_the_answer() -> None:
+    ir = program().ir(0)
+    assert score_kind(ir, ir.scheme("outer")) == ScoreKind("distance", lower=True)
+    assert score_kind(ir, ir.scheme("blind")) == ScoreKind()
+    assert looks_at_truth(ir, ir.scheme("outer"))
+    assert not looks_at_truth(ir, ir.scheme("blind"))
+
+
+KIND = ScoreKind("mistakes", lower=True)
+
+
+def scored(*scores: float) -> Evaluation:
+    runs = [
+        RowRun(Row(place, {}), 0, "done", 1, score, score == 0, 0.01, 2, 1.0)
+        for place, score in enumerate(scores)
+    ]
+    return Evaluation("main", KIND, runs)
+
+
+@pytest.mark.parametrize(
+    ("text", "crossed"),
+    [
+        ("mean(mistakes) > 2", True),
+        ("mean(score) > 4", False),
+        ("mean(correct) < 0.5", True),
+        ("sum(cost) > 0.05 or max(calls) > 1", True),
+        ("rows < 3", False),
+        ("failed > 0", False),
+        ("count([m for m in mistakes if m > 3], 4) > 0", True),
+    ],
+)
+def test_thresholds(text: str, crossed: bool) -> None:
+    assert threshold(text, KIND).crossed(scored(0, 4, 5)) is crossed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mean(mistake) > 2", "no value `mistake`"),
+        ("average(score) > 2", "no function `average`"),
+        ("mean(score)", "no condition"),
+        ("mean(score >", "no condition"),
+    ],
+)
+def test_what_is_no_threshold_is_refused_before_anything_runs(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        threshold(text, KIND)
+
+
+def test_a_threshold_that_cannot_be_told_is_not_passed_over() -> None:
+    with pytest.raises(RunError, match="cannot be told"):
+        threshold("mean(score) > 2", KIND).crossed(Evaluation("main", KIND, []))

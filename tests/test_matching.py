@@ -1,0 +1,81 @@
+"""Which column is which input: by name, else the only one that fits; never a guess between two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gotlang.data.table import Table
+from gotlang.errors import UsageError
+from gotlang.evaluate.matching import match
+from gotlang.types import INT, STR, ListType, Type
+
+INTS = ListType(INT)
+
+
+def table(as_text: bool = True, /, **columns: list[Any]) -> Table:
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    return Table("rows.csv", tuple(columns), tuple(rows), as_text=as_text)
+
+
+SORTING = table(ID=["0", "1"], Unsorted=["[2, 1]", "[4, 3]"], Sorted=["[1, 2]", "[3, 4]"])
+
+
+def found(rows: Table, inputs: dict[str, Type], truth: Type | None = None, **mapping: str) -> dict[str, str]:
+    return match(rows, inputs, truth, mapping).columns
+
+
+def test_the_only_column_that_fits_and_is_no_answer() -> None:
+    matching = match(SORTING, {"numbers": INTS}, None, {})
+    assert matching.columns == {"numbers": "Unsorted"}
+    assert matching.guessed == ("numbers",)
+
+
+def test_the_known_answer_is_taken_only_where_it_is_looked_at() -> None:
+    assert found(SORTING, {"numbers": INTS}, INTS) == {"numbers": "Unsorted", "truth": "Sorted"}
+    assert found(SORTING, {"numbers": INTS}, STR)["truth"] == "Sorted"
+    assert "truth" not in found(SORTING, {"numbers": INTS}, INT)
+
+
+def test_names_go_before_guesses() -> None:
+    matching = match(SORTING, {"unsorted": INTS}, None, {})
+    assert (matching.columns, matching.guessed) == ({"unsorted": "Unsorted"}, ())
+    assert found(SORTING, {"numbers": INTS}, numbers="Sorted") == {"numbers": "Sorted"}
+    assert found(SORTING, {"id": INT, "numbers": INTS}) == {"id": "ID", "numbers": "Unsorted"}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        table(first=["[1]"], second=["[2]"]),  # two that fit
+        table(first=["one"]),  # none that fits
+        table(answer=["[1]"], id=["[2]"]),  # only answers and numbers
+    ],
+)
+def test_what_is_not_clear_is_asked(rows: Table) -> None:
+    with pytest.raises(UsageError, match="no column `numbers`") as error:
+        found(rows, {"numbers": INTS})
+    assert "--map numbers=" in str(error.value.help)
+
+
+def test_two_inputs_never_share_a_guess() -> None:
+    with pytest.raises(UsageError, match="no column `left`"):
+        found(table(both=["[1]"]), {"left": INTS, "right": INTS})
+
+
+def test_one_bad_cell_is_enough_to_refuse_a_guess() -> None:
+    with pytest.raises(UsageError):
+        found(table(values=["[1]", "[x]"]), {"numbers": INTS})
+
+
+def test_texts_take_the_only_column_of_texts() -> None:
+    assert found(table(id=["1"], words=["a"], answer=["b"]), {"question": STR}) == {"question": "words"}
+    mixed = table(False, words=["a", "b"], counts=[1, 2])
+    assert found(mixed, {"question": STR}) == {"question": "words"}
+
+
+def test_a_column_that_is_not_there_is_said() -> None:
+    with pytest.raises(UsageError, match="no column `Unsortd`") as error:
+        found(SORTING, {"numbers": INTS}, numbers="Unsortd")
+    assert error.value.help == "did you mean `Unsorted`?"
