@@ -19,8 +19,8 @@ from gotlang.errors import CacheError, UsageError
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache
 
-_cache = click.option("--cache", "where", metavar="PATH", default=str(CACHE), help="Which cache.")
-_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+_where = click.option("--cache", metavar="PATH", default=str(CACHE), help="Which cache.")
+_json = click.option("--json", is_flag=True, help="One JSON document on stdout.")
 
 
 @click.group("cache")
@@ -40,17 +40,17 @@ def _opened(where: str, *, readonly: bool = True) -> Iterator[Cache]:
 
 
 @command.command("stats")
-@_cache
+@_where
 @_json
-def stats(where: str, as_json: bool) -> int:
+def stats(cache: str, json: bool) -> int:
     """Sums over the cache and over each model: requests, answers, size, tokens paid for."""
     from dataclasses import asdict
 
     from gotlang.cache.maintenance import stats as sums
 
-    with _opened(where) as cache:
-        found = sums(cache)
-    if as_json:
+    with _opened(cache) as opened:
+        found = sums(opened)
+    if json:
         models = {name: asdict(totals) for name, totals in found.models.items()}
         document({"format_version": FORMAT_VERSION, "total": asdict(found.total), "models": models})
         return 0
@@ -67,21 +67,21 @@ def stats(where: str, as_json: bool) -> int:
 
 
 @command.command("list")
-@_cache
+@_where
 @click.option("--model", metavar="NAME", help="Only requests to this model. [default: all]")
 @click.option("--prompt", metavar="NAME", help="Only requests of this prompt. [default: all]")
 @_json
-def list_(where: str, model: str | None, prompt: str | None, as_json: bool) -> int:
+def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
     """Every request with its key, in the order of first storing."""
     from dataclasses import asdict
 
-    with _opened(where) as cache:
+    with _opened(cache) as opened:
         chosen = [
             entry
-            for entry in cache.entries()
+            for entry in opened.entries()
             if (model is None or entry.model == model) and (prompt is None or entry.prompt == prompt)
         ]
-    if as_json:
+    if json:
         document({"format_version": FORMAT_VERSION, "entries": [asdict(entry) for entry in chosen]})
         return 0
     for entry in chosen:
@@ -94,14 +94,14 @@ def list_(where: str, model: str | None, prompt: str | None, as_json: bool) -> i
 
 @command.command("show")
 @click.argument("key")
-@_cache
+@_where
 @_json
-def show(key: str, where: str, as_json: bool) -> int:
+def show(key: str, cache: str, json: bool) -> int:
     """A request with its answers. KEY is a key or the start of one."""
-    with _opened(where) as cache:
-        whole = _find(cache, key)
-        request, stored = cache.request(whole), cache.get(whole)
-    if as_json:
+    with _opened(cache) as opened:
+        whole = _find(opened, key)
+        request, stored = opened.request(whole), opened.get(whole)
+    if json:
         from gotlang.cache.codec import stored_data
 
         answers = {str(draw): stored_data(stored[draw]) for draw in sorted(stored)}
@@ -135,20 +135,20 @@ def _find(cache: Cache, key: str) -> str:
 
 @command.command("export")
 @click.argument("file", default="-")
-@_cache
-def export(file: str, where: str) -> int:
+@_where
+def export(file: str, cache: str) -> int:
     """Write the cache as JSON lines to FILE; `-`, the default, is standard output."""
     from gotlang.cache.maintenance import export_lines
 
-    with _opened(where) as cache:
+    with _opened(cache) as opened:
         if file == "-":
-            for line in export_lines(cache):
+            for line in export_lines(opened):
                 sys.stdout.write(line + "\n")
             return 0
         try:
             with Path(file).open("w", encoding="utf-8", errors="backslashreplace") as out:
                 lines = 0
-                for lines, line in enumerate(export_lines(cache)):  # noqa: B007 (the first is a header)
+                for lines, line in enumerate(export_lines(opened)):  # noqa: B007 (the first is a header)
                     out.write(line + "\n")
         except OSError as error:
             raise UsageError(f"cannot write {file}: {error.strerror}") from None
@@ -158,8 +158,8 @@ def export(file: str, where: str) -> int:
 
 @command.command("import")
 @click.argument("file")
-@_cache
-def import_(file: str, where: str) -> int:
+@_where
+def import_(file: str, cache: str) -> int:
     """Store what `gotc cache export` wrote to FILE (`-` is standard input).
 
     Answers that are there already stay.
@@ -167,12 +167,12 @@ def import_(file: str, where: str) -> int:
     from gotlang.cache.maintenance import import_lines
 
     try:
-        with _opened(where, readonly=False) as cache:
+        with _opened(cache, readonly=False) as opened:
             if file == "-":
-                found = import_lines(cache, sys.stdin)
+                found = import_lines(opened, sys.stdin)
             else:
                 with Path(file).open(encoding="utf-8") as lines:
-                    found = import_lines(cache, lines)
+                    found = import_lines(opened, lines)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -184,12 +184,12 @@ def import_(file: str, where: str) -> int:
 
 
 @command.command("prune")
-@_cache
+@_where
 @click.option(
     "--keep-size", metavar="SIZE", help="Keep at most so much, the newest, such as 100MB. [default: all]"
 )
 @click.option("--older-than", metavar="AGE", help="Forget what is older, such as 30d or 12h. [default: none]")
-def prune(where: str, keep_size: str | None, older_than: str | None) -> int:
+def prune(cache: str, keep_size: str | None, older_than: str | None) -> int:
     """Forget requests, the oldest first, by size or by age."""
     from gotlang.cache.maintenance import prune as pruned
 
@@ -197,10 +197,10 @@ def prune(where: str, keep_size: str | None, older_than: str | None) -> int:
         raise UsageError("say what to forget", help="`--keep-size 100MB` or `--older-than 30d`")
     limit = None if keep_size is None else int(_amount(keep_size, _SIZES, "--keep-size"))
     age = None if older_than is None else _amount(older_than, _AGES, "--older-than")
-    with _opened(where):
+    with _opened(cache):
         pass  # one that is not there would be made to be pruned
-    with _opened(where, readonly=False) as cache:
-        gone = pruned(cache, keep_bytes=limit, older_than_s=age)
+    with _opened(cache, readonly=False) as opened:
+        gone = pruned(opened, keep_bytes=limit, older_than_s=age)
     complain(
         f"{count(gone.requests, 'request')} with {count(gone.draws, 'answer')} forgotten, {_size(gone.bytes)}"
     )

@@ -33,12 +33,11 @@ class Found:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option(
     "--format",
-    "form",
     type=click.Choice(FORMATS),
     default="text",
     help="text for people, json for scripts, github for annotations in GitHub's CI, sarif for code scanning.",
 )
-def command(files: tuple[str, ...], form: str) -> int:
+def command(files: tuple[str, ...], format: str) -> int:
     """Parse and check programs, and what they import. A FILE of `-` is standard input.
 
     The exit code is 0 where no file has an error (warnings do not count), and 2 where one has.
@@ -46,13 +45,13 @@ def command(files: tuple[str, ...], form: str) -> int:
     if files.count("-") > 1:
         raise UsageError("standard input can be read once: `-` stands twice")
     found = [_check(name) for name in dict.fromkeys(files)]
-    if form == "text":
+    if format == "text":
         _text(found)
-    elif form == "json":
+    elif format == "json":
         from gotlang.cli.check_formats import as_json
 
         document(as_json(found))
-    elif form == "github":
+    elif format == "github":
         from gotlang.cli.check_formats import github
 
         for line in github(found):

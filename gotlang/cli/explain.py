@@ -12,14 +12,14 @@ from gotlang.errors import UsageError
 
 @click.command("explain")
 @click.argument("code")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def command(code: str, as_json: bool) -> int:
+@click.option("--json", is_flag=True, help="One JSON document on stdout.")
+def command(code: str, json: bool) -> int:
     """Explain an error CODE, such as GOT0203: what is wrong, and how it looks mended. `all` lists them."""
-    with errors_as_document(as_json):
-        return _explain(code, as_json=as_json)
+    with errors_as_document(json):
+        return _explain(code, json=json)
 
 
-def _explain(code: str, *, as_json: bool) -> int:
+def _explain(code: str, *, json: bool) -> int:
     from dataclasses import asdict
     from textwrap import fill
 
@@ -28,7 +28,7 @@ def _explain(code: str, *, as_json: bool) -> int:
 
     style = Style.of(sys.stdout)
     if code.lower() == "all":
-        if as_json:
+        if json:
             document({"format_version": FORMAT_VERSION, "codes": [asdict(entry) for entry in CODES.values()]})
             return 0
         for entry in CODES.values():
@@ -42,7 +42,7 @@ def _explain(code: str, *, as_json: bool) -> int:
         hint = f"did you mean {near}? " if near else ""
         raise UsageError(f"there is no error code `{code}`", help=f"{hint}`gotc explain all` lists them")
     entry = CODES[name]
-    if as_json:
+    if json:
         document({"format_version": FORMAT_VERSION, **asdict(entry)})
         return 0
     say(style.bold(f"{entry.code}: {entry.title}"))

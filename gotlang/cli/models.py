@@ -20,8 +20,8 @@ _PATIENCE_S = 5.0
 )
 @click.option("--prices", metavar="FILE", help="Prices of models, as JSON or TOML, over the known ones.")
 @click.option("--offline", is_flag=True, help="Do not ask the endpoint which models it has.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def command(base_url: str | None, prices: str | None, offline: bool, as_json: bool) -> int:
+@click.option("--json", is_flag=True, help="One JSON document on stdout.")
+def command(base_url: str | None, prices: str | None, offline: bool, json: bool) -> int:
     """Show the model that runs use by default, the endpoint, whether it answers, and its models with prices.
 
     It asks the endpoint for its list of models, which costs nothing, and no model. The exit code is 1 where
@@ -35,7 +35,7 @@ def command(base_url: str | None, prices: str | None, offline: bool, as_json: bo
         "kinds": dict(KINDS),
         "endpoint": _endpoint(base_url, prices, offline),
     }
-    if as_json:
+    if json:
         document(found)
     else:
         _show(found)

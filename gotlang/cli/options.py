@@ -37,12 +37,9 @@ def together(*options: Decorator) -> Decorator:
 
 
 input_options: Decorator = together(
-    click.option(
-        "--input", "given", type=Pair("NAME=VALUE"), multiple=True, help="One of the scheme's inputs."
-    ),
+    click.option("--input", type=Pair("NAME=VALUE"), multiple=True, help="One of the scheme's inputs."),
     click.option(
         "--inputs",
-        "inputs_file",
         metavar="FILE.json",
         help="Inputs from a JSON object; `-` is standard input.",
     ),
@@ -58,7 +55,6 @@ input_options: Decorator = together(
     ),
     click.option(
         "--map",
-        "mapping",
         type=Pair("INPUT=COLUMN"),
         multiple=True,
         help="The column of --data for an input; the input `truth` is the known answer.",
@@ -66,7 +62,7 @@ input_options: Decorator = together(
 )
 
 param_options: Decorator = click.option(
-    "--set", "params", type=Pair("PARAM=VALUE"), multiple=True, help="Another value for one of the params."
+    "--set", type=Pair("PARAM=VALUE"), multiple=True, help="Another value for one of the params."
 )
 
 model_options: Decorator = together(
@@ -132,7 +128,7 @@ optimizer_options: Decorator = together(
     ),
     click.option(
         "-O",
-        "level",
+        "--optimize",
         type=click.IntRange(0, 2),
         metavar="LEVEL",
         default=2,
@@ -168,7 +164,7 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
         retry=not chosen["no_retry"],
         prices=None if chosen["prices"] is None else Path(chosen["prices"]),
         python=not chosen["no_python"],
-        level=chosen["level"],
+        level=chosen["optimize"],
         early_stop=not chosen["no_early_stop"],
         fusion=not chosen["no_fusion"],
     )

@@ -61,15 +61,14 @@ class Listener:
 )
 @click.option(
     "--prompt",
-    "only",
     metavar="NAME",
     help="Only this prompt; then --input gives its own parameters. [default: all]",
 )
 @input_options
 @param_options
 @click.option("--no-python", is_flag=True, help="Refuse programs that import Python.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def command(file: str, only: str | None, as_json: bool, **chosen: Any) -> int:
+@click.option("--json", is_flag=True, help="One JSON document on stdout.")
+def command(file: str, prompt: str | None, json: bool, **chosen: Any) -> int:
     """Show the prompts of the program FILE (`-` is standard input), asking no model.
 
     With the inputs of a scheme, what is asked before the first answer is shown whole; prompts that depend on
@@ -77,10 +76,10 @@ def command(file: str, only: str | None, as_json: bool, **chosen: Any) -> int:
     """
     from gotlang.cli.programs import program
 
-    with errors_as_document(as_json):
+    with errors_as_document(json):
         loaded = program(file)
-        shown = [_one(loaded, only, chosen)] if only is not None else _all(loaded, chosen)
-    if as_json:
+        shown = [_one(loaded, prompt, chosen)] if prompt is not None else _all(loaded, chosen)
+    if json:
         document(
             {
                 "format_version": FORMAT_VERSION,
@@ -108,7 +107,7 @@ def command(file: str, only: str | None, as_json: bool, **chosen: Any) -> int:
 def _all(program: Program, chosen: Mapping[str, Any]) -> list[Shown]:
     """What is asked first, whole, then every other prompt with its holes."""
     heard: list[Request] = []
-    if any(chosen[name] for name in ("given", "inputs_file", "data")):
+    if any(chosen[name] for name in ("input", "inputs", "data")):
         heard = _heard(program, chosen)
     names = {request.prompt for request in heard}
     rest = [prompt for prompt in program.ir(0).prompts if prompt.name not in names]
@@ -124,7 +123,7 @@ def _heard(program: Program, chosen: Mapping[str, Any]) -> list[Request]:
 
     given = given_inputs(program.scheme(chosen["scheme"]), chosen)
     listener = Listener()
-    params = given_params(program.ir(0).params, chosen["params"])
+    params = given_params(program.ir(0).params, chosen["set"])
     options = Options(model=listener, params=params, python=not chosen["no_python"])
     try:
         program.run(given.inputs, scheme=chosen["scheme"], truth=given.truth, options=options)
@@ -146,7 +145,7 @@ def _one(program: Program, name: str, chosen: Mapping[str, Any]) -> Shown:
         hint = f"did you mean `{near}`?" if near else f"there are {', '.join(prompts) or 'none'}"
         raise UsageError(f"there is no prompt `{name}`", help=hint)
     prompt = prompts[name]
-    given, types = pairs(chosen["given"], "--input"), dict(prompt.parameters)
+    given, types = pairs(chosen["input"], "--input"), dict(prompt.parameters)
     if not given:
         return Shown(name, with_holes(prompt), holes=bool(types))
     takes = f"it takes {', '.join(f'{n}: {t}' for n, t in types.items()) or 'nothing'}"

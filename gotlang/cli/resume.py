@@ -15,7 +15,7 @@ from gotlang.report.history import History
 if TYPE_CHECKING:
     from gotlang.cli.running import Order
 
-_INPUTS = ("file", "given", "inputs_file", "data", "row", "mapping")
+_INPUTS = ("file", "input", "inputs", "data", "row", "map")
 
 
 def resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
@@ -41,7 +41,7 @@ def resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
     for name, value in record.settings.items():
         if name in settings and not here(name) and value is not None:
             settings[name] = value
-    settings["params"] = [tuple(pair) for pair in settings["params"]]
+    settings["set"] = [tuple(pair) for pair in settings["set"]]
     if not Path(record.path).is_file():
         raise UsageError(f"the program of run {record.run} is gone: there is no file {record.path}")
     loaded = program(_near(record.path))
@@ -50,7 +50,7 @@ def resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
     scheme = loaded.scheme(settings["scheme"] or record.scheme)
     check_inputs(scheme, record.inputs)
     options: Options = options_for(
-        loaded, settings, given_params(loaded.ir(0).params, tuple(settings["params"]))
+        loaded, settings, given_params(loaded.ir(0).params, tuple(settings["set"]))
     )
     return Order(
         loaded,

@@ -49,7 +49,7 @@ _MOST_SHOWN = 4000
     "--trace", metavar="FILE", help="Write what happens as JSON lines, under OpenTelemetry's names."
 )
 @click.option("--resume", metavar="RUN", help="Repeat a run of `gotc runs` with its inputs and settings.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--json", is_flag=True, help="One JSON document on stdout.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary.")
 @click.pass_context
 def command(context: click.Context, /, **chosen: Any) -> int:
@@ -59,14 +59,14 @@ def command(context: click.Context, /, **chosen: Any) -> int:
     the same command again pays nothing, and an interrupted run goes on where it was. With --resume, options
     given beside it replace those of the run.
     """
-    with errors_as_document(chosen["as_json"]):
+    with errors_as_document(chosen["json"]):
         if chosen["resume"] is not None:
             from gotlang.cli.resume import resumed
 
             order = resumed(context, chosen)
         else:
             order = ordered(context, chosen)
-        return _run(order, as_json=chosen["as_json"])
+        return _run(order, json=chosen["json"])
 
 
 def ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
@@ -84,7 +84,7 @@ def ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
     scheme = loaded.scheme(chosen["scheme"])
     given = given_inputs(scheme, chosen)
     check_inputs(scheme, given.inputs)
-    options = options_for(loaded, chosen, given_params(loaded.ir(0).params, chosen["params"]))
+    options = options_for(loaded, chosen, given_params(loaded.ir(0).params, chosen["set"]))
     return Order(
         loaded,
         scheme.name,
@@ -121,18 +121,18 @@ def kept_settings(chosen: dict[str, Any], options: Options) -> dict[str, Any]:
     """What the history keeps to repeat a run: nothing about this call's inputs and output, no secret."""
     left_out = (
         "file",
-        "given",
-        "inputs_file",
+        "input",
+        "inputs",
         "data",
         "row",
-        "mapping",
+        "map",
         "trace",
         "resume",
-        "as_json",
+        "json",
         "quiet",
     )
     settings = {name: value for name, value in chosen.items() if name not in left_out}
-    settings["params"] = [list(pair) for pair in chosen["params"]]
+    settings["set"] = [list(pair) for pair in chosen["set"]]
     settings["model"] = options.model
     # Addresses may hold a password or a key; without it they are of no use, and are given anew.
     for name, marks in (("cache", "@"), ("base_url", "?@")):
@@ -141,7 +141,7 @@ def kept_settings(chosen: dict[str, Any], options: Options) -> dict[str, Any]:
     return settings
 
 
-def _run(order: Order, *, as_json: bool) -> int:
+def _run(order: Order, *, json: bool) -> int:
     from gotlang.cli.running import RESUME, execute
     from gotlang.cli.summary import failures, shown_value, summary
 
@@ -155,7 +155,7 @@ def _run(order: Order, *, as_json: bool) -> int:
     except KeyboardInterrupt:
         complain(f"interrupted; {RESUME}" if order.options.cache is not None else "interrupted")
         return INTERRUPTED
-    if as_json:
+    if json:
         document(result.as_json())
     elif result.value is not None:
         say(shown_value(result.value, _MOST_SHOWN if sys.stdout.isatty() else None))

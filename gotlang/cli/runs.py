@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @click.command("runs")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", default=20, help="Show the latest N.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def command(limit: int, as_json: bool) -> int:
+@click.option("--json", is_flag=True, help="One JSON document on stdout.")
+def command(limit: int, json: bool) -> int:
     """List the runs of this folder, the latest first: state, answers paid, cost, result.
 
     `killed` is a run whose process ended without a word; `gotc run --resume RUN` goes on with it.
@@ -26,7 +26,7 @@ def command(limit: int, as_json: bool) -> int:
 
     runs = History().runs()
     shown = runs[:limit]
-    if as_json:
+    if json:
         document({"format_version": FORMAT_VERSION, "runs": [line(record) for record in shown]})
         return 0
     if not runs:

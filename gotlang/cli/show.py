@@ -21,9 +21,9 @@ _WIDTH = 100
 @click.command("show")
 @click.argument("run")
 @click.argument("operation", type=click.IntRange(min=0), required=False)
-@click.option("--all", "everything", is_flag=True, help="Every operation with its prompts and answers.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def command(run: str, operation: int | None, everything: bool, as_json: bool) -> int:
+@click.option("--all", is_flag=True, help="Every operation with its prompts and answers.")
+@click.option("--json", is_flag=True, help="One JSON document on stdout.")
+def command(run: str, operation: int | None, all: bool, json: bool) -> int:
     """Show a run: what went in and came out, what it cost, and what each operation made.
 
     RUN is a name of `gotc runs`, the start of one, or `last`; OPERATION is a number from this list, to show
@@ -40,10 +40,10 @@ def command(run: str, operation: int | None, everything: bool, as_json: bool) ->
             raise UsageError(
                 f"run {record.run} has no operation {operation}", help=f"`gotc show {record.run}`"
             )
-    full = everything or as_json or operation is not None
+    full = all or json or operation is not None
     cache = _cache(record, lines) if full else None
     try:
-        if as_json:
+        if json:
             content = [{**line, "asked": _asked(line, cache)} for line in lines]
             document({"format_version": FORMAT_VERSION, **_head(record), "operations": content})
             return 0

@@ -36,8 +36,8 @@ def given_inputs(scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
     """
     wanted = dict(scheme.parameters)
     types: dict[str, Type] = {TRUTH: scheme.truth, **wanted}
-    written = pairs(chosen["given"], "--input")
-    values = {} if chosen["inputs_file"] is None else _from_file(chosen["inputs_file"], types)
+    written = pairs(chosen["input"], "--input")
+    values = {} if chosen["inputs"] is None else _from_file(chosen["inputs"], types)
     for name, text in written.items():
         if name not in types:
             raise _unknown(f"--input {name}", name, scheme)
@@ -46,7 +46,7 @@ def given_inputs(scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
         values[name] = parse_value(text, types[name], f"--input {name}")
     if chosen["data"] is not None:
         values = {**_from_data(chosen, wanted, types, set(values)), **values}
-    elif chosen["mapping"]:
+    elif chosen["map"]:
         raise UsageError("`--map` names columns of a data file", help="name the file with `--data`")
     truth = None if TRUTH in wanted else values.pop(TRUTH, None)
     return Given(values, truth)
@@ -57,7 +57,7 @@ def _from_data(
 ) -> dict[str, Any]:
     from gotlang.data import inputs, load
 
-    mapping = pairs(chosen["mapping"], "--map")
+    mapping = pairs(chosen["map"], "--map")
     needed = {name: type_ for name, type_ in wanted.items() if name not in there or name in mapping}
     known = TRUTH in needed or (TRUTH in there and TRUTH not in mapping)
     optional = {} if known else {TRUTH: types[TRUTH]}

@@ -1,0 +1,209 @@
+"""The command as a whole: help, versions, what a start costs, where defaults come from, mistakes of ours."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from cli.conftest import Gotc
+from support.gotc import ROOT, SORT128, environment
+
+from gotlang.cli.config import SHARED
+from gotlang.cli.main import COMMANDS, exit_code
+from gotlang.cli.main import gotc as group
+from gotlang.cli.options import DEFAULT_CONCURRENCY, SCHEDULES
+from gotlang.version import __version__
+
+
+def every_command() -> list[tuple[str, click.Command]]:
+    context = click.Context(group)
+    found = []
+    for name in COMMANDS:
+        command = group.get_command(context, name)
+        assert command is not None
+        found.append((name, command))
+        if isinstance(command, click.Group):
+            found += [(f"{name} {inner}", c) for inner, c in command.commands.items()]
+    return found
+
+
+def test_the_version(gotc: Gotc) -> None:
+    assert gotc("--version").out == f"gotc {__version__}\n"
+
+
+@pytest.mark.parametrize("name", [name for name, _ in every_command()])
+def test_help_says_what_every_option_does_and_its_default(name: str, gotc: Gotc) -> None:
+    done = gotc(*name.split(), "--help")
+    assert done.code == 0
+    text = " ".join(done.out.split())
+    for parameter in dict(every_command())[name].params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.name
+            assert parameter.opts[0] in text
+            has_default = parameter.is_flag or parameter.multiple or parameter.required
+            said = parameter.default is not None or "[default: " in parameter.help
+            assert has_default or said or parameter.name in FREE, parameter.name
+
+
+FREE = {"trace", "resume", "inputs", "data", "prices", "scheme"}
+"""Options without a default: left out, nothing is done."""
+
+
+def test_an_option_and_its_variable_have_one_name() -> None:
+    for name, command in every_command():
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                written = [
+                    o.removeprefix("--").replace("-", "_") for o in parameter.opts if o.startswith("--")
+                ]
+                assert parameter.name in written, name
+
+
+def test_commands_without_help_are_none() -> None:
+    assert all(command.help for _, command in every_command())
+
+
+def cost_of(*arguments: object) -> float:
+    """Seconds of the processor's time that a start takes, the least of three."""
+    least = float("inf")
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            [sys.executable, "-m", "gotlang", *map(str, arguments)], env=environment(), capture_output=True
+        )
+        assert done.returncode == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        least = min(least, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return least
+
+
+def test_help_and_check_answer_at_once() -> None:
+    subprocess.run([sys.executable, ROOT / "grammars" / "build_tables.py"], check=True)  # as the build does
+    assert cost_of("--help") < 0.15
+    assert cost_of("check", SORT128) < 0.5
+
+
+def test_help_loads_no_command(folder: Path) -> None:
+    code = (
+        "import sys\nfrom gotlang.cli.main import exit_code\nexit_code(['--help'])\n"
+        "print([m for m in sys.modules if m.startswith('gotlang.')], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
+    loaded = set(done.stderr.translate(str.maketrans("[]',", "    ")).split())
+    assert loaded and not loaded & {module for module, _ in COMMANDS.values()}
+
+
+def test_names_that_are_spelt_twice_are_the_same() -> None:
+    from gotlang.runtime.run import DEFAULT_CONCURRENCY as CONCURRENCY
+    from gotlang.runtime.scheduler import SCHEDULERS
+
+    assert tuple(SCHEDULERS) == SCHEDULES
+    assert CONCURRENCY == DEFAULT_CONCURRENCY
+    assert set(SHARED) <= {o.removeprefix("--") for p in dict(every_command())["run"].params for o in p.opts}
+
+
+# ---------------------------------------------------------------- defaults
+
+RUN = ("run", "vote.got", "--input", "question=why", "--json")
+
+
+def calls(gotc: Gotc, *more: str) -> int:
+    done = gotc(*RUN, "--no-cache", *more)
+    assert done.code == 0, done.err
+    found: int = done.json()["ledger"]["none"]["calls"]
+    return found
+
+
+def test_flags_beat_the_environment_beats_files(
+    gotc: Gotc, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert calls(gotc) == 3
+    (folder / "pyproject.toml").write_text('[tool.gotc.run]\nset = ["tries=4"]\n')
+    assert calls(gotc) == 4
+    (folder / "gotc.toml").write_text('[run]\nset = ["tries=5"]\n')
+    assert calls(gotc) == 5
+    monkeypatch.setenv("GOTC_RUN_SET", "tries=6")
+    assert calls(gotc) == 6
+    assert calls(gotc, "--set", "tries=7") == 7
+
+
+def test_a_file_sets_options_of_all_commands_at_once(gotc: Gotc, folder: Path) -> None:
+    (folder / "gotc.toml").write_text("max-calls = 1\nseed = 4\n[cache.stats]\njson = true\n")
+    done = gotc(*RUN)
+    assert (done.code, done.json()["seed"], done.json()["paid"]["calls"]) == (3, 4, 1)
+    assert gotc("check", "vote.got").code == 0  # has no such option, and does not mind
+    assert gotc("cache", "stats").json()["total"]["draws"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("max-usd = 'much'", "max-usd"),
+        ("budjet = 3", "budjet"),
+        ("[rum]\nseed = 1", "did you mean `run`"),
+        ("[cache.stats]\nsjon = true", "did you mean `json`"),
+    ],
+)
+def test_a_wrong_file_is_an_error(gotc: Gotc, folder: Path, text: str, word: str) -> None:
+    (folder / "gotc.toml").write_text(text)
+    command = ("cache", "stats") if "cache" in text else RUN
+    done = gotc(*command)
+    assert done.code == 2
+    assert word in done.err
+
+
+# ---------------------------------------------------------------- mistakes of ours, and readers that go away
+
+
+def test_a_mistake_of_ours_is_a_short_report(
+    gotc: Gotc, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import gotlang.cli.programs
+
+    monkeypatch.setattr(gotlang.cli.programs, "read", lambda path: 1 / 0)
+    done = gotc("check", "vote.got")
+    assert done.code == 70
+    assert __version__ in done.err
+    assert "GOTC_TRACEBACK=1" in done.err
+    assert "Traceback" not in done.err
+    monkeypatch.setenv("GOTC_TRACEBACK", "1")
+    assert "Traceback" in gotc("check", "vote.got").err
+
+
+def test_ctrl_c_anywhere_is_130(gotc: Gotc, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gotlang.cli.programs
+
+    def pressed(path: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gotlang.cli.programs, "read", pressed)
+    done = gotc("check", "vote.got")
+    assert (done.code, "Traceback" in done.err) == (130, False)
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(folder: Path) -> None:
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gotlang", "explain", "all"],
+        env=environment(),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writing)
+    os.close(reading)
+    _, err = process.communicate(timeout=20)
+    assert err == ""
+    assert process.returncode != 0
+
+
+def test_no_arguments_show_the_help(gotc: Gotc) -> None:
+    done = gotc()
+    assert (done.code, done.out) == (2, "")
+    assert "Commands:" in done.err
+    assert exit_code(["run", "--help"]) == 0
