@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from gotlang.semantics import functions as f
+from gotlang.semantics.answers import exact_match, f1
 from gotlang.types import (
     ANY,
     BOOL,
@@ -248,6 +249,20 @@ BUILTINS: dict[str, Builtin] = {
             _always(INT),
             f.miscounts,
             doc="by how much two mappings of counts differ, in sum (section 5.3)",
+        ),
+        Builtin(
+            "exact_match",
+            (STR, STR),
+            _always(BOOL),
+            exact_match,
+            doc="whether two answers are the same but for case, punctuation and articles (HotpotQA)",
+        ),
+        Builtin(
+            "f1",
+            (STR, STR),
+            _always(FLOAT),
+            f1,
+            doc="how far the words of two answers agree, 0 to 1 (HotpotQA)",
         ),
         Builtin(
             "references",
