@@ -1,4 +1,4 @@
-"""From source to IR, stage by stage; each stage's result can be looked at. Pure: files are read by the caller."""
+"""From source to IR, stage by stage; each stage's result can be looked at. Pure: the caller reads files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, final
 
 from gotlang.diagnostics import Diagnostic, in_order
-from gotlang.errors import CompileError
+from gotlang.errors import CompileError, GotError
 from gotlang.semantics.check import Checked, check
+from gotlang.semantics.studies import Target
 from gotlang.span import Source
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 Reader = Callable[[str], str]
 """Gives the text of a file that a program imports, by its path as seen from the program; raises OSError."""
+
+Opener = Callable[[str], "Compilation"]
+"""Compiles the program that a study names, by its path as written; raises OSError or GotError."""
 
 
 @final
@@ -53,12 +57,16 @@ class Compilation:
 
 
 def compile_source(
-    source: Source, read: Reader | None = None, functions: frozenset[str] = frozenset()
+    source: Source,
+    read: Reader | None = None,
+    functions: frozenset[str] = frozenset(),
+    named: Opener | None = None,
 ) -> Compilation:
     """Parse and check a source and what it imports; every mistake of all files in one go.
 
     `read` gives the text of imported files; without it, importing is an error. `functions` are names that
-    Python hands in beside the program's own imports.
+    Python hands in beside the program's own imports. `named` compiles the program that a study names; without
+    it, studies of other programs are checked only as far as that can be done without looking at those.
     """
     sources: dict[str, Source] = {source.name: source}
     module, found = parse(source)
@@ -76,10 +84,34 @@ def compile_source(
     if any(d.code.startswith("GOT00") for d in diagnostics) and not any(m.declarations for m in modules):
         return Compilation(source, sources, tuple(modules), None, in_order(diagnostics))
     broken = bool(diagnostics)
-    checked = check(tuple(modules), functions)
+    targets = {
+        id(d): _target(d, named, diagnostics)
+        for d in module.declarations
+        if isinstance(d, n.Study) and d.program is not None and named is not None
+    }
+    checked = check(tuple(modules), functions, targets)
     # Names that a broken declaration would have declared are not missed a second time.
     further = [d for d in checked.diagnostics if not (broken and d.code in _CONSEQUENCES)]
     return Compilation(source, sources, tuple(modules), checked, in_order([*diagnostics, *further]))
+
+
+def _target(node: n.Study, named: Opener, diagnostics: list[Diagnostic]) -> Target | None:
+    """The program a study names, where it compiles."""
+    assert node.program is not None
+    written = str(node.program.value)
+    try:
+        found = named(written)
+    except (OSError, UnicodeDecodeError, GotError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        diagnostics.append(Diagnostic("GOT0602", f"cannot open `{written}`: {reason}", node.program.span))
+        return None
+    if not found.ok or found.checked is None:
+        help = f"`gotc check {found.source.name}` shows why"
+        diagnostics.append(
+            Diagnostic("GOT0602", f"`{written}` does not compile", node.program.span, help=help)
+        )
+        return None
+    return Target(found.checked.symbols, PurePosixPath(written).stem)
 
 
 _CONSEQUENCES = {"GOT0103", "GOT0104", "GOT0501", "GOT0502", "GOT0503", "GOT0313", "GOT0315"}

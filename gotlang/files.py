@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from gotlang.compiler import Compilation, compile_source
@@ -32,7 +33,7 @@ def _alike(path: Path) -> str | None:
 
 
 def compile_file(path: str | Path) -> Compilation:
-    """Check a program in a file, and what it imports from its folder. Raises UsageError for the file itself."""
+    """Check a program in a file, and what it imports from its folder. Raises UsageError for the file."""
     return compile_in(read_source(path), Path(path).resolve().parent)
 
 
@@ -45,4 +46,36 @@ def compile_in(source: Source, folder: Path) -> Compilation:
             raise OSError(f"{target} lies outside the program's folder")
         return target.read_bytes().decode("utf-8-sig")
 
-    return compile_source(source, read)
+    def named(written: str) -> Compilation:
+        return compile_file(beside(folder, written))
+
+    return compile_source(source, read, named=named)
+
+
+_PROJECT = ("pyproject.toml", "gotc.toml", ".git")
+"""What marks the top folder of a project."""
+
+
+def project(folder: Path) -> Path:
+    """The project that a folder belongs to: the nearest one around it with a mark of one, else itself."""
+    folder = folder.resolve()
+    for around in (folder, *folder.parents):
+        if any((around / mark).exists() for mark in _PROJECT):
+            return around
+    return folder
+
+
+def beside(folder: Path, written: str) -> Path:
+    """A file that a study in `folder` names. A study may name files of its whole project, and no others.
+
+    Raises UsageError for those.
+    """
+    if Path(written).is_absolute():
+        raise UsageError(f"`{written}` is an absolute path", help="write it as seen from the study's folder")
+    top, target = project(folder), (folder / written).resolve()
+    if not target.is_relative_to(top):
+        raise UsageError(
+            f"`{written}` lies outside the study's project, {top}",
+            help="a folder with a pyproject.toml, a gotc.toml or a .git is the top of a project",
+        )
+    return Path(os.path.relpath(target)) if target.is_relative_to(Path.cwd()) else target

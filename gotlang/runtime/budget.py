@@ -25,7 +25,6 @@ def worst_case(request: Request, answers: int, price: Price) -> float:
     return Price(price.input_per_million, price.output_per_million).usd(usage)
 
 
-@final
 class Budget:
     """What may still be spent, over every role of a run. None means no limit.
 

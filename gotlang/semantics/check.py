@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import final
 
 from gotlang.diagnostics import Diagnostic, in_order
@@ -15,7 +16,7 @@ from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.prompts import check_prompt
 from gotlang.semantics.report import Report
 from gotlang.semantics.scope import Pool
-from gotlang.semantics.studies import check_study
+from gotlang.semantics.studies import Target, check_study
 from gotlang.semantics.symbols import Symbols, collect
 from gotlang.semantics.unused import warn_unused
 from gotlang.syntax import nodes as n
@@ -43,10 +44,15 @@ class Checked:
         return not any(d.severity == "error" for d in self.diagnostics)
 
 
-def check(modules: tuple[n.Module, ...], functions: frozenset[str] = frozenset()) -> Checked:
+def check(
+    modules: tuple[n.Module, ...],
+    functions: frozenset[str] = frozenset(),
+    targets: Mapping[int, Target | None] | None = None,
+) -> Checked:
     """Check a program: its own module first, then those it imports.
 
-    `functions` are names that Python hands in beside the program's own imports.
+    `functions` are names that Python hands in beside the program's own imports. `targets` are the programs
+    that studies name, by the identity of the study's node; None for one that cannot be looked at.
     """
     report = Report()
     symbols = collect(modules, report)
@@ -66,7 +72,7 @@ def check(modules: tuple[n.Module, ...], functions: frozenset[str] = frozenset()
                 pipelines.scheme(d, symbols.schemes[d.name.text])
                 warn_unused_thoughts(d.body, report)
             case n.Study():
-                check_study(d, symbols, expressions)
+                check_study(d, (targets or {}).get(id(d)) or _itself(d, modules[0], symbols, report), report)
     warn_unused(modules[0], symbols, report)
     return Checked(
         modules,
@@ -76,3 +82,15 @@ def check(modules: tuple[n.Module, ...], functions: frozenset[str] = frozenset()
         frozenset(pipelines.named),
         in_order(report.diagnostics),
     )
+
+
+def _itself(node: n.Study, module: n.Module, symbols: Symbols, report: Report) -> Target | None:
+    """The target of a study that names no program: the file it stands in."""
+    if node.program is not None:
+        return None
+    if not symbols.schemes:
+        report.error(
+            "GOT0601", "a study names its program", node.name.span, help='write `program "sort128.got"`'
+        )
+        return None
+    return Target(symbols, PurePosixPath(module.span.source).stem)

@@ -1,0 +1,141 @@
+"""Runs a program at a point of the space over rows, all rows of a wave at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, final
+
+from gotlang.api import Program, Session
+from gotlang.errors import BudgetExceeded, RunError
+from gotlang.ir import program as ir
+from gotlang.runtime.gate import Gate
+from gotlang.runtime.run import Runner, check_params
+from gotlang.span import NOWHERE
+from gotlang.syntax import expressions as e
+from gotlang.tune.objective import Measured, Metric
+from gotlang.tune.plan import Plan
+from gotlang.tune.rows import Row
+from gotlang.tune.space import Point, Space
+from gotlang.tune.texts import Texts, rewritten
+
+TEXTS = "prompts "
+"""What the name of a dimension starts with whose values are texts of a prompt."""
+
+
+@final
+class Evaluation:
+    """Measures points. It knows the rows that it is given and no others.
+
+    `texts` are the proposals for each prompt, by the number that a point holds.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        space: Space,
+        session: Session,
+        texts: Mapping[str, Sequence[Texts]] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.space = space
+        self.session = session
+        self.texts = dict(texts or {})
+        self._metric = Metric(plan, session.ir, session.runner.functions)
+        self._programs: dict[str, ir.Program] = {}
+
+    async def rows(self, point: Point, rows: Sequence[Row]) -> list[Measured]:
+        """Measure these rows. Raises BudgetExceeded where the money did not last for one of them."""
+        return await self.run(self.chosen_texts(point), self.space.values(point), rows)
+
+    async def run(
+        self, texts: Mapping[str, Texts], values: Mapping[str, Any], rows: Sequence[Row]
+    ) -> list[Measured]:
+        """The same for given texts and values of params and settings."""
+        runner = self._runner(texts, values)
+        scheme = runner.program.scheme(self.plan.scheme)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._row(runner, scheme, row)) for row in rows]
+        done = [task.result() for task in tasks]
+        for measured in done:
+            if isinstance(measured, str):
+                raise BudgetExceeded(measured)
+        return [measured for measured in done if isinstance(measured, Measured)]
+
+    async def _row(self, runner: Runner, scheme: ir.Scheme, row: Row) -> Measured | str:
+        """What a row gave, or why there was no money for it."""
+        has_truth = row.truth is not None
+        try:
+            outcome = await runner.run(scheme, row.inputs, row.truth, has_truth=has_truth)
+        except RunError as error:
+            # Without money every answer is missing, and the run fails for that: the row knows nothing.
+            return (
+                runner.budget.reason()
+                if _penniless(runner)
+                else self._metric.measure(row, None, error.message)
+            )
+        if outcome.partial is not None:
+            return outcome.partial
+        return self._metric.measure(row, outcome)
+
+    def chosen_texts(self, point: Point) -> dict[str, Texts]:
+        """The texts that a point chooses, by prompt."""
+        return {
+            name: self.texts[name][int(point[TEXTS + name])]  # type: ignore[arg-type]
+            for name in self.texts
+            if TEXTS + name in point
+        }
+
+    def _runner(self, texts: Mapping[str, Texts], values: Mapping[str, Any]) -> Runner:
+        settings = {name: values[name] for name in self.space.settings if name in values}
+        params = {name: value for name, value in values.items() if name not in settings}
+        program = self._program(texts, settings)
+        base = self.session.runner
+        concurrency = settings.get("concurrency", base.settings.concurrency)
+        return replace(
+            base,
+            program=program,
+            params=check_params(program, params),
+            settings=replace(
+                base.settings,
+                concurrency=concurrency,
+                schedule=settings.get("schedule", base.settings.schedule),
+            ),
+            gate=Gate(concurrency) if "concurrency" in settings else base.gate,
+            engines=base.engines,
+        )
+
+    def _program(self, texts: Mapping[str, Texts], settings: Mapping[str, Any]) -> ir.Program:
+        key = repr((sorted(texts.items()), settings.get("temperature"), settings.get("model")))
+        if key not in self._programs:
+            program = self.session.ir
+            if texts:
+                changed = Program(rewritten(self.plan.program.compilation, {}, texts))
+                options = self.session.options
+                program = changed.ir(options.level, skip=_skipped(self.session))
+            self._programs[key] = _with_settings(program, settings)
+        return self._programs[key]
+
+
+def _penniless(runner: Runner) -> bool:
+    return bool(getattr(runner.budget, "empty", False))
+
+
+def _skipped(session: Session) -> frozenset[str]:
+    options = session.options
+    named = (("early stop", options.early_stop), ("sample fusion", options.fusion))
+    return frozenset(name for name, wanted in named if not wanted)
+
+
+def _with_settings(program: ir.Program, settings: Mapping[str, Any]) -> ir.Program:
+    """A program whose prompts ask with these settings, whatever they say themselves."""
+    fixed = {name: settings[name] for name in ("temperature", "model") if name in settings}
+    if not fixed:
+        return program
+    given = tuple((name, e.Constant(NOWHERE, value)) for name, value in fixed.items())
+    prompts = tuple(
+        replace(p, settings=(*((n, v) for n, v in p.settings if n not in fixed), *given))
+        for p in program.prompts
+    )
+    return replace(program, prompts=prompts)

@@ -1,0 +1,130 @@
+"""The winner beside the original on rows that the search never saw, with paired intervals."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from gotlang.tune.objective import Measured, excess, mean
+from gotlang.tune.plan import Plan
+
+RESAMPLES = 2000
+LEVEL = 0.95
+
+VERDICTS = {
+    "better": "the tuned program is better on rows it never saw",
+    "no difference shown": "the interval of the difference holds 0",
+    "worse": "the tuned program is worse on rows it never saw: the original stays",
+    "over the constraint": "the tuned program breaks a constraint on rows it never saw: the original stays",
+    "nothing found": "no trial was feasible and better than the original",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One quantity of both programs: means, and the interval of the tuned one's lead (tuned minus
+    original)."""
+
+    name: str
+    original: float | None
+    tuned: float | None
+    low: float | None
+    high: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """As files keep it."""
+        return {
+            "name": self.name,
+            "original": self.original,
+            "tuned": self.tuned,
+            "difference": [self.low, self.high],
+        }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What the test rows say. `verdict` is one of `VERDICTS`."""
+
+    rows: int
+    compared: tuple[Compared, ...]
+    verdict: str
+
+    def as_json(self) -> dict[str, Any]:
+        """As files keep it."""
+        return {
+            "rows": self.rows,
+            "level": LEVEL,
+            "compared": [c.as_json() for c in self.compared],
+            "verdict": self.verdict,
+            "meaning": VERDICTS[self.verdict],
+        }
+
+
+def compare(plan: Plan, original: Sequence[Measured], tuned: Sequence[Measured], *, same: bool) -> HeldOut:
+    """Judge the tuned program by rows that both ran. `same`: no other configuration won."""
+    compared = [
+        _compared(
+            objective.text, [m.objectives[place] for m in original], [m.objectives[place] for m in tuned]
+        )
+        for place, objective in enumerate(plan.objectives)
+    ]
+    compared += [
+        _compared("cost", [m.usd for m in original], [m.usd for m in tuned]),
+        _compared("latency", [m.seconds for m in original], [m.seconds for m in tuned]),
+        _compared("calls", [float(m.calls) for m in original], [float(m.calls) for m in tuned]),
+        _compared(
+            "failures", [float(bool(m.failure)) for m in original], [float(bool(m.failure)) for m in tuned]
+        ),
+    ]
+    return HeldOut(len(original), tuple(compared), _verdict(plan, original, tuned, compared, same))
+
+
+def _verdict(
+    plan: Plan,
+    original: Sequence[Measured],
+    tuned: Sequence[Measured],
+    compared: Sequence[Compared],
+    same: bool,
+) -> str:
+    if same:
+        return "nothing found"
+    for place, constraint in enumerate(plan.constraints):
+        quantity = mean([m.quantities[place] for m in tuned])
+        base = mean([m.quantities[place] for m in original])
+        if quantity is None or base is None or excess(constraint, quantity, base) > 0:
+            return "over the constraint"
+    failures = compared[-1]
+    if (failures.tuned or 0.0) > (failures.original or 0.0):
+        return "over the constraint"
+    verdicts = set()
+    for objective, found in zip(plan.objectives, compared, strict=False):
+        low, high = found.low, found.high
+        if low is None or high is None:
+            return "no difference shown"
+        if objective.maximize:
+            low, high = -high, -low
+        verdicts.add("better" if high < 0 else "worse" if low > 0 else "no difference shown")
+    if "worse" in verdicts:
+        return "worse"
+    return "better" if "better" in verdicts else "no difference shown"
+
+
+def _compared(name: str, original: Sequence[float | None], tuned: Sequence[float | None]) -> Compared:
+    pairs = [(a, b) for a, b in zip(original, tuned, strict=True) if a is not None and b is not None]
+    low, high = interval([b - a for a, b in pairs])
+    return Compared(name, mean(list(original)), mean(list(tuned)), low, high)
+
+
+def interval(differences: Sequence[float]) -> tuple[float | None, float | None]:
+    """The interval that holds the mean difference with the level above: rows drawn again, many times."""
+    count = len(differences)
+    if not count:
+        return None, None
+    rng = random.Random(0)
+    means = sorted(sum(rng.choices(differences, k=count)) / count for _ in range(RESAMPLES))
+    tail = (1 - LEVEL) / 2
+    return means[int(tail * RESAMPLES)], means[int((1 - tail) * RESAMPLES) - 1]

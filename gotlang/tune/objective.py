@@ -1,0 +1,133 @@
+"""What a run is worth to a study: its objectives and the quantities of its constraints, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, final
+
+from gotlang.errors import EvaluationError, UsageError
+from gotlang.ir.evaluate import Evaluator
+from gotlang.ir.program import Program
+from gotlang.runtime.run import Outcome
+from gotlang.semantics.studies import BASELINE
+from gotlang.syntax import expressions as e
+from gotlang.tune.plan import Constraint, Plan
+from gotlang.tune.rows import Row
+
+PROCESS = 1
+"""The account that says what a run costs by itself: equal calls in it are paid once, and nothing before
+it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run of one row. `objectives` are None where the run ended without a result, `quantities` are
+    those of the constraints. `usd` is None where a price is not known."""
+
+    objectives: tuple[float | None, ...]
+    quantities: tuple[float | None, ...]
+    usd: float | None
+    seconds: float
+    calls: int
+    failure: str | None = None
+
+    def as_json(self) -> list[Any]:
+        """As records keep it."""
+        return [
+            list(self.objectives),
+            list(self.quantities),
+            self.usd,
+            self.seconds,
+            self.calls,
+            self.failure,
+        ]
+
+    @classmethod
+    def of_json(cls, given: Sequence[Any]) -> Measured:
+        """Read back."""
+        objectives, quantities, *rest = given
+        return cls(tuple(objectives), tuple(quantities), *rest)
+
+
+@final
+class Metric:
+    """Measures runs of a plan. `functions` are what its program imports from Python."""
+
+    def __init__(self, plan: Plan, program: Program, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self.plan = plan
+        self._evaluate = Evaluator({score.name: score for score in program.scores}, functions)
+
+    def measure(self, row: Row, outcome: Outcome | None, failure: str | None = None) -> Measured:
+        """What a run gave. Without an outcome it failed. Raises UsageError where a quantity has no value."""
+        account = outcome.ledger.accounts[PROCESS] if outcome is not None else None
+        names: dict[str, Any] = {
+            **row.inputs,
+            "cost": account.usd if account is not None else None,
+            "calls": account.calls if account is not None else 0,
+            "latency": outcome.times[PROCESS] if outcome is not None else 0.0,
+            "right": float(bool(outcome.truth)) if outcome is not None else 0.0,
+            "failures": float(outcome is None),
+            "result": outcome.value if outcome is not None else None,
+            "score": outcome.score if outcome is not None else None,
+            "truth": row.truth,
+        }
+        objectives: list[float | None] = []
+        for objective in self.plan.objectives:
+            if outcome is None and _looks_at_result(objective.expression):
+                objectives.append(self.plan.failed)
+            else:
+                objectives.append(self._number(objective.expression, names, objective.text))
+        quantities = [
+            None
+            if outcome is None and _looks_at_result(constraint.quantity)
+            else self._number(constraint.quantity, names, constraint.text)
+            for constraint in self.plan.constraints
+        ]
+        return Measured(
+            tuple(objectives),
+            tuple(quantities),
+            account.usd if account is not None else 0.0,
+            outcome.times[PROCESS] if outcome is not None else 0.0,
+            account.calls if account is not None else 0,
+            failure,
+        )
+
+    def _number(self, node: e.Expression, names: Mapping[str, Any], text: str) -> float:
+        try:
+            return float(self._evaluate(node, names))
+        except (EvaluationError, TypeError) as error:
+            if names["cost"] is None and names["failures"] == 0.0:
+                raise UsageError(
+                    f"`{text}` cannot be known: the model's price is not known",
+                    help="give it in a file with `--prices`",
+                ) from None
+            raise UsageError(f"`{text}` has no value: {error}") from None
+
+
+def _looks_at_result(node: e.Expression) -> bool:
+    from gotlang.ir.names import free_names
+
+    return bool(free_names(node).keys() & {"result", "score", "cost", "latency", "calls"})
+
+
+def bound(constraint: Constraint, baseline: float) -> float:
+    """The bound of a constraint where the untuned program's quantity is `baseline`."""
+    from gotlang.ir.evaluate import evaluate
+
+    return float(evaluate(constraint.bound, {BASELINE: baseline}))
+
+
+def excess(constraint: Constraint, quantity: float, baseline: float) -> float:
+    """By how much a constraint is broken; 0 or less where it holds."""
+    over = quantity - bound(constraint, baseline)
+    over = -over if constraint.least else over
+    return over + 1e-12 if constraint.strict else over
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """The mean of those that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None

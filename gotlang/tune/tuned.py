@@ -1,0 +1,123 @@
+"""The result of a study as a file, and a program with that result in it.
+
+A tuned file is JSON: `params`, `prompts` (instructions and examples), `settings` of the run, what the test
+rows said, and where it all comes from. It holds no code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from gotlang.api import Program
+from gotlang.errors import CompileError, UsageError
+from gotlang.tune.texts import Texts, edited, rewritten
+
+FORMAT = "gotlang.tuned"
+FORMAT_VERSION = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What a study found. `provenance` says from which program, data, model, seed, money and versions."""
+
+    program: str
+    scheme: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, Texts] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    held_out: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The document."""
+        return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "program": self.program,
+            "scheme": self.scheme,
+            "params": dict(self.params),
+            "prompts": {name: texts.as_json() for name, texts in self.texts.items()},
+            "settings": dict(self.settings),
+            "held_out": dict(self.held_out),
+            "provenance": dict(self.provenance),
+        }
+
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all. Raises UsageError where that cannot be done."""
+        whole = json.dumps(self.as_json(), indent=2, ensure_ascii=False) + "\n"
+        beside = path.with_name(path.name + ".new")
+        try:
+            beside.write_text(whole, encoding="utf-8")
+            beside.replace(path)
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def read_tuned(path: str | Path) -> Tuned:
+    """A tuned file. Raises UsageError for what is none."""
+    path = Path(path)
+    try:
+        whole = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{path} is no JSON", help="`gotc tune` writes tuned files") from None
+    if not isinstance(whole, dict) or whole.get("format") != FORMAT:
+        raise UsageError(f"{path} is no tuned file", help="`gotc tune` writes tuned files")
+    if whole.get("format_version") != FORMAT_VERSION:
+        raise UsageError(f"{path} is of another version of the format", help="run the study again")
+    try:
+        return Tuned(
+            str(whole["program"]),
+            str(whole["scheme"]),
+            dict(whole["params"]),
+            {str(name): Texts.of_json(texts) for name, texts in whole["prompts"].items()},
+            dict(whole["settings"]),
+            dict(whole["held_out"]),
+            dict(whole["provenance"]),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is damaged: {error}", help="run the study again") from None
+
+
+def tuned(program: Program, file: str | Path | Tuned) -> Program:
+    """A program with what a study found in it.
+
+    Raises UsageError where the file is none or is of another program, CompileError where they do not fit.
+    """
+    found = file if isinstance(file, Tuned) else read_tuned(file)
+    return Program(rewritten(program.compilation, found.params, found.texts))
+
+
+def apply(program: Program, found: Tuned) -> list[Path]:
+    """Write what a study found into the program's own files; those that changed.
+
+    Raises UsageError where a file is not as it was when the program was read, CompileError where the
+    program would not compile any more.
+    """
+    compilation = program.compilation
+    done = rewritten(compilation, found.params, found.texts)
+    if not done.ok:
+        raise CompileError(done.diagnostics, done.sources)
+    changed = []
+    for name, source in edited(compilation, found.params, found.texts).items():
+        before = compilation.sources[name]
+        if source.text == before.text:
+            continue
+        path = Path(name)
+        try:
+            now = path.read_bytes()
+            text = now.decode("utf-8")
+            if text.replace("\r\n", "\n").rstrip("\n") != before.text.rstrip("\n"):
+                raise UsageError(f"{path} has changed since it was read", help="run the command again")
+            new = source.text if text.endswith("\n") else source.text.rstrip("\n")
+            path.write_bytes((new.replace("\n", "\r\n") if b"\r\n" in now else new).encode())
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        changed.append(path)
+    return changed
