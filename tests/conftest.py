@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# Laws are not timed: a busy machine is no mistake.
+settings.register_profile("gotlang", deadline=None)
+settings.load_profile("gotlang")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -12,6 +17,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=False,
         help="rewrite expected texts by what the code gives now",
     )
+
+
+@pytest.fixture
+def accept(request: pytest.FixtureRequest) -> bool:
+    """Whether expected texts are to be rewritten instead of compared."""
+    return bool(request.config.getoption("--accept"))
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.format_expressions import format_expression, format_type
 from gotlang.syntax.format_pipelines import PipelinePrinter
 from gotlang.syntax.layout import arrange
-from gotlang.syntax.pieces import WIDTH, Brackets, Item, LongText, Piece, flat
+from gotlang.syntax.pieces import WIDTH, Brackets, Item, Piece, flat, lay_out
 from gotlang.syntax.texts import quote
 
 __all__ = ["format_expression", "format_module", "format_type"]
@@ -33,12 +33,17 @@ def format_module(module: n.Module, source: Source | None = None) -> str:
 
     Parsed again it gives an equal module, and formatted again the same text.
     """
-    printer = _ModulePrinter(source)
+    comments = module.comments if source else ()
+    printer = _ModulePrinter(source, comments)
     printer.module(module)
-    return arrange(printer.lines, module.comments if source else (), source)
+    return arrange(printer.lines, comments, source)
 
 
 class _ModulePrinter(PipelinePrinter):
+    def __init__(self, source: Source | None, comments: Sequence[n.Comment]) -> None:
+        super().__init__(source)
+        self._inside = [comment for comment in comments if comment.nested]
+
     def module(self, module: n.Module) -> None:
         declarations = module.declarations
         number = 0
@@ -95,15 +100,24 @@ class _ModulePrinter(PipelinePrinter):
     # ------------------------------------------------------------ params
 
     def _group(self, declarations: Sequence[n.Declaration]) -> list[n.Param]:
-        """The params at the start of some declarations that no blank line parts."""
+        """The params at the start of some declarations, line by line; one over several lines is alone."""
         group: list[n.Param] = []
         for node in declarations:
             if not isinstance(node, n.Param) or (group and self._parted(group[-1], node)):
                 break
-            group.append(node)
+            if self._has_one_line(node):
+                group.append(node)
+            else:
+                return group or [node]
         return group
 
+    def _has_one_line(self, node: n.Param) -> bool:
+        comments = [c for c in self._inside if node.span.start <= c.span.start < node.span.end]
+        pieces = [piece for cell in self._param(node) for piece in cell]
+        return len(lay_out(pieces, 0, comments)[0]) == 1
+
     def _parted(self, above: n.Param, below: n.Param) -> bool:
+        """Whether a blank line stands between two params."""
         if self._source is None:
             return False
         between = self._source.text[above.span.end : below.span.start]
@@ -111,17 +125,16 @@ class _ModulePrinter(PipelinePrinter):
 
     def _params(self, group: Sequence[n.Param]) -> None:
         rows = [self._param(node) for node in group]
-        even = [row for row in rows if len(flat([piece for cell in row for piece in cell])) <= WIDTH]
-        even = [row for row in even if not any(isinstance(piece, LongText) for piece in row[1])]
-        names = max((len(flat(row[0])) for row in even), default=0)
-        defaults = [len(flat(row[1])) for row in even if row[2]]
-        widest = max((width for width in defaults if width <= _MOST_PADDING), default=0)
-        for node, row in zip(group, rows, strict=True):
-            name, default, domain, guard = row
-            if row in even:
-                name = [flat(name).ljust(names)]
-                default = [flat(default).ljust(widest)] if domain else default
-            self.line(0, node.span.start, *name, *default, *domain, *guard, declaration="param")
+        names = max(len(flat(name)) for name, *_ in rows)
+        widths = [len(flat(default)) for _, default, domain, _ in rows if domain]
+        defaults = max((width for width in widths if width <= _MOST_PADDING), default=0)
+        for node, (name, default, domain, guard) in zip(group, rows, strict=True):
+            row = [*name, *default, *domain, *guard]
+            if len(group) > 1:
+                padded = [flat(name).ljust(names), flat(default).ljust(defaults if domain else 0)]
+                even = [*padded, *domain, *guard]
+                row = even if len(flat(even)) <= WIDTH else row
+            self.line(0, node.span.start, *row, declaration="param")
 
     def _param(self, node: n.Param) -> tuple[list[Piece], ...]:
         """The cells of a param's line, which stand in columns."""

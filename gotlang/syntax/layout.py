@@ -161,9 +161,10 @@ def _with_comments(outputs: Sequence[Output]) -> list[str]:
             continue
         widths = [len(line.text) for line in section if line.comment and len(line.text) <= _WIDE]
         column = max(widths, default=0)
-        result += [
-            f"{line.text.ljust(column)}  {line.comment}" if line.comment else line.text for line in section
-        ]
+        for line in section:
+            closes = not line.text.strip(" )]}")
+            text = line.text if closes else line.text.ljust(column)
+            result.append(f"{text}  {line.comment}" if line.comment else line.text)
         result.append(output.text)
         section = []
     return result[:-1]

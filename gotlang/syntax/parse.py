@@ -58,7 +58,7 @@ def _alone(source: Source, start: str) -> Any | Diagnostic:
     if problem := _unreadable(source):
         return problem
     text = _without_mark(source.text)
-    base = len(text) - len(text.lstrip(" \t\n"))
+    base = len(text) - len(text.lstrip(" \t\n")) if text.strip(" \t\n") else 0
     text = text.strip(" \t\n")
     pieces, _ = scan(source.name, text, base)
     for piece in pieces:

@@ -58,10 +58,10 @@ def expected(terminals: Iterable[str], literals: Mapping[str, str]) -> str:
         left -= {"NOT", "_NL", "$END"}
     named = {f"`{literals[t]}`" if t in literals else _NAMES[t] for t in left - {"_DEDENT"}}
     words = groups + sorted(named, key=lambda word: (not word.startswith("`"), word))
-    if operator:
-        words.append("an operator")
-    if len(words) > _MOST:
-        words = [*words[: _MOST - 1], "something else"]
+    last = ["an operator"] if operator else []
+    if len(words) + len(last) > _MOST:
+        words, last = words[: _MOST - 1 - len(last)], [*last, "something else"]
+    words += last
     if not words:
         return _NAMES["_DEDENT"] if "_DEDENT" in terminals else "nothing"
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]

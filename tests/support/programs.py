@@ -211,7 +211,7 @@ imports = st.one_of(
 )
 aliases = _node(n.TypeAlias, _node(e.Identifier, st.sampled_from(["State", "plain"])), type_nodes)
 declarations = st.one_of(imports, aliases, params, prompts, scores, schemes, studies)
-modules = _node(n.Module, _several(declarations, 0, 5))
+modules = _node(n.Module, _several(declarations, 0, 5) | _several(params, 2, 6))
 
 # ---------------------------------------------------------------- comments
 
