@@ -1,0 +1,86 @@
+"""`gotc cache`: sums, lists, texts that go from one cache to another, and forgetting."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.conftest import Gotc
+
+RUN = ("run", "vote.got", "--json", "--input")
+
+
+@pytest.fixture
+def filled(gotc: Gotc) -> Gotc:
+    """Two requests of three answers each."""
+    for question in ("why", "how"):
+        assert gotc(*RUN, f"question={question}").code == 0
+    return gotc
+
+
+def test_there_is_none_yet(gotc: Gotc) -> None:
+    for command in ("stats", "list"):
+        done = gotc("cache", command)
+        assert done.code == 2
+        assert "there is no cache" in done.err
+
+
+def test_stats_and_list(filled: Gotc) -> None:
+    found = filled("cache", "stats", "--json").json()
+    assert (found["total"]["requests"], found["total"]["draws"]) == (2, 6)
+    assert list(found["models"]) == [name for name in found["models"] if name.startswith("simulated@")]
+    assert "all" in filled("cache", "stats").out
+    entries = filled("cache", "list", "--json").json()["entries"]
+    assert [entry["prompt"] for entry in entries] == ["answer", "answer"]
+    assert len(filled("cache", "list").out.splitlines()) == 2
+    assert filled("cache", "list", "--prompt", "another").out == ""
+    assert filled("cache", "list", "--model", "gpt-4o").out == ""
+
+
+def test_a_request_with_its_answers(filled: Gotc) -> None:
+    key = filled("cache", "list", "--json").json()["entries"][0]["key"]
+    shown = filled("cache", "show", key[:9])
+    assert "--- user ---\nwhy" in shown.out
+    assert shown.out.count("--- answer ") == 3
+    found = filled("cache", "show", key, "--json").json()
+    assert found["request"]["messages"] == [["user", "why"]]
+    assert list(found["draws"]) == ["0", "1", "2"]
+    assert "no request" in filled("cache", "show", "zz").err
+    assert "several requests" in filled("cache", "show", "").err
+
+
+def test_a_cache_goes_to_another_folder_as_text(filled: Gotc, folder: Path) -> None:
+    assert filled("cache", "export", "answers.jsonl").code == 0
+    assert filled("cache", "export").out == (folder / "answers.jsonl").read_text()
+    done = filled("cache", "import", "answers.jsonl", "--cache", "other.sqlite")
+    assert "2 requests: 6 answers new" in done.err
+    assert "6 were there" in filled("cache", "import", "answers.jsonl", "--cache", "other.sqlite").err
+    assert filled(*RUN, "question=why", "--cache", "other.sqlite").json()["paid"]["calls"] == 0
+
+
+def test_a_text_that_was_changed_is_refused(filled: Gotc, folder: Path) -> None:
+    text = filled("cache", "export").out.splitlines()
+    line = json.loads(text[1])
+    line["request"]["messages"][0][1] = "another question"
+    (folder / "bad.jsonl").write_text("\n".join([text[0], json.dumps(line)]))
+    done = filled("cache", "import", "bad.jsonl", "--cache", "other.sqlite")
+    assert done.code == 2
+    assert "line 2" in done.err
+    assert filled("cache", "import", "gone.jsonl").code == 2
+    (folder / "bytes.jsonl").write_bytes(b"\xff\xfe")
+    assert filled("cache", "import", "bytes.jsonl").code == 2
+    assert filled("cache", "export", "no/such/folder.jsonl").code == 2
+
+
+def test_forgetting_by_age_and_size(filled: Gotc) -> None:
+    assert filled("cache", "prune").code == 2
+    assert "0 requests" in filled("cache", "prune", "--older-than", "1h").err
+    assert "0 requests" in filled("cache", "prune", "--keep-size", "1GB").err
+    assert "is not an amount" in filled("cache", "prune", "--keep-size", "much").err
+    assert "is not an amount" in filled("cache", "prune", "--older-than", "3 moons").err
+    done = filled("cache", "prune", "--keep-size", "1.2KB")
+    assert "1 request with 3 answers forgotten" in done.err, done.err
+    assert "1 request with 3 answers forgotten" in filled("cache", "prune", "--older-than", "0s").err
+    assert filled("cache", "stats", "--json").json()["total"]["draws"] == 0
+    assert filled("cache", "prune", "--older-than", "1d", "--cache", "gone.sqlite").code == 2

@@ -1,0 +1,136 @@
+"""`gotc runs`, `show` and `run --resume`: what is known of runs that were."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cli.conftest import Gotc
+
+from gotlang.errors import UsageError
+from gotlang.report.history import History, Record, state_now
+
+RUN = ("run", "vote.got", "--input", "question=why", "--json")
+
+
+def record(name: str, **more: object) -> Record:
+    return replace(Record(name, "p", "p.got", "0" * 64, "s", "simulated", {}), **more)  # type: ignore[arg-type]
+
+
+def test_runs_are_listed_the_latest_first(gotc: Gotc) -> None:
+    assert "no runs" in gotc("runs").err
+    first, second = (gotc(*RUN, "--seed", seed).json()["run"] for seed in "12")
+    assert [run["run"] for run in gotc("runs", "--json").json()["runs"]] == [second, first]
+    assert [line.split()[0] for line in gotc("runs", "--limit", "1").out.splitlines()[1:]] == [second]
+    (failed,) = [gotc("run", "vote.got", "--input", "question=why", "--model", "openai:m")]
+    assert failed.code == 2
+    assert len(gotc("runs", "--json").json()["runs"]) == 2  # a run that never began is none
+
+
+def test_a_run_is_shown_with_every_prompt_and_answer(gotc: Gotc) -> None:
+    found = gotc(*RUN).json()
+    short = gotc("show", found["run"][:5])
+    assert short.code == 0
+    assert "generate answer" in short.out and "vote.got:11" in short.out
+    number = next(line.split()[0] for line in short.out.splitlines() if "generate answer" in line)
+    full = gotc("show", "last", number)
+    assert "--- user ---\nwhy" in full.out
+    assert full.out.count("--- answer ") == 3
+    whole = gotc("show", found["run"], "--json").json()
+    assert (whole["run"], whole["document"]["result"]) == (found["run"], found["result"])
+    (asked,) = [ask for operation in whole["operations"] for ask in operation["asked"]]
+    assert (len(asked["answers"]), asked["sources"]) == (3, ["model"] * 3)
+    assert asked["request"]["messages"] == [["user", "why"]]
+    values = [t["value"] for operation in whole["operations"] for t in operation["thoughts"] if "value" in t]
+    assert found["result"] in values
+
+
+def test_what_was_not_kept_is_said(gotc: Gotc) -> None:
+    gotc(*RUN, "--no-cache")
+    done = gotc("show", "last", "--all")
+    assert done.code == 0
+    assert "kept no answers" in done.err
+    gotc(*RUN)
+    gotc("cache", "prune", "--keep-size", "0")
+    assert "is not in the cache" in gotc("show", "last", "--all").out
+
+
+def test_a_run_that_is_not_there(gotc: Gotc) -> None:
+    gotc(*RUN)
+    assert "there is no run `zz`" in gotc("show", "zz").err
+    assert gotc("show", "last", "999").code == 2
+
+
+def test_resume_repeats_inputs_and_settings_and_options_replace_them(gotc: Gotc) -> None:
+    first = gotc(*RUN, "--seed", "5", "--set", "tries=7", "--max-calls", "2")
+    assert first.code == 3
+    stopped = gotc("run", "--resume", first.json()["run"], "--json")
+    assert (stopped.code, stopped.json()["paid"]["calls"]) == (3, 2)  # the limit is one of the settings
+    found = gotc("run", "--resume", "last", "--json", "--max-calls", "10").json()
+    assert (found["seed"], found["ledger"]["none"]["calls"], found["partial"]) == (5, 7, None)
+    assert found["paid"]["calls"] == 3  # two and two were there
+    assert gotc("run", "--resume", "last", "--input", "question=how").code == 2
+    assert gotc("run", "vote.got", "--resume", "last").code == 2
+
+
+def test_resume_says_when_the_program_changed_or_is_gone(gotc: Gotc, folder: Path) -> None:
+    gotc(*RUN)
+    path = folder / "vote.got"
+    path.write_text(path.read_text() + "\n# changed\n")
+    done = gotc("run", "--resume", "last")
+    assert (done.code, "the program changed" in done.err) == (0, True)
+    path.unlink()
+    assert "is gone" in gotc("run", "--resume", "last").err
+
+
+def test_a_folder_that_takes_no_history_stops_no_run(gotc: Gotc, folder: Path) -> None:
+    (folder / ".gotc").write_text("a file where a folder should be")
+    done = gotc(*RUN, "--no-cache")
+    assert done.code == 0
+    assert "not in the history" in done.err
+
+
+def test_files_that_are_no_records_are_left_out(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    history.start(record("aa"))
+    good = (tmp_path / "aa.json").read_text()
+    for name, text in {
+        "broken": good[: len(good) // 2],
+        "list": "[]",
+        "newer": good.replace('"format_version":1', '"format_version":2'),
+        "renamed": good,
+        "untyped": json.dumps({**json.loads(good), "run": "untyped", "started": "now"}),
+        "less": json.dumps({"format_version": 1, "run": "less"}),
+    }.items():
+        (tmp_path / f"{name}.json").write_text(text)
+    assert [found.run for found in history.runs()] == ["aa"]
+
+
+def test_a_name_is_found_by_its_start_where_only_one_has_it(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    with pytest.raises(UsageError, match="no runs"):
+        history.find("last")
+    for name in ("abc", "abd", "ab"):
+        history.start(record(name))
+    assert history.find("abc").run == "abc"
+    assert history.find("ab").run == "ab"
+    assert history.find("last").run == "ab"
+    with pytest.raises(UsageError, match="several"):
+        history.find("a")
+    with pytest.raises(UsageError, match="no run"):
+        history.find("../abc")
+
+
+def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    alive = history.start(record("a"))
+    assert state_now(alive) == "running"
+    assert state_now(replace(alive, process=2**22 + 1)) == "killed"
+    history.end(alive, "done", paid=(3, None), graph=[{"operation": 0}, {"operation": 1}])
+    (ended,) = history.runs()
+    assert (ended.state, ended.paid_calls, ended.paid_usd) == ("done", 3, None)
+    assert ended.ended is not None and ended.ended >= ended.started
+    assert [line["operation"] for line in history.graph("a")] == [0, 1]
+    assert list(history.graph("b")) == []

@@ -1,0 +1,92 @@
+"""What the progress line counts, when it is written, and how it is put."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+
+import pytest
+from support.gotc import VOTE
+
+from gotlang.api import Options, compile
+from gotlang.cli.live import Display
+from gotlang.cli.progress import Progress, duration
+from gotlang.models.simulated import SimulatedModel
+from gotlang.runtime.budget import Budget
+
+PROGRAM = compile(VOTE.partition("\n")[2])
+
+
+def stand_in(rng: object, question: str) -> str:
+    return "7" if question != "bad" else "none"
+
+
+def counted(question: str, **more: object) -> Progress:
+    progress = Progress(now=iter(range(0, 10_000, 2)).__next__)
+    options = Options(
+        model=SimulatedModel({"answer": stand_in}), observe=progress, params={"tries": 5}, **more
+    )  # type: ignore[arg-type]
+    PROGRAM.run(question=question, options=options)
+    return progress
+
+
+def test_it_counts_operations_and_answers() -> None:
+    progress = counted("why")
+    assert (progress.paid, progress.cached, progress.failed, progress.running) == (5, 0, 0, 0)
+    assert progress.done == progress.operations > 2
+    assert "5 answers" in progress.line()
+
+
+def test_answers_that_cannot_be_read_are_counted_as_failed() -> None:
+    progress = Progress()
+    options = Options(model=SimulatedModel({"answer": stand_in}), observe=progress)
+    with pytest.raises(Exception, match="every thought failed"):
+        PROGRAM.run(question="bad", options=options)
+    assert progress.failed >= 3
+    assert f"{progress.failed} failed" in progress.line()
+
+
+def test_spent_and_limits() -> None:
+    progress = Progress()
+    assert "$" not in progress.line()
+    progress.budget = Budget(0.5, 100)
+    progress.budget.spent_usd, progress.budget.spent_calls = 0.125, 7
+    assert "$0.1250 of $0.5000, 7 of 100 answers" in progress.line()
+    progress.priced = False
+    assert "cost unknown, 7 of 100 answers" in progress.line()
+    assert "$" not in progress.line()
+
+
+def test_time_left_is_said_where_it_is_known() -> None:
+    now = 0.0
+    progress = Progress(rows=10, now=lambda: now)
+    assert progress.seconds_left is None
+    now = 30.0
+    for _ in range(4):
+        progress.row_done()
+    assert progress.seconds_left == 45.0
+    assert "4 of 10 rows" in progress.line() and "45 s left" in progress.line()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (9.94, "9.9 s"), (59, "59 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_plain_lines_come_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    deadline = time.monotonic() + 10
+    with Display(Progress(), every_s=0.01):
+        while written.getvalue().count("\n") < 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+    seen = written.getvalue()
+    assert all("operations done" in line for line in seen.splitlines())
+    with Display(Progress(), quiet=True, every_s=0.0):
+        time.sleep(0.02)
+    assert written.getvalue() == seen

@@ -1,0 +1,175 @@
+"""`gotc run`: where values come from, what is shown, what is kept, what happens is traced."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Gotc
+from support.gotc import SORTING, document, environment
+from support.gotc import gotc as process
+from support.openai_server import OpenAIServer
+
+RUN = ("run", "vote.got")
+WHY = ("--input", "question=why")
+
+
+def test_inputs_come_from_data_under_a_file_under_options(gotc: Gotc, folder: Path) -> None:
+    (folder / "a.csv").write_text("question,truth\none,4\nlonger,\n")
+    (folder / "a.json").write_text('{"question": "seven77"}')
+
+    def result(*options: str) -> Any:
+        found = gotc(*RUN, *options, "--json", "--no-cache").json()
+        return found["result"], found["ground_truth"]
+
+    assert result("--data", "a.csv") == (3, False)
+    assert result("--data", "a.csv", "--input", "truth=3") == (3, True)
+    assert result("--data", "a.csv", "--row", "0", "--inputs", "a.json") == (7, False)
+    assert result("--inputs", "a.json", "--input", "question=12") == (2, None)
+
+
+def test_inputs_from_standard_input(tmp_path: Path, folder: Path) -> None:
+    found = document(process(*RUN, "--inputs", "-", "--json", cwd=folder, stdin='{"question": "1234"}'))
+    assert found["result"] == 4
+
+
+def test_each_scheme_of_a_file(gotc: Gotc) -> None:
+    numbers = ("--input", "numbers=[3, 1, 2, 2]", "--json")
+    for scheme, calls in (("io", 1), ("cot", 1), ("tot", 80)):
+        found = gotc("run", SORTING, "--scheme", scheme, *numbers, "--no-early-stop").json()
+        assert (found["scheme"], found["ledger"]["none"]["calls"]) == (scheme, calls)
+
+
+def test_without_fusion_each_answer_is_a_request(gotc: Gotc) -> None:
+    fused, single, plain = (
+        gotc(*RUN, *WHY, "--json", "--no-cache", *more).json()["paid"]
+        for more in ((), ("--no-fusion",), ("-O0",))
+    )
+    assert (fused["requests"], single["requests"], plain["requests"]) == (1, 3, 3)
+    assert single["calls"] == plain["calls"] == fused["calls"] == 3
+    assert single["input_tokens"] == 3 * fused["input_tokens"]
+
+
+def test_the_result_does_not_depend_on_schedule_or_concurrency(gotc: Gotc) -> None:
+    numbers = ("--input", f"numbers={[n * 7 % 10 for n in range(64)]}", "--json", "--no-cache")
+    found = [
+        gotc("run", SORTING, "--scheme", "got", *numbers, *more).json()
+        for more in ((), ("--schedule", "depth-first"), ("--schedule", "best-first", "--concurrency", "1"))
+    ]
+    assert found[0]["result"] == found[1]["result"] == found[2]["result"]
+    assert found[0]["ledger"]["none"]["calls"] == found[2]["ledger"]["none"]["calls"]
+
+
+def test_no_cache_leaves_none(gotc: Gotc, folder: Path) -> None:
+    assert gotc(*RUN, *WHY, "--no-cache").code == 0
+    assert not (folder / ".gotc" / "cache.sqlite").exists()
+    assert gotc(*RUN, *WHY, "--cache", "own/answers.sqlite").code == 0
+    assert (folder / "own" / "answers.sqlite").exists()
+    assert gotc(*RUN, *WHY, "--cache", "own/answers.sqlite", "--json").json()["paid"]["calls"] == 0
+
+
+def test_stand_ins_that_changed_are_asked_again(gotc: Gotc, folder: Path) -> None:
+    assert gotc(*RUN, *WHY, "--json").json()["result"] == 3
+    (folder / "vote_sim.py").write_text("def answer(rng, question):\n    return '42'\n")
+    found = gotc(*RUN, *WHY, "--json").json()
+    assert (found["result"], found["paid"]["calls"]) == (42, 3)
+
+
+def test_it_says_that_nothing_real_was_asked(gotc: Gotc) -> None:
+    done = gotc(*RUN, *WHY)
+    assert "no model is configured: simulated" in done.err.splitlines()[0]
+    assert "no real model was asked" in done.err
+    named = gotc(*RUN, *WHY, "--model", "simulated")
+    assert "no model is configured" not in named.err
+    assert "no real model was asked" in named.err
+
+
+def test_failures_are_grouped_by_reason_with_their_place(gotc: Gotc, folder: Path) -> None:
+    (folder / "vote_sim.py").write_text(
+        "def answer(rng, question):\n    return rng.choice(['7', 'none', 'none'])\n"
+    )
+    done = gotc(*RUN, *WHY, "--set", "tries=9")
+    assert done.code == 0
+    assert done.err.count("vote.got:11") == 1
+    assert " x " in done.err
+    (folder / "vote_sim.py").write_text("def answer(rng, question):\n    return 'none'\n")
+    done = gotc(*RUN, *WHY, "--set", "tries=9", "--json")
+    assert done.code == 1
+    assert "9 x " in done.err
+    assert len([f for f in done.json()["error"]["failed"] if f["draw"] is not None]) == 9
+
+
+def test_a_terminal_gets_a_line_that_renews_itself_and_colors(folder: Path) -> None:
+    (folder / "vote_sim.py").write_text(
+        "import time\ndef answer(rng, question):\n    time.sleep(0.4)\n    return '1'\n"
+    )
+    leader, follower = pty.openpty()
+    env = {
+        name: value for name, value in environment(TERM="xterm", COLUMNS="200").items() if name != "NO_COLOR"
+    }
+    command = [sys.executable, "-m", "gotlang", *RUN, *WHY]
+    done = subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=follower)
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(leader, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    assert done.wait(10) == 0
+    assert b"running" in shown and b"\x1b[" in shown
+    assert done.stdout is not None and done.stdout.read() == b"1\n"
+
+
+def test_the_trace_has_the_names_of_opentelemetry_and_no_content(gotc: Gotc, folder: Path) -> None:
+    secret = "nobody-may-read-this"
+    assert gotc(*RUN, "--input", f"question={secret}", "--trace", "trace.jsonl").code == 0
+    text = (folder / "trace.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert secret not in text
+    (chat,) = [line["attributes"] for line in lines if line["name"].startswith("chat ")]
+    assert chat["gen_ai.operation.name"] == "chat"
+    assert chat["gen_ai.provider.name"] == "simulated"
+    assert chat["gen_ai.request.model"].startswith("simulated")
+    assert chat["gen_ai.request.temperature"] == 0.8
+    assert chat["gen_ai.request.max_tokens"] == 20
+    assert chat["gen_ai.request.choice.count"] == 3
+    assert chat["gen_ai.usage.input_tokens"] > 0
+    assert chat["gotlang.answer.sources"] == ["model"] * 3
+    assert {line["name"] for line in lines} >= {"graph", "operation.start", "operation.end"}
+    assert gotc("cache", "show", chat["gotlang.request.key"][:10]).code == 0
+
+
+def test_tokens_of_a_trace_add_up_to_what_was_paid(gotc: Gotc, folder: Path) -> None:
+    numbers = ("--input", f"numbers={[n * 7 % 10 for n in range(64)]}")
+    for paid_again in (False, True):
+        found = gotc("run", SORTING, "--scheme", "got", *numbers, "--trace", "t.jsonl", "--json").json()
+        lines = [json.loads(line)["attributes"] for line in (folder / "t.jsonl").read_text().splitlines()]
+        for name in ("input_tokens", "output_tokens"):
+            assert sum(line.get(f"gen_ai.usage.{name}", 0) for line in lines) == found["paid"][name]
+        assert (found["paid"]["calls"] == 0) is paid_again
+
+
+@pytest.mark.parametrize("key", ["sk-live-0123456789abcdef"])
+def test_no_secret_is_kept_or_shown(folder: Path, key: str) -> None:
+    with OpenAIServer(lambda body, index: "1") as server:
+        done = process(
+            *(*RUN, *WHY, "--model", "openai:m", "--trace", "trace.jsonl"),
+            cwd=folder,
+            OPENAI_API_KEY=key,
+            OPENAI_BASE_URL=server.url + "?token=also-secret",
+        )
+        more = [process("runs", cwd=folder), process("show", "last", "--all", cwd=folder)]
+    assert more[1].returncode == 0
+    texts = [path.read_bytes().decode("latin-1") for path in folder.rglob("*") if path.is_file()]
+    texts += [text for one in (done, *more) for text in (one.stdout, one.stderr)]
+    assert not [text for text in texts if key in text or "also-secret" in text]
