@@ -49,9 +49,14 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Sorted by place; the same code at the same place only once."""
+    """Sorted by place; the same code at the same place only once.
+
+    Warnings wait until there is no error: what an error made unused would only add to it.
+    """
     unique = {(d.span.source, d.span.start, d.code, d.message): d for d in diagnostics}
-    return tuple(sorted(unique.values(), key=lambda d: (d.span.source, d.span.start, d.span.end, d.code)))
+    errors = [d for d in unique.values() if d.severity == "error"]
+    shown = errors or list(unique.values())
+    return tuple(sorted(shown, key=lambda d: (d.span.source, d.span.start, d.span.end, d.code)))
 
 
 def render(diagnostic: Diagnostic, sources: Mapping[str, Source], *, color: bool = False) -> str:

@@ -28,3 +28,12 @@ def test_the_page_is_made_from_the_table(request: pytest.FixtureRequest) -> None
     if request.config.getoption("--accept"):
         page.write_text(as_markdown())
     assert page.read_text() == as_markdown(), "run pytest with --accept"
+
+
+def test_each_code_has_a_golden_case() -> None:
+    shown = {
+        code
+        for path in (ROOT / "tests" / "cases").rglob("*.case")
+        for code in re.findall(r"(?:error|warning)\[(GOT\d{4})\]", path.read_text())
+    }
+    assert set(CODES) - shown == set()

@@ -8,7 +8,7 @@ from gotlang.diagnostics import Label
 from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import START, Pool, Scope, Variable
+from gotlang.semantics.scope import START, UNKNOWN, Pool, Scope, Variable
 from gotlang.semantics.steps import StepChecker
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.syntax import expressions as e
@@ -162,7 +162,7 @@ class PipelineChecker:
         elif name in self.symbols.scores:
             help = f"write `Score() {name}(...)`"
         self.report.error("GOT0305", "an expression by itself is no step", value.span, help=help)
-        return pool
+        return UNKNOWN
 
     def _bind(self, node: n.Bind, pool: Pool, scope: Scope) -> Pool:
         match node.value:
@@ -310,6 +310,7 @@ class PipelineChecker:
                     body.statements[-1].span,
                     f"{widen(other.type)} here, {widen(found.type)} elsewhere",
                 )
+                return UNKNOWN
             found = Pool(type_ or found.type, found.single and other.single, found.scored and other.scored)
         return found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, final
 
 from gotlang.span import NOWHERE, Span
-from gotlang.types import NONE, ListType, Type
+from gotlang.types import ANY, NONE, ListType, Type
 
 Kind = Literal["value", "thought", "thoughts"]
 
@@ -44,6 +44,10 @@ class Pool:
 
 START = Pool(NONE, True)
 """One empty thought: what every pipeline starts with."""
+
+
+UNKNOWN = Pool(ANY, True, True)
+"""What is left by a step that is wrong: nothing more is said of it."""
 
 
 @final

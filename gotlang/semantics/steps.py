@@ -8,7 +8,7 @@ from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.operations import OPERATIONS
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import Pool, Scope, Variable
+from gotlang.semantics.scope import UNKNOWN, Pool, Scope, Variable
 from gotlang.semantics.settings import SettingChecker, is_one, setting
 from gotlang.semantics.symbols import RESERVED, Symbols
 from gotlang.syntax import expressions as e
@@ -93,9 +93,9 @@ class StepChecker:
             for operand in node.operands:
                 if not isinstance(operand, e.Call):
                     self.expressions.infer(operand, self.whole(pool, scope))
-            return pool
+            return UNKNOWN
         if not self.settings.operands(node, operation):
-            return pool
+            return UNKNOWN
         each, whole = self.each(pool, scope), self.whole(pool, scope)
         self.settings.check(node, operation, whole if name != "Improve" or pool.single else scope)
         self.settings.again(node, scope)
@@ -193,7 +193,8 @@ class StepChecker:
             found = Pool(joined or result, False)
         else:
             single = (pool.single or operation == "Aggregate") and not many
-            found = Pool(result, single and is_one(setting(node, "k")) and node.again is None)
+            again = node.again is not None and node.again.operation.text == "Repeat"
+            found = Pool(result, single and is_one(setting(node, "k")) and not again)
         if (until := setting(node, "until")) is not None:
             drawn = Pool(result, True, True)
             self.expressions.condition(until, self.each(drawn, scope), "`until`")
@@ -282,7 +283,7 @@ class StepChecker:
                 help="put a `Score() ...` before it",
             )
         count = setting(node, "n")
-        return Pool(pool.type, pool.single or (count is not None and is_one(count)), True)
+        return Pool(pool.type, pool.single or is_one(count), True)
 
     def _select(self, node: n.Step, pool: Pool, each: Scope, whole: Scope) -> Pool:
         self._need_thoughts(node, pool)
