@@ -21,8 +21,8 @@ SYNTAX = (
     Code(
         "GOT0003",
         "indentation",
-        "A line is indented like none of the blocks it could belong to, or with a tab. Indent by "
-        "four spaces.",
+        "A line is indented like none of the blocks it could belong to, or with a tab, or a block has no "
+        "indented line. Indent by four spaces; declarations start at the margin.",
     ),
     Code(
         "GOT0004",
@@ -39,7 +39,8 @@ SYNTAX = (
     Code(
         "GOT0006",
         "the file is too long",
-        "A program may have 4 million characters. Cut it and `import` the parts.",
+        "A program may have 4 million characters and 150,000 words and signs, where a text or a comment "
+        "counts as one. Keep data in data files, or cut the program and `import` the parts.",
     ),
     Code(
         "GOT0007",
@@ -61,14 +62,19 @@ SYNTAX = (
     ),
     Code(
         "GOT0010",
-        "a slip in writing",
-        "The line reads like another language's form of the same thing; the help says how it is "
-        "written here.",
+        "an operation without its parentheses",
+        "The settings of an operation stand in parentheses, which are always there, even empty. Only "
+        "`Call` does without.",
+        "Generate sort(part)",
+        "Generate() sort(part)",
     ),
     Code(
         "GOT0011",
         "a word of the language as a name",
-        "This word has a meaning at this place, so nothing can be called by it.",
+        "Words such as `if`, `in`, `as`, `from` and `until` end an expression or open a block, so nothing "
+        "can be called by them.",
+        "from = xs[0]",
+        "first = xs[0]",
     ),
 )
 
