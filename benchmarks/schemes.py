@@ -196,7 +196,7 @@ def sorting() -> Iterator[Row]:
         "2 + 3 * levels + longer",
         "numbers256.csv",
         SORT,
-        sizes={"nodes": 21, "again": 4, "longer": 3},
+        sizes={"nodes": 21, "again": 2, "longer": 2},
         dynamic=True,
     )
 
@@ -407,7 +407,7 @@ def others() -> Iterator[Row]:
         "2 + 3 * levels + longer",
         "lakes.csv",
         {"lake": "Lake"},
-        sizes={"nodes": 45, "again": 34, "longer": 5},
+        sizes={"nodes": 45, "again": 20, "longer": 3},
         dynamic=True,
     )
 

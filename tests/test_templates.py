@@ -79,6 +79,8 @@ VALUES: dict[str, Any] = {
         ("{{ 'a\nb' | indent(2) }} {{ numbers | string | length }} {{ 'ab' | list }}", 'a\n  b 6 ["a", "b"]'),
         ("a{# a comment #}b{% raw %}{{ x }}{% endraw %}", "ab{{ x }}"),
         ("one newline goes\n\n", "one newline goes\n"),
+        ("a\n  {% for n in numbers %}\n- {{ n }}\n  {% endfor %}\nb", "a\n- 3\n- 4\nb"),
+        ("{% for n in numbers %}{{ n }} {% endfor %}\nb", "3 4 b"),
     ],
 )
 def test_renders(template: str, rendered: str) -> None:

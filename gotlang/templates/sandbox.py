@@ -243,6 +243,9 @@ def environment() -> ImmutableSandboxedEnvironment:
         finalize=_printed,
         optimized=False,
         cache_size=0,
+        # `{% for ... %}` on a line of its own leaves no empty line in the prompt.
+        trim_blocks=True,
+        lstrip_blocks=True,
         extensions=[_Counting],
     )
     made.filters = {name: _paid(function) for name, function in (filters.TABLE | filters.INTERNAL).items()}
