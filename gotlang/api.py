@@ -18,8 +18,11 @@ from gotlang.ir.build import build
 from gotlang.ir.program import Program as IR
 from gotlang.ir.program import Scheme
 from gotlang.models.base import Model
+from gotlang.models.registry import ModelOptions, is_simulated
 from gotlang.result import Result
-from gotlang.runtime.events import Observer
+from gotlang.runtime.events import Event, Observer
+from gotlang.runtime.opening import Models, open_replayed
+from gotlang.runtime.recording import Recorder
 from gotlang.runtime.run import DEFAULT_CONCURRENCY, Runner, Settings, check_params, check_truth
 from gotlang.span import Source
 
@@ -31,8 +34,8 @@ T = TypeVar("T")
 class Options:
     """How to run; every field has the meaning and the default of the option of `gotc run` with its name.
 
-    `cache` is a Cache, the path of one, or None for none beyond the run itself. `functions` are Python
-    functions for the names that the program leaves to its host.
+    `cache` is a Cache, the path of one, or None for none beyond the run itself. `timeout` is in seconds.
+    `functions` are Python functions for the names that the program leaves to its host.
     """
 
     model: str | Model = "simulated"
@@ -47,6 +50,10 @@ class Options:
     base_url: str | None = None
     retry: bool = True
     prices: Path | None = None
+    rpm: float | None = None
+    tpm: float | None = None
+    timeout: float | None = None
+    record: Path | None = None
     python: bool = True
     level: int = 2
     early_stop: bool = True
@@ -106,8 +113,7 @@ class Program:
             async with Session(self, options or Options(), virtual=True) as session:
                 return await session.run(given, scheme=scheme, truth=truth)
 
-        simulated = (options or Options()).model == "simulated"
-        return run_to_end(go(), virtual=simulated)
+        return run_to_end(go(), virtual=is_simulated((options or Options()).model))
 
     async def arun(
         self,
@@ -166,26 +172,24 @@ class Session:
         )
         self.ir = program.ir(options.level, skip=skip)
         self.params = check_params(self.ir, options.params)
-        self._models: dict[str, Model] = {}
         self._own_cache: Cache | None = None
+        self._recorder: Recorder | None = None
 
     async def __aenter__(self) -> Self:
         from gotlang.cache import open_cache
         from gotlang.runtime.budget import Budget
         from gotlang.runtime.gate import Gate
-        from gotlang.runtime.python import load_functions, load_simulators, simulators_version
+        from gotlang.runtime.python import load_functions
 
         options = self.options
         functions = {**load_functions(self.ir, allowed=options.python), **options.functions}
-        self._simulators: Mapping[str, Callable[..., Any]] = {}
-        self._version = ""
-        if options.model == "simulated":
-            self._simulators = load_simulators(self.ir, allowed=options.python)
-            self._version = simulators_version(self.ir)
-        self.model = self._model(None)
+        recording = open_replayed(options.model)
+        self.models = Models(options.model, self._model_options(), recording)
+        self.model = self.models(None)
         budget = Budget(options.max_usd, options.max_calls)
         budget.check(self.model)
-        cache = options.cache
+        # A replay takes the answers of its recording and no others.
+        cache = options.cache if recording is None else recording.cache
         if isinstance(cache, str | Path):
             cache = self._own_cache = open_cache(cache)
         corpora: Mapping[str, Any] = {}
@@ -196,7 +200,7 @@ class Session:
         settings = Settings(options.seed, options.concurrency, options.schedule, options.wave)
         self.runner = Runner(
             self.ir,
-            self._model,
+            self.models,
             {**functions, **corpora},
             corpora,
             self.params,
@@ -204,7 +208,7 @@ class Session:
             budget,
             Gate(options.concurrency),
             cache,
-            options.observe,
+            self._observer(),
         )
         return self
 
@@ -212,41 +216,47 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            for model in self._models.values():
-                await model.close()
+            if self._recorder is not None:
+                self._recorder.write(self.model, self.models.opened)
         finally:
-            if self._own_cache is not None:
-                self._own_cache.close()
+            try:
+                await self.models.close()
+            finally:
+                if self._own_cache is not None:
+                    self._own_cache.close()
 
-    def _model(self, name: str | None) -> Model:
-        """The run's model, or the one that a setting `model` names."""
+    def _model_options(self) -> ModelOptions:
+        from gotlang.runtime.python import load_simulators, simulators_version
+
         options = self.options
-        if name is None and not isinstance(options.model, str):
-            return options.model
-        spec = name if name is not None else options.model
-        assert isinstance(spec, str)
-        if name is not None and (options.model == "simulated" or not isinstance(options.model, str)):
-            spec = "simulated"  # a stand-in stands in for every model
-        elif ":" not in spec and spec != "simulated":
-            spec = f"openai:{spec}"
-        if spec not in self._models:
-            from gotlang.models.registry import ModelOptions, open_model
+        simulated = is_simulated(options.model)
+        return ModelOptions(
+            load_simulators(self.ir, allowed=options.python) if simulated else {},
+            seed=options.seed,
+            base_url=options.base_url,
+            retries=None if options.retry else 0,
+            prices=options.prices,
+            sleep=self.virtual,
+            version=simulators_version(self.ir) if simulated else "",
+            rpm=options.rpm,
+            tpm=options.tpm,
+            timeout_s=options.timeout,
+        )
 
-            if spec == "simulated" and not isinstance(options.model, str):
-                return options.model
-            self._models[spec] = open_model(
-                spec,
-                ModelOptions(
-                    self._simulators,
-                    options.seed,
-                    options.base_url,
-                    None if options.retry else 0,
-                    options.prices,
-                    self.virtual,
-                    self._version,
-                ),
-            )
-        return self._models[spec]
+    def _observer(self) -> Observer | None:
+        """Who is told of what happens: the caller's own, and the recorder where there is one."""
+        own = self.options.observe
+        if self.options.record is None:
+            return own
+        recorder = self._recorder = Recorder(Path(self.options.record))
+        if own is None:
+            return recorder
+
+        def both(event: Event) -> None:
+            recorder(event)
+            own(event)
+
+        return both
 
     async def run(
         self,

@@ -11,7 +11,7 @@ the one of the request that it names.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
@@ -115,9 +115,10 @@ def prune(
     return Pruned(len(gone), draws, sum(entry.bytes for entry in gone))
 
 
-def export_lines(cache: Cache) -> Iterator[str]:
-    """The cache as JSON lines, each without its line end."""
-    yield to_json({"format": EXPORT_FORMAT, "version": EXPORT_VERSION})
+def export_lines(cache: Cache, about: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """The cache as JSON lines, each without its line end. `about` is further plain data for the first line,
+    which `import_lines` passes over."""
+    yield to_json({"format": EXPORT_FORMAT, "version": EXPORT_VERSION, **(about or {})})
     for entry in sorted(cache.entries(), key=lambda entry: (entry.model, entry.prompt, entry.key)):
         request, draws = cache.request(entry.key), cache.get(entry.key)
         if request is not None and draws:

@@ -58,6 +58,29 @@ class Dollars(ParamType):
         return amount
 
 
+class Positive(ParamType):
+    """A finite number above 0, such as seconds."""
+
+    name = "positive"
+
+    def __init__(self, metavar: str) -> None:
+        self.metavar = metavar
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """As help shows it."""
+        return self.metavar
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not (math.isfinite(number) and number > 0):
+            self.fail(f"`{value}` is no number above 0", param, ctx)
+        return number
+
+
 class Limit(ParamType):
     """A whole number of at least 1, or `none` for no limit."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.kinds import Dollars, Limit, Pair
+from gotlang.cli.kinds import Dollars, Limit, Pair, Positive
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ model_options: Decorator = together(
     click.option(
         "--model",
         metavar="SPEC",
-        help="`simulated`, or `openai:NAME` for any OpenAI-compatible endpoint. "
+        help="`simulated`, `openai:NAME` for any OpenAI-compatible endpoint, `local:NAME`, or `replay:FILE`. "
         "[default: openai:$OPENAI_MODEL where a key is set, else simulated]",
     ),
     click.option(
@@ -81,6 +81,19 @@ model_options: Decorator = together(
         metavar="N",
         default=0,
         help="Numbers the draws: another seed asks for other answers.",
+    ),
+    click.option(
+        "--rpm",
+        type=Positive("N"),
+        help="Send no more requests a minute. [default: what the endpoint says it allows]",
+    ),
+    click.option(
+        "--tpm",
+        type=Positive("N"),
+        help="Take no more tokens a minute. [default: what the endpoint says it allows]",
+    ),
+    click.option(
+        "--timeout", type=Positive("SECONDS"), help="How long one request may take. [default: 180]"
     ),
     click.option("--no-retry", is_flag=True, help="Do not send a request again that failed."),
     click.option("--prices", metavar="FILE", help="Prices of models, as JSON or TOML, over the known ones."),
@@ -162,6 +175,9 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
         cache=None if chosen["no_cache"] else chosen["cache"],
         base_url=chosen["base_url"],
         retry=not chosen["no_retry"],
+        rpm=chosen["rpm"],
+        tpm=chosen["tpm"],
+        timeout=chosen["timeout"],
         prices=None if chosen["prices"] is None else Path(chosen["prices"]),
         python=not chosen["no_python"],
         level=chosen["optimize"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,6 +48,9 @@ _MOST_SHOWN = 4000
 )
 @click.option(
     "--trace", metavar="FILE", help="Write what happens as JSON lines, under OpenTelemetry's names."
+)
+@click.option(
+    "--record", metavar="FILE", help="Write what was asked and answered, for `--model replay:FILE`."
 )
 @click.option("--resume", metavar="RUN", help="Repeat a run of `gotc runs` with its inputs and settings.")
 @click.option("--json", is_flag=True, help="One JSON document on stdout.")
@@ -101,9 +105,11 @@ def options_for(program: Program, chosen: dict[str, Any], params: dict[str, Any]
     from dataclasses import replace
 
     from gotlang.cli.options import run_options
+    from gotlang.models.registry import is_simulated
 
-    options = replace(run_options(chosen), params=params)
-    if options.model == "simulated":
+    record = Path(chosen["record"]) if chosen.get("record") is not None else None
+    options = replace(run_options(chosen), params=params, record=record)
+    if is_simulated(options.model):
         if not program.ir(0).simulators:
             raise UsageError(
                 "no model is named, and this program has no stand-ins to simulate one",
@@ -127,6 +133,7 @@ def kept_settings(chosen: dict[str, Any], options: Options) -> dict[str, Any]:
         "row",
         "map",
         "trace",
+        "record",
         "resume",
         "json",
         "quiet",

@@ -18,6 +18,7 @@ from gotlang.cli.output import complain
 from gotlang.cli.progress import Progress
 from gotlang.cli.values import Given
 from gotlang.errors import GotError
+from gotlang.models.registry import is_simulated
 from gotlang.report.history import History, Record, State
 from gotlang.report.operations import Asks, operations
 from gotlang.runtime.events import Event, Observer
@@ -98,7 +99,7 @@ def execute(order: Order) -> tuple[Result, float]:
 
         async def go() -> Result:
             options = replace(order.options, observe=observe)
-            async with Session(order.program, options, virtual=options.model == "simulated") as session:
+            async with Session(order.program, options, virtual=is_simulated(options.model)) as session:
                 progress.budget = session.runner.budget
                 progress.priced = session.model.price is not None
                 journal.start()
@@ -118,7 +119,7 @@ def execute(order: Order) -> tuple[Result, float]:
 
         stack.enter_context(Display(progress, quiet=order.quiet))
         try:
-            result = run_to_end(go(), virtual=order.options.model == "simulated")
+            result = run_to_end(go(), virtual=is_simulated(order.options.model))
         except asyncio.CancelledError:
             journal.end("interrupted", progress)
             raise KeyboardInterrupt from None

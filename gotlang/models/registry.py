@@ -1,11 +1,11 @@
-"""From what a user writes after `--model` to a model: `simulated`, `openai:gpt-4o-mini`, `local:NAME`, `replay:FILE`."""
+"""From what a user writes after `--model` to a model: `simulated`, `openai:gpt-4o-mini`, `local:NAME`."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -13,8 +13,9 @@ from gotlang.errors import UsageError
 from gotlang.models.base import Model
 
 KINDS = {
-    "simulated": "the program's own stand-ins; costs nothing",
+    "simulated": "the program's own stand-ins; costs nothing (`simulated:rpm=60` rehearses a limit)",
     "openai": "any OpenAI-compatible endpoint: `openai:MODEL`",
+    "replay": "what `gotc run --record FILE` recorded: `replay:FILE`",
 }
 """What a model's name may start with, and what each is."""
 
@@ -22,9 +23,12 @@ KINDS = {
 @final
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """What a model is made with. `simulators` are the program's stand-ins by prompt, `version` tells them from
-    what they were before a change; `retries` None means the model's own default; `sleep` makes a simulated
-    model take its time on the running loop."""
+    """What a model is made with.
+
+    `simulators` are the program's stand-ins by prompt, `version` tells them from what they were before a
+    change. `retries` and `timeout_s` None mean the model's own default, `rpm` and `tpm` (requests and tokens
+    a minute) None that they are learned from the endpoint. `sleep` makes a simulated model take its time on
+    the running loop."""
 
     simulators: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     seed: int = 0
@@ -33,20 +37,47 @@ class ModelOptions:
     prices: Path | None = None
     sleep: bool = False
     version: str = ""
+    rpm: float | None = None
+    tpm: float | None = None
+    timeout_s: float | None = None
 
 
 def default_model() -> str:
-    """The model where none is named: an endpoint's if the environment has a key and a name, else `simulated`."""
+    """The model where none is named: an endpoint's where the environment has a key and a name of one, else
+    `simulated`."""
     name = os.environ.get("OPENAI_MODEL")
     if name and os.environ.get("OPENAI_API_KEY"):
         return f"openai:{name}"
     return "simulated"
 
 
+def is_simulated(model: object) -> bool:
+    """Whether this names the program's own stand-ins, with settings of a rehearsal or without."""
+    return isinstance(model, str) and model.partition(":")[0] == "simulated"
+
+
 def open_model(spec: str, options: ModelOptions) -> Model:
-    """The model a spec stands for. Raises UsageError where there is no such kind, or a part is missing."""
+    """The model a spec stands for. Raises UsageError where there is no such kind, or a part is missing.
+
+    `replay:` needs a recording, which lies with the caches above this floor: a session opens it.
+    """
     kind, _, name = spec.partition(":")
-    if kind == "simulated" and not name:
+    if kind == "simulated":
+        return _simulated(name, options)
+    if kind == "openai" and name:
+        return _openai(name, options)
+    known = "; ".join(f"`{kind}` ({what})" for kind, what in KINDS.items())
+    if kind in KINDS:
+        raise UsageError(f"`{spec}` is not complete", help=f"there are {known}")
+    raise UsageError(f"no model `{spec}`", help=f"there are {known}")
+
+
+def _simulated(settings: str, options: ModelOptions) -> Model:
+    from gotlang.models.rehearsal import Rehearsal, RehearsedModel, read_rehearsal
+
+    rehearsal = read_rehearsal(settings) if settings else Rehearsal()
+    rehearsal = replace(rehearsal, rpm=rehearsal.rpm or options.rpm, tpm=rehearsal.tpm or options.tpm)
+    if rehearsal == Rehearsal():
         from gotlang.models.simulated import SimulatedModel
 
         return SimulatedModel(
@@ -55,17 +86,31 @@ def open_model(spec: str, options: ModelOptions) -> Model:
             sleep=asyncio.sleep if options.sleep else None,
             version=options.version,
         )
-    if kind == "openai" and name:
-        from gotlang.models.endpoint import find_endpoint
-        from gotlang.models.openai import OpenAIModel
-        from gotlang.models.prices import price_of
+    retries: dict[str, Any] = {} if options.retries is None else {"retries": options.retries}
+    return RehearsedModel(
+        options.simulators,
+        rehearsal,
+        seed=options.seed,
+        virtual=options.sleep,
+        version=options.version,
+        **retries,
+    )
 
-        retries: dict[str, Any] = {} if options.retries is None else {"retries": options.retries}
-        # A price the user gives holds for any endpoint; all others are known by the endpoint's address.
-        url = find_endpoint(options.base_url).url
-        price = price_of(name, options.prices, base_url=url) if options.prices is not None else None
-        return OpenAIModel(name, base_url=options.base_url, price=price, **retries)
-    known = "; ".join(f"`{kind}` ({what})" for kind, what in KINDS.items())
-    if kind in KINDS:
-        raise UsageError(f"`{spec}` is not complete", help=f"there are {known}")
-    raise UsageError(f"no model `{spec}`", help=f"there are {known}")
+
+def _openai(name: str, options: ModelOptions) -> Model:
+    from gotlang.models.endpoint import find_endpoint
+    from gotlang.models.openai import OpenAIModel
+    from gotlang.models.prices import price_of
+
+    given: dict[str, Any] = {"retries": options.retries, "timeout_s": options.timeout_s}
+    # A price the user gives holds for any endpoint; all others are known by the endpoint's address.
+    url = find_endpoint(options.base_url).url
+    price = price_of(name, options.prices, base_url=url) if options.prices is not None else None
+    return OpenAIModel(
+        name,
+        base_url=options.base_url,
+        price=price,
+        requests_per_minute=options.rpm,
+        tokens_per_minute=options.tpm,
+        **{label: value for label, value in given.items() if value is not None},
+    )

@@ -95,8 +95,8 @@ class Ledger:
                 "requests": account.requests,
                 "input_tokens": account.input_tokens,
                 "output_tokens": account.output_tokens,
-                "usd": account.usd,
-                "sequential_s": account.sequential_s,
+                "usd": _rounded(account.usd, 12),
+                "sequential_s": _rounded(account.sequential_s, 6),
                 "longest_path_s": longest,
             }
         return out
@@ -109,5 +109,10 @@ class Ledger:
             "requests": paid.requests,
             "input_tokens": paid.input_tokens,
             "output_tokens": paid.output_tokens,
-            "usd": paid.usd,
+            "usd": _rounded(paid.usd, 12),
         }
+
+
+def _rounded(sum_: float | None, digits: int) -> float | None:
+    """A sum without its last bits, which hang on the order of adding: equal runs print equal sums."""
+    return None if sum_ is None else round(sum_, digits)

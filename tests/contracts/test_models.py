@@ -12,9 +12,14 @@ from typing import TypeVar
 import pytest
 from support.openai_server import OpenAIServer, status
 
+from gotlang.cache.base import Stored
+from gotlang.cache.cassette import Recorded, Recording
+from gotlang.cache.memory import MemoryCache
+from gotlang.cache.replay import ReplayModel
 from gotlang.errors import ModelError
-from gotlang.models.base import Answer, Message, Model, Price, Reply, Request, Settings, token_bound
+from gotlang.models.base import Answer, Message, Model, Price, Reply, Request, Settings, Usage, token_bound
 from gotlang.models.openai import OpenAIModel
+from gotlang.models.rehearsal import Rehearsal, RehearsedModel
 from gotlang.models.simulated import Latency, SimulatedModel
 
 T = TypeVar("T")
@@ -73,14 +78,44 @@ def _simulated_broken() -> Iterator[Open]:
     yield lambda: SimulatedModel({})
 
 
+@contextmanager
+def _rehearsed() -> Iterator[Open]:
+    rehearsal = Rehearsal(rpm=1e6, tpm=1e9, failures=0.3, base_s=0.01, per_token_s=0.0)
+    yield lambda: RehearsedModel({"sort": _sorted}, rehearsal, retries=50, virtual=False)
+
+
+@contextmanager
+def _replay() -> Iterator[Open]:
+    cache = MemoryCache()
+    silent = replace(REQUEST, settings=replace(REQUEST.settings, logprobs=True))
+    for request in (silent, *(replace(REQUEST, sample=sample) for sample in range(40))):
+        answers = (Answer("[1, 2, 3]", logprob=-0.5, tokens=(("[1,", -0.5),), output_tokens=3),) * 5
+        usage = Usage(30, 15)
+        together = {draw: Stored(answer, usage, 0.1, 5, draw) for draw, answer in enumerate(answers)}
+        apart = {draw: Stored(answers[0], Usage(30, 3), 0.1) for draw in (5, 6)}
+        cache.put(request.key(), request, together | apart)
+    yield lambda: ReplayModel(Recording("c.jsonl", cache, None, {MODEL: Recorded()}))
+
+
+@contextmanager
+def _replay_of_nothing() -> Iterator[Open]:
+    yield lambda: ReplayModel(Recording("c.jsonl", MemoryCache(), MODEL))
+
+
 Implementation = Callable[[], AbstractContextManager[Open]]
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "openai": _openai,
     "openai-without-n": _openai_without_n,
     "openai-with-fewer": _openai_with_fewer,
     "simulated": _simulated,
+    "simulated-rehearsed": _rehearsed,
+    "replay": _replay,
 }
-BROKEN: dict[str, Implementation] = {"openai": _openai_broken, "simulated": _simulated_broken}
+BROKEN: dict[str, Implementation] = {
+    "openai": _openai_broken,
+    "simulated": _simulated_broken,
+    "replay": _replay_of_nothing,
+}
 """The same where nothing can answer `REQUEST`."""
 
 

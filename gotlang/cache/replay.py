@@ -1,0 +1,168 @@
+"""The replay model: recorded answers and nothing else, so that a run repeats anywhere without a network.
+
+A request that was not recorded is a ModelError that names it and says what differs from the nearest one that
+was, for that is mostly a prompt somebody changed by a word.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, final
+
+from gotlang.cache.cassette import Recorded, Recording
+from gotlang.errors import ModelError, UsageError
+from gotlang.models.base import Price, Reply, Request, Usage
+
+_SHOWN = 60
+"""Characters of a message that an error quotes."""
+
+
+@final
+class ReplayModel:
+    """Answers as the model `name` did in a recording; None: the one that the recording is of.
+
+    `price` stands in for a price that the recording does not know. `simulated` tells whether the answers that
+    were recorded were made up by stand-ins.
+
+    Raises UsageError where the recording holds nothing of that model, and several of which none is named.
+    """
+
+    def __init__(self, recording: Recording, name: str | None = None, *, price: Price | None = None) -> None:
+        self.name = _chosen(recording, name)
+        self._recording = recording
+        self._recorded = recording.models.get(self.name, Recorded())
+        self.simulated = self.name.partition("@")[0] == "simulated"
+        self._price = price
+
+    @property
+    def price(self) -> Price | None:
+        """What the recorded model's tokens cost; a replay itself costs nothing."""
+        return self._price or self._recorded.price
+
+    @property
+    def batch(self) -> int:
+        """How many answers one request of the recorded model might ask for."""
+        return self._recorded.batch
+
+    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+        """The recorded answers from the draw on, as many of n as are in a row and came with one request.
+
+        Raises ModelError where the first of them is not recorded.
+        """
+        key = request.key()
+        found = self._recording.cache.get(key, range(draw, draw + n))
+        if draw not in found:
+            raise ModelError(self._missing(request, key, draw), help=self._help())
+        first = found[draw]
+        together = [first]
+        for number in range(draw + 1, draw + n):
+            stored = found.get(number)
+            if stored is None or (stored.usage, stored.batch) != (first.usage, first.batch):
+                break
+            if stored.position != first.position + len(together):
+                break
+            together.append(stored)
+        usage = first.usage
+        if len(together) < first.batch:  # the whole request's tokens are not all these answers'
+            written = sum(stored.answer.output_tokens for stored in together)
+            usage = Usage(usage.input_tokens, written, usage.cached_input_tokens)
+        answers = tuple(stored.answer for stored in together)
+        return Reply(answers, usage, first.latency_s, requests=0)
+
+    async def close(self) -> None:
+        """Nothing to let go of: whoever opened the recording closes it."""
+
+    def _help(self) -> str:
+        return "record the run anew with --record, or undo the change"
+
+    def _missing(self, request: Request, key: str, draw: int) -> str:
+        what = f"{os.path.basename(self._recording.place)} has no answer to"
+        recorded = self._recording.cache.get(key)
+        if recorded:
+            return f"{what} draw {draw} of {_named(request)}: it holds {len(recorded)} of the same request"
+        nearest = self._nearest(request)
+        if nearest is None:
+            return f"{what} {_named(request)}: nothing of that prompt is recorded"
+        return f"{what} {_named(request)}: the nearest recorded one has {_difference(request, nearest)}"
+
+    def _nearest(self, request: Request) -> dict[str, Any] | None:
+        """The recorded request of the same prompt that is most alike."""
+        cache = self._recording.cache
+        best: tuple[float, dict[str, Any]] | None = None
+        for entry in cache.entries():
+            data = cache.request(entry.key) if entry.prompt == request.prompt else None
+            if data is not None:
+                alike = _likeness(request, data)
+                if best is None or alike > best[0]:
+                    best = alike, data
+        return None if best is None else best[1]
+
+
+def _chosen(recording: Recording, name: str | None) -> str:
+    held = sorted(recording.models)
+    shown = ", ".join(f"`{one}`" for one in held) or "no answer at all"
+    chosen = name or recording.model or (held[0] if len(held) == 1 else None)
+    if chosen is None:
+        where = f"the recording {recording.place}"
+        if not held:
+            raise UsageError(f"{where} holds no answer")
+        raise UsageError(
+            f"{where} holds answers of several models: {shown}",
+            help=f"name one, as in `replay:{recording.place}#{held[0]}`",
+        )
+    if chosen not in recording.models and name is not None:
+        raise UsageError(f"the recording {recording.place} holds nothing of `{name}`", help=f"it has {shown}")
+    return chosen
+
+
+def _named(request: Request) -> str:
+    words = " ".join(request.messages[-1].content.split()) if request.messages else ""
+    return f"prompt `{request.prompt}` ({_quoted(words)})"
+
+
+def _quoted(text: str, start: int = 0) -> str:
+    """A piece of a text in quotation marks, with line ends as `\\n`."""
+    more = "..." if start + _SHOWN < len(text) else ""
+    return json.dumps(text[start : start + _SHOWN] + more, ensure_ascii=False)
+
+
+def _likeness(request: Request, data: dict[str, Any]) -> float:
+    """From 0 to 2 for the texts, of which a common beginning and end count, less for each other part."""
+    mine = "\n".join(m.content for m in request.messages)
+    recorded = "\n".join(text for _, text in data["messages"])
+    common = _common(mine, recorded) + _common(mine[::-1], recorded[::-1])
+    identity = request.identity()
+    others = sum(bool(identity[name] != data[name]) for name in ("model", "settings", "sample"))
+    return min(2.0, common / max(1, len(mine), len(recorded))) - 0.01 * others
+
+
+def _common(left: str, right: str) -> int:
+    """How many characters two texts begin with in common."""
+    pairs = zip(left, right, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))
+
+
+def _difference(request: Request, data: dict[str, Any]) -> str:
+    """What the recorded request has otherwise, its first difference in words."""
+    identity = request.identity()
+    if identity["model"] != data["model"]:
+        return f"model `{data['model']}`, not `{request.model}`"
+    if len(identity["messages"]) != len(data["messages"]):
+        return f"{len(data['messages'])} messages, not {len(identity['messages'])}"
+    for number, (mine, recorded) in enumerate(zip(identity["messages"], data["messages"], strict=True), 1):
+        if mine[0] != recorded[0]:
+            return f"message {number} of the {recorded[0]}, not of the {mine[0]}"
+        if mine[1] != recorded[1]:
+            return f"another text of the {mine[0]}: {_change(recorded[1], mine[1])}"
+    for name, value in identity["settings"].items():
+        if value != data["settings"][name]:
+            return f"{name} {data['settings'][name]}, not {value}"
+    return f"seed {data['sample']}, not {request.sample}"
+
+
+def _change(recorded: str, mine: str) -> str:
+    """Where two texts part, with a few words before it."""
+    at = _common(recorded, mine)
+    start = max(0, at - 20)
+    return f"{_quoted(recorded, start)} where this one has {_quoted(mine, start)} (character {at + 1})"

@@ -1,0 +1,84 @@
+"""The models of a session: its own, and those that settings of prompts name, each opened once."""
+
+from __future__ import annotations
+
+from typing import final
+
+from gotlang.cache.cassette import Recording, open_recording
+from gotlang.errors import UsageError
+from gotlang.models.base import Model
+from gotlang.models.prices import price_of
+from gotlang.models.registry import ModelOptions, is_simulated, open_model
+
+_REPLAY = "replay:"
+
+
+def open_replayed(model: object) -> Recording | None:
+    """The recording that a spec `replay:FILE` or `replay:FILE#MODEL` names; None for any other model.
+
+    Raises UsageError and CacheError where it cannot be read.
+    """
+    if not isinstance(model, str) or not model.startswith(_REPLAY):
+        return None
+    path = _file_and_model(model)[0]
+    if not path:
+        raise UsageError(
+            f"`{model}` names no file", help="write `replay:FILE`, as `gotc run --record FILE` made it"
+        )
+    return open_recording(path)
+
+
+@final
+class Models:
+    """Gives a model by the name that a setting `model` says, None for the session's own.
+
+    Stand-ins stand in for every model; a recording answers for every model that is in it. Raises UsageError
+    where there is no such model.
+    """
+
+    def __init__(self, model: str | Model, options: ModelOptions, recording: Recording | None) -> None:
+        self._own = model
+        self._options = options
+        self._recording = recording
+        self._opened: dict[str, Model] = {}
+
+    def __call__(self, name: str | None) -> Model:
+        own = self._own
+        if not isinstance(own, str):
+            return own
+        spec = own if name is None or is_simulated(own) else name
+        if spec not in self._opened:
+            self._opened[spec] = self._open(spec, own=name is None)
+        return self._opened[spec]
+
+    @property
+    def opened(self) -> tuple[Model, ...]:
+        """Those opened so far."""
+        return tuple(self._opened.values())
+
+    async def close(self) -> None:
+        """Let go of all of them."""
+        opened, self._opened = self._opened, {}
+        try:
+            for model in opened.values():
+                await model.close()
+        finally:
+            if self._recording is not None:
+                self._recording.cache.close()
+
+    def _open(self, spec: str, *, own: bool) -> Model:
+        if self._recording is None:
+            return open_model(spec if ":" in spec or is_simulated(spec) else f"openai:{spec}", self._options)
+        from gotlang.cache.replay import ReplayModel
+
+        name = _file_and_model(spec)[1] if own else spec.rpartition(":")[2]
+        prices = self._options.prices
+        model = ReplayModel(self._recording, name)
+        if prices is not None and (price := price_of(model.name, prices)) is not None:
+            return ReplayModel(self._recording, name, price=price)
+        return model
+
+
+def _file_and_model(spec: str) -> tuple[str, str | None]:
+    path, _, model = spec.removeprefix(_REPLAY).partition("#")
+    return path, model or None

@@ -1,0 +1,136 @@
+"""A simulated endpoint with limits and failures: a study's time and requests before it costs anything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from support.gotc import SORT128, document, gotc, vote
+
+from gotlang.api import Options, load
+from gotlang.errors import ModelError, UsageError
+from gotlang.models.base import Message, Reply, Request, Settings
+from gotlang.models.loops import VirtualTimeLoop
+from gotlang.models.rehearsal import Rehearsal, RehearsedModel, read_rehearsal
+
+REQUEST = Request(
+    "simulated", (Message("user", "Sort 3, 1, 2."),), Settings(0.7, max_tokens=64), prompt="sort"
+)
+NUMBERS = [7, 3, 1, 9, 2, 5, 8, 0, 4, 6] * 13
+
+
+def sort(rng: Random) -> str:
+    return "[1, 2, 3]"
+
+
+def rehearsed(rehearsal: Rehearsal, requests: int, **more: Any) -> tuple[list[Reply | BaseException], float]:
+    """What so many requests at once get on a virtual clock, and the seconds they take."""
+
+    async def main() -> tuple[list[Reply | BaseException], float]:
+        model = RehearsedModel({"sort": sort}, rehearsal, virtual=True, **more)
+        asked = [model.ask(replace(REQUEST, sample=sample), 1) for sample in range(requests)]
+        replies = await asyncio.gather(*asked, return_exceptions=True)
+        return replies, asyncio.get_running_loop().time()
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(main())
+
+
+def test_requests_a_minute_are_kept() -> None:
+    _, seconds = rehearsed(Rehearsal(rpm=60), 600)
+    assert 9 * 60 <= seconds <= 11 * 60
+
+
+def test_tokens_a_minute_are_kept() -> None:
+    replies, free = rehearsed(Rehearsal(), 300)
+    tokens = sum(r.usage.input_tokens + r.usage.output_tokens for r in replies if isinstance(r, Reply))
+    assert free < 10
+    _, seconds = rehearsed(Rehearsal(tpm=tokens / 10), 300)
+    assert 8.5 * 60 <= seconds <= 12 * 60
+
+
+def test_failures_are_sent_again_and_counted() -> None:
+    replies, seconds = rehearsed(Rehearsal(failures=0.3), 400)
+    requests = [reply.requests for reply in replies if isinstance(reply, Reply)]
+    assert len(requests) >= 399
+    assert 1.25 < sum(requests) / 400 < 1.65
+    assert seconds > rehearsed(Rehearsal(), 400)[1]
+
+
+def test_without_retries_a_failure_is_one() -> None:
+    replies, _ = rehearsed(Rehearsal(failures=0.3), 400, retries=0)
+    failed = [reply for reply in replies if isinstance(reply, ModelError)]
+    assert 90 < len(failed) < 150
+    assert {error.requests for error in failed} == {1}
+
+
+def test_latency_is_as_told() -> None:
+    replies, seconds = rehearsed(Rehearsal(base_s=100.0, per_token_s=0.0, spread=0.0), 3)
+    assert [reply.latency_s for reply in replies if isinstance(reply, Reply)] == [100.0] * 3
+    assert seconds == 100.0
+    assert Rehearsal(rpm=1).latency.source.startswith("fitted")
+
+
+def test_a_study_rehearsed_gives_the_same_answers_and_other_times() -> None:
+    program = load(SORT128)
+    plain = program.run(numbers=NUMBERS).as_json()
+    hard = program.run(numbers=NUMBERS, options=Options(model="simulated:rpm=10,failures=0.2")).as_json()
+    assert hard["result"] == plain["result"]
+    assert hard["paid"]["calls"] == plain["paid"]["calls"]
+    assert hard["paid"]["requests"] > plain["paid"]["requests"]
+    assert hard["wall_s"] > plain["wall_s"] + 60
+    again = program.run(numbers=NUMBERS, options=Options(model="simulated:rpm=10,failures=0.2")).as_json()
+    assert again["wall_s"] == hard["wall_s"]
+
+
+def test_on_a_real_clock_nothing_waits() -> None:
+    async def main() -> float:
+        model = RehearsedModel({"sort": sort}, Rehearsal(rpm=1, failures=0.5), retries=20)
+        for sample in range(50):
+            await model.ask(replace(REQUEST, sample=sample), 1)
+        return model.batch
+
+    assert asyncio.run(asyncio.wait_for(main(), 5)) == 128
+
+
+def test_all_settings_are_read() -> None:
+    text = "rpm=60, tpm=4e4, failures=0.05, n=4, base_s=1, per_token_s=0.5, spread=0"
+    assert read_rehearsal(text) == Rehearsal(60, 40000, 0.05, 4, 1, 0.5, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["rpm", "rpm=", "rpm=0", "rpm=-1", "rpm=nan", "rpm=inf", "failures=1", "failures=x", "n=1.5", "n=0",
+     "x=1", "rpm=1,rpm=2", "rpm=1,,tpm=2", "base_s=-1", "spread=4"],
+)  # fmt: skip
+def test_what_means_nothing_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_rehearsal(text)
+    assert "simulated:" in str(caught.value)
+
+
+def test_from_the_command_line(tmp_path: Path) -> None:
+    vote(tmp_path)
+    run = ("run", "vote.got", "--input", "question=why", "--json", "--no-cache", "--no-fusion")
+    free = document(gotc(*run, "--model", "simulated", cwd=tmp_path))
+    for more in (("--model", "simulated:rpm=1"), ("--model", "simulated", "--rpm", "1")):
+        held = document(gotc(*run, *more, cwd=tmp_path))
+        assert held["wall_s"] > 60 > free["wall_s"]
+        assert held["result"] == free["result"]
+    refused = gotc(*run, "--model", "simulated:rpm=soon", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "requests a minute" in refused.stderr
+
+
+def test_ordinary_use_is_a_plain_simulated_model(tmp_path: Path) -> None:
+    from gotlang.models.registry import ModelOptions, open_model
+    from gotlang.models.simulated import SimulatedModel
+
+    make: Callable[[str], Any] = lambda spec: open_model(spec, ModelOptions(version="v"))  # noqa: E731
+    assert isinstance(make("simulated"), SimulatedModel)
+    assert make("simulated:n=1").name == make("simulated").name == "simulated@v"
