@@ -15,7 +15,7 @@ BROKEN = VOTE.replace("answer(question)\n    Vote", "anser(question)\n    Voten"
 
 @pytest.fixture
 def broken(folder: Path) -> Path:
-    """A program with three errors and a warning."""
+    """A program with two errors."""
     path = folder / "broken.got"
     path.write_text(BROKEN)
     return path
@@ -30,17 +30,17 @@ def test_a_right_program_is_right(gotc: Gotc) -> None:
 def test_every_mistake_of_every_file_at_once(gotc: Gotc, broken: Path) -> None:
     done = gotc("check", "vote.got", "broken.got", "gone.got", "broken.got")
     assert done.code == 2
-    assert done.out.count("error[") == 3
+    assert done.out.count("error[") == 2
     assert "broken.got:" in done.out and "^" in done.out
     assert "there is no file gone.got" in done.err
-    assert "3 files: 4 errors, 1 warning" in done.err
+    assert "3 files: 3 errors" in done.err
 
 
 def test_json(gotc: Gotc, broken: Path) -> None:
     found = gotc("check", "broken.got", "vote.got", "--format", "json").json()
     assert (found["format_version"], found["ok"], found["files"]) == (1, False, ["broken.got", "vote.got"])
     errors = [entry for entry in found["diagnostics"] if entry["severity"] == "error"]
-    assert len(errors) == 3
+    assert len(errors) == 2
     assert all(entry["file"] == "broken.got" and entry["line"] > 1 for entry in errors)
     assert gotc("check", "vote.got", "--format", "json").json()["ok"] is True
     assert gotc("check", "no.got", "--format", "json").json()["unreadable"][0]["file"] == "no.got"
@@ -49,7 +49,7 @@ def test_json(gotc: Gotc, broken: Path) -> None:
 def test_github_shows_each_at_its_line(gotc: Gotc, broken: Path) -> None:
     done = gotc("check", "broken.got", "--format", "github")
     lines = [line for line in done.out.splitlines() if line.startswith("::error ")]
-    assert len(lines) == 3
+    assert len(lines) == 2
     assert all("file=broken.got,line=" in line and "title=GOT" in line for line in lines)
     assert all("\n" not in line for line in done.out.splitlines())
     assert "%0Ahelp: did you mean `answer`?" in done.out
