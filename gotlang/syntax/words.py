@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 _NAMES = {
     "_NL": "the end of the line",
+    "_INDENT": "an indented block",
     "_DEDENT": "the end of the block",
     "$END": "the end of the text",
     "NAME": "a name",

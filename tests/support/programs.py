@@ -69,7 +69,8 @@ def _expressions(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 _atoms = _node(e.Reference, names) | constants | _node(e.Constant, st.none())
 expressions = st.recursive(_atoms, _expressions, max_leaves=6)
-_arguments = _several(_node(e.Argument, st.none() | identifiers, expressions))
+_settings_names = _node(e.Identifier, st.sampled_from(["k", "until", "model"]))
+_arguments = _several(_node(e.Argument, st.none() | _settings_names, expressions))
 
 type_nodes = st.recursive(
     _node(n.NamedType, _node(e.Identifier, st.sampled_from(_TYPES)))
