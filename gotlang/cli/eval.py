@@ -76,7 +76,7 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
         found, progress, session = in_session(
             given,
             len(rows) * given.plan.repeat,
-            lambda session, plan: run_rows(session, session.ir.scheme(scheme.name), rows, plan),
+            lambda session, plan, _: run_rows(session, session.ir.scheme(scheme.name), rows, plan),
         )
     except KeyboardInterrupt:
         complain("interrupted; what is paid is in the cache")

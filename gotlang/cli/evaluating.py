@@ -94,7 +94,7 @@ def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
     from gotlang.data import load
     from gotlang.evaluate.running import Plan
 
-    loaded = program(chosen["file"])
+    loaded = program(chosen["file"], chosen["tuned"])
     options = options_for(loaded, chosen, given_params(loaded.ir(0).params, chosen["set"]))
     plan = Plan(repeat, chosen["parallel"], chosen["max_failed"])
     mapping = pairs(chosen["map"], "--map")
@@ -102,7 +102,7 @@ def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
 
 
 def in_session(
-    given: Task, runs: int, work: Callable[[Session, Plan], Awaitable[T]]
+    given: Task, runs: int, work: Callable[[Session, Plan, Progress], Awaitable[T]]
 ) -> tuple[T, Progress, Session]:
     """Do the work on one session, with progress on stderr.
 
@@ -112,13 +112,14 @@ def in_session(
     from gotlang.cli.interrupts import Interrupts
     from gotlang.cli.live import Display
     from gotlang.cli.progress import Progress
+    from gotlang.models.registry import is_simulated
 
     progress = Progress(rows=runs)
     sessions: list[Session] = []
 
     async def go() -> T:
         options = replace(given.options, observe=progress)
-        async with Session(given.program, options, virtual=options.model == "simulated") as session:
+        async with Session(given.program, options, virtual=is_simulated(options.model)) as session:
             sessions.append(session)
             progress.budget = session.runner.budget
             progress.priced = session.model.price is not None
@@ -134,11 +135,11 @@ def in_session(
                 stopping=lambda: "interrupted" if progress.stopping else None,
             )
             with Interrupts(drain, lambda: None):
-                return await work(session, plan)
+                return await work(session, plan, progress)
 
     with Display(progress, quiet=given.quiet):
         try:
-            found = run_to_end(go(), virtual=given.options.model == "simulated")
+            found = run_to_end(go(), virtual=is_simulated(given.options.model))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
     return found, progress, sessions[0]

@@ -19,6 +19,8 @@ COMMANDS = {
     "fmt": ("gotlang.cli.fmt", "Bring programs into the one canonical form."),
     "run": ("gotlang.cli.run", "Run a scheme of a program."),
     "eval": ("gotlang.cli.eval", "Run a scheme on a data set: quality, cost, failures, thresholds."),
+    "compare": ("gotlang.cli.compare", "Compare schemes on the same rows: quality beside cost."),
+    "tune": ("gotlang.cli.tune", "Find better params and prompts under a cost constraint."),
     "prompts": ("gotlang.cli.prompts", "Show every prompt as a model would get it, asking none."),
     "explain": ("gotlang.cli.explain", "Explain an error code."),
     "ir": ("gotlang.cli.ir", "Print the intermediate form of a program."),

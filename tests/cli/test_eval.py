@@ -10,14 +10,14 @@ from xml.dom import minidom
 from support.gotc import SORTING, document, gotc
 
 
-def data(folder: Path, rows: int = 8) -> Path:
+def data(folder: Path, rows: int = 8, length: int = 16) -> Path:
     rng = random.Random(3)
     path = folder / "lists.csv"
     with path.open("w", newline="") as file:
         out = csv.writer(file)
         out.writerow(["ID", "Unsorted", "Sorted"])
         for number in range(rows):
-            digits = [rng.randrange(10) for _ in range(16)]
+            digits = [rng.randrange(10) for _ in range(length)]
             out.writerow([number, digits, sorted(digits)])
     return path
 

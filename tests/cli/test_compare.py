@@ -1,0 +1,45 @@
+"""`gotc compare` as users run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.gotc import SORTING, document, gotc
+
+from .test_eval import data
+
+
+def test_a_line_a_scheme_with_its_interval_and_what_the_difference_shows(tmp_path: Path) -> None:
+    done = gotc("compare", SORTING, "--schemes", "io,cot,got", "--data", data(tmp_path), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines[1:5]] == ["scheme", "io", "cot", "got"]
+    assert "simulated" in done.stdout
+    assert "baseline" in done.stdout
+    assert "beaten by none" in done.stdout
+
+
+def test_equal_cost_and_baselines_as_data(tmp_path: Path) -> None:
+    command = ("compare", SORTING, "--schemes", "io,best-of-4,vote-of-4,got", "--data", data(tmp_path, 6, 32))
+    found = document(gotc(*command, "--equal-cost", "--json", cwd=tmp_path))
+    io, best, _, got = found["schemes"]
+    assert (found["metric_name"], found["baseline"], got["repeats"]) == ("mistakes", "io", 1)
+    target = got["metrics"]["cost"]["mean"]
+    assert io["repeats"] > best["repeats"] > 1
+    for entry in (io, best):
+        assert abs(entry["metrics"]["cost"]["mean"] / target - 1) < 0.5
+    again = document(gotc(*command, "--equal-cost", "--json", cwd=tmp_path))
+    assert again["schemes"] == found["schemes"]
+    assert again["paid"]["calls"] == 0
+
+
+def test_what_cannot_be_compared_is_a_usage_error(tmp_path: Path) -> None:
+    command = ("compare", SORTING, "--data", data(tmp_path, 2))
+    for more, words in (
+        (("--schemes", "io"), "needs two schemes"),
+        (("--schemes", "io,goot"), "did you mean `got`?"),
+        (("--schemes", "io,got", "--baseline", "tot"), "is none of the schemes"),
+    ):
+        done = gotc(*command, *more, cwd=tmp_path)
+        assert done.returncode == 2
+        assert words in done.stderr

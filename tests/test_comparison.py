@@ -1,0 +1,195 @@
+"""Contenders: baselines made from a program; comparisons: paired, at equal cost, claiming no more than shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from gotlang.api import compile
+from gotlang.errors import UsageError
+from gotlang.evaluate.comparison import Comparison, Entry, assemble, combine, compare
+from gotlang.evaluate.contenders import MATCHED, Contender, comparable, contenders, with_answers
+from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind
+from gotlang.evaluate.rows import Row
+from gotlang.ir import program as ir
+from gotlang.ir.program import Program, Scheme
+
+PROMPTS = """
+param tries = 4
+prompt halve(n: int) -> many int:
+    "halve {{ n }}"
+prompt guess(n: int) -> int:
+    "guess {{ n }}"
+score distance(got: int, n: int) -> lower, best 0:
+    abs(got - n)
+"""
+TEXT = f"""{PROMPTS}
+scheme other(word: str) -> int:
+    Map() len(word)
+scheme tree(n: int) -> int:
+    Generate(k=tries) guess(n)
+    Score() distance(it, n)
+    KeepBestN(1)
+    GroundTruth() it == n
+scheme io(n: int) -> int:
+    Generate() guess(n)
+"""
+BLIND = f"""{PROMPTS}
+scheme io(n: int) -> int:
+    Generate() guess(n)
+scheme deep(n: int) -> int:
+    m = Generate() guess(n)
+    Generate() guess(n)
+    Score() distance(it, m)
+    KeepBestN(1)
+"""
+
+
+def program(text: str = TEXT) -> Program:
+    return compile(text, "main.got").ir(0)
+
+
+def kinds(scheme: Scheme) -> list[str]:
+    return [type(step).__name__ for step in scheme.body.steps]
+
+
+def test_baselines_are_made_from_the_prompt_that_answers_in_one_go() -> None:
+    _, single, best, vote = contenders(program(), ["tree", "single", "best-of-5", "vote-of-7"])
+    assert kinds(single.scheme) == ["Ask", "Rate", "Measure"]
+    assert kinds(best.scheme) == ["Ask", "Rate", "KeepBest", "Measure"]
+    assert kinds(vote.scheme) == ["Ask", "Vote", "Rate", "Measure"]
+    asks = [side.scheme.body.steps[0] for side in (single, best, vote)]
+    assert all(isinstance(ask, ir.Ask) and ask.prompt == "guess" for ask in asks)
+    assert [side.answers for side in (single, best, vote)] == [1, 5, 7]
+    assert with_answers(program(), best, 9).name == "best-of-9"
+    assert contenders(program(), ["io", "vote-of-n"])[1].answers == MATCHED
+
+
+def test_a_best_of_needs_a_score_that_looks_at_the_inputs_alone() -> None:
+    with pytest.raises(UsageError, match="needs a score"):
+        contenders(program(BLIND), ["io", "best-of-3"])
+    assert kinds(contenders(program(BLIND), ["io", "vote-of-3"])[1].scheme) == ["Ask", "Vote"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["tree", "oi"], "no scheme `oi`"),
+        (["tree", "best-of-0"], "no scheme `best-of-0`"),
+        (["tree", "other"], "takes other inputs"),
+        (["tree", "tree"], "named twice"),
+        (["other", "single"], "no prompt"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(names: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        contenders(program(), names)
+
+
+def test_schemes_that_can_be_compared() -> None:
+    assert comparable(program(), program().scheme("io")) == ["tree", "io"]
+
+
+LOWER = ScoreKind("distance", lower=True)
+
+
+def evaluation(scores: Sequence[float | None], cost: float = 1.0, kind: ScoreKind = LOWER) -> Evaluation:
+    runs = [
+        RowRun(Row(place, {}), 0, "failed", reason="no answer")
+        if score is None
+        else RowRun(Row(place, {}), 0, "done", score, score, score == 0, cost, 1, 1.0)
+        for place, score in enumerate(scores)
+    ]
+    return Evaluation("x", kind, runs)
+
+
+def two(first: Sequence[float | None], second: Sequence[float | None]) -> Comparison:
+    return assemble([Entry("a", evaluation(first)), Entry("b", evaluation(second, cost=2.0))], "a")
+
+
+def test_a_difference_is_paired_over_the_rows_that_both_have() -> None:
+    found = two([5, 90, 7, 40, 60, 20, None, 80], [4, 89, 6, 39, 59, 19, 100, None])
+    difference = found.entries[1].to_baseline["score"]
+    assert (difference.mean, difference.low, difference.high, difference.rows) == (-1, -1, -1, 6)
+    assert found.entries[1].verdict == "better"
+    assert found.entries[1].to_baseline["cost"].mean == 1.0
+
+
+def test_what_is_not_shown_is_not_claimed() -> None:
+    assert two([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5]).entries[1].verdict == "no difference shown"
+    assert two([5, 5, 5], [0, 0, 0]).entries[1].verdict == "no difference shown"
+
+
+def test_the_pareto_front_holds_what_nothing_beats_in_both() -> None:
+    entries = [
+        Entry("cheap", evaluation([9, 9], 1.0)),
+        Entry("beaten", evaluation([9, 9], 2.0)),
+        Entry("good", evaluation([1, 1], 3.0)),
+        Entry("dear", evaluation([2, 2], 9.0)),
+    ]
+    assert [entry.name for entry in assemble(entries, "cheap").front()] == ["cheap", "good"]
+
+
+def test_without_a_score_in_common_right_and_wrong_are_compared() -> None:
+    other = evaluation([0, 1], kind=ScoreKind("other"))
+    assert assemble([Entry("a", evaluation([0, 1])), Entry("b", other)], "a").metric == "correct"
+    unjudged = [RowRun(Row(0, {}), 0, "done", 1, None, None, 1.0, 1, 1.0)]
+    with pytest.raises(UsageError, match="no measure in common"):
+        assemble([Entry("a", Evaluation("x", LOWER, unjudged)), Entry("b", other)], "a")
+
+
+def run_of(value: object, score: float | None, usd: float = 1.0, seconds: float = 1.0) -> RowRun:
+    return RowRun(Row(0, {}), 0, "done", value, score, None, usd, 2, seconds)
+
+
+def test_repeats_count_by_their_best_and_cost_their_sum() -> None:
+    runs = [run_of("a", 5), run_of("b", 3, seconds=4.0), run_of("c", 3)]
+    best = combine([*runs, RowRun(Row(0, {}), 3, "failed", reason="x")], LOWER)
+    assert (best.value, best.usd, best.calls, best.seconds) == ("b", 3.0, 6, 4.0)
+    assert combine(runs, ScoreKind("s", lower=False)).value == "a"
+    votes = [run_of([1], None), run_of([2], None), run_of([2], None)]
+    assert combine(votes, LOWER).value == [2]
+    assert combine([RowRun(Row(0, {}), 0, "failed", reason="x")], LOWER).state == "failed"
+
+
+async def compared(
+    names: list[str], costs: dict[str, float], *, equal_cost: bool = False
+) -> tuple[Comparison, list[str]]:
+    """A comparison whose contenders cost what is said here, a baseline 0.1 and each answer 0.1 more."""
+    asked: list[str] = []
+
+    async def run(side: Contender, first: int, repeats: int, rows: int | None) -> Evaluation:
+        asked.append(f"{side.name} {first}+{repeats}")
+        cost = costs[side.name] if side.kind is None else 0.1 + 0.1 * (side.answers or 1)
+        runs = [
+            RowRun(Row(number, {}), first + repeat, "done", number, 5 - repeat, False, cost, 1, 1.0)
+            for number in range(rows or 6)
+            for repeat in range(repeats)
+        ]
+        return Evaluation(side.name, LOWER, runs)
+
+    sides = contenders(program(), names)
+    found = await compare(
+        sides, run, lambda side, n: with_answers(program(), side, n), baseline=names[0], equal_cost=equal_cost
+    )
+    return found, asked
+
+
+async def _matched() -> None:
+    found, _ = await compared(["tree", "io", "best-of-n"], {"tree": 2.1, "io": 0.3})
+    assert [entry.name for entry in found.entries] == ["tree", "io", "best-of-20"]
+    found, asked = await compared(["tree", "io"], {"tree": 2.1, "io": 0.3}, equal_cost=True)
+    assert [entry.repeats for entry in found.entries] == [1, 7]
+    assert asked == ["tree 0+1", "io 0+1", "io 1+6"]
+    cost = found.entries[1].evaluation.interval("cost")
+    assert cost is not None
+    assert cost.mean == pytest.approx(2.1)
+    with pytest.raises(UsageError, match="matched to another"):
+        await compared(["best-of-n", "vote-of-n"], {})
+
+
+def test_answers_and_repeats_are_matched_to_the_dearest() -> None:
+    import asyncio
+
+    asyncio.run(_matched())
