@@ -61,8 +61,11 @@ input_options: Decorator = together(
     ),
 )
 
-param_options: Decorator = click.option(
-    "--set", type=Pair("PARAM=VALUE"), multiple=True, help="Another value for one of the params."
+param_options: Decorator = together(
+    click.option(
+        "--set", type=Pair("PARAM=VALUE"), multiple=True, help="Another value for one of the params."
+    ),
+    click.option("--tuned", metavar="FILE", help="Params, instructions and examples that `gotc tune` found."),
 )
 
 model_options: Decorator = together(

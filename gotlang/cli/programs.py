@@ -33,15 +33,22 @@ def compilation(path: str) -> Compilation:
     return compile_in(source, (Path() if path == "-" else Path(path).parent).resolve())
 
 
-def program(path: str) -> Program:
-    """A program to run; warnings go to stderr. Raises CompileError where it does not compile."""
+def program(path: str, tuned: str | None = None) -> Program:
+    """A program to run, with what a study found in it where `tuned` names its file; warnings go to stderr.
+
+    Raises CompileError where it does not compile.
+    """
     from gotlang.api import Program
 
     compiled = compilation(path)
     if not compiled.ok:
         raise CompileError(compiled.diagnostics, compiled.sources)
     warn(compiled)
-    return Program(compiled)
+    if tuned is None:
+        return Program(compiled)
+    from gotlang.tune.tuned import tuned as with_tuned
+
+    return with_tuned(Program(compiled), tuned)
 
 
 def warn(compiled: Compilation) -> None:

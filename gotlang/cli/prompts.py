@@ -77,7 +77,7 @@ def command(file: str, prompt: str | None, json: bool, **chosen: Any) -> int:
     from gotlang.cli.programs import program
 
     with errors_as_document(json):
-        loaded = program(file)
+        loaded = program(file, chosen["tuned"])
         shown = [_one(loaded, prompt, chosen)] if prompt is not None else _all(loaded, chosen)
     if json:
         document(

@@ -44,7 +44,7 @@ def resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
     settings["set"] = [tuple(pair) for pair in settings["set"]]
     if not Path(record.path).is_file():
         raise UsageError(f"the program of run {record.run} is gone: there is no file {record.path}")
-    loaded = program(_near(record.path))
+    loaded = program(_near(record.path), settings["tuned"])
     if digest(loaded.compilation.source) != record.sha256:
         complain("the program changed since that run: answers to prompts that changed are asked for anew")
     scheme = loaded.scheme(settings["scheme"] or record.scheme)

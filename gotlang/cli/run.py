@@ -84,7 +84,7 @@ def ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
         raise click.UsageError("a FILE is needed, the program to run", context)
     if chosen["file"] == "-":
         raise UsageError("a program to run must be a file", help="`gotc check -` takes standard input")
-    loaded = program(chosen["file"])
+    loaded = program(chosen["file"], chosen["tuned"])
     scheme = loaded.scheme(chosen["scheme"])
     given = given_inputs(scheme, chosen)
     check_inputs(scheme, given.inputs)

@@ -6,7 +6,8 @@ import hashlib
 import platform
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,16 +16,18 @@ from typing import Any, final
 from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import BudgetExceeded, UsageError
+from gotlang.models.registry import is_simulated
 from gotlang.tune.evaluation import Evaluation
 from gotlang.tune.heldout import HeldOut, compare
 from gotlang.tune.objective import mean
 from gotlang.tune.plan import Plan
 from gotlang.tune.proposals import Proposals
+from gotlang.tune.propose import SHARE, propose
 from gotlang.tune.purse import Book, Purse
 from gotlang.tune.records import Record, Records, worker_name
 from gotlang.tune.rows import Row, read_rows, split
 from gotlang.tune.search import Progress, Search, best_of, front
-from gotlang.tune.space import Space, space_of
+from gotlang.tune.space import Space, space_of, with_texts
 from gotlang.tune.tuned import Tuned
 from gotlang.version import __version__
 
@@ -131,7 +134,7 @@ def tune(
         with tempfile.TemporaryDirectory() as passing:
             return await _study(plan, options, Path(passing), False, takeover, observe)
 
-    return run_to_end(go(), virtual=options.model == "simulated")
+    return run_to_end(go(), virtual=is_simulated(options.model))
 
 
 async def _study(
@@ -145,7 +148,7 @@ async def _study(
     started = time.monotonic()
     parts = split(plan)
     rows = read_rows(plan, parts.train)
-    async with Session(plan.program, options, virtual=options.model == "simulated") as session:
+    async with Session(plan.program, options, virtual=is_simulated(options.model)) as session:
         model = session.model
         if model.price is None and plan.budget is not None:
             raise UsageError(
@@ -159,7 +162,14 @@ async def _study(
         purse = Purse(book, plan.budget)
         session.runner = replace(session.runner, budget=purse)
         space = space_of(plan)
-        evaluation = Evaluation(plan, space, session)
+        kept = folder / f"{name}.texts.json"
+        if plan.budget is not None:
+            purse.max_usd = SHARE * plan.budget
+        with _alone(folder / f"{name}.lock"):
+            texts = await propose(plan, Evaluation(plan, space, session), rows, kept)
+        purse.max_usd = plan.budget
+        space = with_texts(space, {prompt: len(found) for prompt, found in texts.items()})
+        evaluation = Evaluation(plan, space, session, texts)
         records = Records(
             storage,
             name,
@@ -254,11 +264,8 @@ async def _held_out(
 
     Of several workers the first pays, the others find its answers in the cache.
     """
-    import fcntl
-
     rows: tuple[Row, ...] = read_rows(plan, numbers)
-    with lock.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with _alone(lock):
         try:
             before = await evaluation.rows(original.point, rows)
             after = before
@@ -267,6 +274,16 @@ async def _held_out(
         except BudgetExceeded:
             return None
     return compare(plan, before, after, same=winner.number == original.number)
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """What only one worker at a time does; the others find its answers."""
+    import fcntl
+
+    with lock.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _found(

@@ -10,6 +10,7 @@ from typing import Any, final
 from gotlang.api import Program, Session
 from gotlang.errors import BudgetExceeded, RunError
 from gotlang.ir import program as ir
+from gotlang.runtime.events import Observer
 from gotlang.runtime.gate import Gate
 from gotlang.runtime.run import Runner, check_params
 from gotlang.span import NOWHERE
@@ -17,11 +18,8 @@ from gotlang.syntax import expressions as e
 from gotlang.tune.objective import Measured, Metric
 from gotlang.tune.plan import Plan
 from gotlang.tune.rows import Row
-from gotlang.tune.space import Point, Space
+from gotlang.tune.space import TEXTS, Point, Space
 from gotlang.tune.texts import Texts, rewritten
-
-TEXTS = "prompts "
-"""What the name of a dimension starts with whose values are texts of a prompt."""
 
 
 @final
@@ -50,10 +48,16 @@ class Evaluation:
         return await self.run(self.chosen_texts(point), self.space.values(point), rows)
 
     async def run(
-        self, texts: Mapping[str, Texts], values: Mapping[str, Any], rows: Sequence[Row]
+        self,
+        texts: Mapping[str, Texts],
+        values: Mapping[str, Any],
+        rows: Sequence[Row],
+        observe: Observer | None = None,
     ) -> list[Measured]:
-        """The same for given texts and values of params and settings."""
+        """The same for given texts and values of params and settings. `observe` is told of what happens."""
         runner = self._runner(texts, values)
+        if observe is not None:
+            runner = replace(runner, observe=observe)
         scheme = runner.program.scheme(self.plan.scheme)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._row(runner, scheme, row)) for row in rows]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import random
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from gotlang.statistics import LEVEL, Interval, difference_interval, verdict
 from gotlang.tune.objective import Measured, excess, mean
 from gotlang.tune.plan import Plan
-
-RESAMPLES = 2000
-LEVEL = 0.95
 
 VERDICTS = {
     "better": "the tuned program is better on rows it never saw",
@@ -31,8 +29,7 @@ class Compared:
     name: str
     original: float | None
     tuned: float | None
-    low: float | None
-    high: float | None
+    lead: Interval
 
     def as_json(self) -> dict[str, Any]:
         """As files keep it."""
@@ -40,7 +37,7 @@ class Compared:
             "name": self.name,
             "original": self.original,
             "tuned": self.tuned,
-            "difference": [self.low, self.high],
+            "difference": [_finite(self.lead.low), _finite(self.lead.high)],
         }
 
 
@@ -100,14 +97,10 @@ def _verdict(
     failures = compared[-1]
     if (failures.tuned or 0.0) > (failures.original or 0.0):
         return "over the constraint"
-    verdicts = set()
-    for objective, found in zip(plan.objectives, compared, strict=False):
-        low, high = found.low, found.high
-        if low is None or high is None:
-            return "no difference shown"
-        if objective.maximize:
-            low, high = -high, -low
-        verdicts.add("better" if high < 0 else "worse" if low > 0 else "no difference shown")
+    verdicts = {
+        verdict(found.lead, lower_is_better=not objective.maximize)
+        for objective, found in zip(plan.objectives, compared, strict=False)
+    }
     if "worse" in verdicts:
         return "worse"
     return "better" if "better" in verdicts else "no difference shown"
@@ -115,16 +108,9 @@ def _verdict(
 
 def _compared(name: str, original: Sequence[float | None], tuned: Sequence[float | None]) -> Compared:
     pairs = [(a, b) for a, b in zip(original, tuned, strict=True) if a is not None and b is not None]
-    low, high = interval([b - a for a, b in pairs])
-    return Compared(name, mean(list(original)), mean(list(tuned)), low, high)
+    found = difference_interval([b for _, b in pairs], [a for a, _ in pairs])
+    return Compared(name, mean(list(original)), mean(list(tuned)), found)
 
 
-def interval(differences: Sequence[float]) -> tuple[float | None, float | None]:
-    """The interval that holds the mean difference with the level above: rows drawn again, many times."""
-    count = len(differences)
-    if not count:
-        return None, None
-    rng = random.Random(0)
-    means = sorted(sum(rng.choices(differences, k=count)) / count for _ in range(RESAMPLES))
-    tail = (1 - LEVEL) / 2
-    return means[int(tail * RESAMPLES)], means[int((1 - tail) * RESAMPLES) - 1]
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -33,6 +33,7 @@ class Measured:
     seconds: float
     calls: int
     failure: str | None = None
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> list[Any]:
         """As records keep it."""
@@ -93,6 +94,7 @@ class Metric:
             outcome.times[PROCESS] if outcome is not None else 0.0,
             account.calls if account is not None else 0,
             failure,
+            tuple(f.reason for f in outcome.failures[:3]) if outcome is not None else (),
         )
 
     def _number(self, node: e.Expression, names: Mapping[str, Any], text: str) -> float:

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, final
 
 from gotlang.errors import UsageError
+from gotlang.tune.forecast import Forecast
 from gotlang.tune.plan import Method
 from gotlang.tune.space import Point, Space, Value
 
@@ -44,7 +45,7 @@ def batch_start(batch: int, size: int) -> int:
 
 @final
 class Proposals:
-    """Points by the number of their trial. `allowed` refuses points before anything is paid for them."""
+    """Points by the number of their trial; `rejected` counts those refused before anything was paid."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class Proposals:
         seed: int,
         size: int,
         maximize: Sequence[bool],
-        allowed: Callable[[Point], bool] = lambda _: True,
+        forecast: bool = True,
     ) -> None:
         import optuna
 
@@ -62,7 +63,9 @@ class Proposals:
         self.size = size
         self.space = space
         self.rejected = 0
-        self._allowed = allowed
+        self._learns = forecast
+        self._excess: list[Mapping[str, float]] = []
+        self._forecast = Forecast(space, (), ())
         self._points: list[dict[str, Value]] = []
         self._trials: list[Any] = []
         self._told = 0
@@ -81,8 +84,12 @@ class Proposals:
 
     def _propose_batch(self, told: Callable[[int], Told]) -> None:
         while self._told < len(self._trials):
-            self._tell(self._trials[self._told], told(self._told))
+            result = told(self._told)
+            self._tell(self._trials[self._told], result)
+            self._excess.append(result.excess)
             self._told += 1
+        if self._learns:
+            self._forecast = Forecast(self.space, self._points, self._excess)
         first = len(self._points)
         for _ in range(1 if first == 0 else self.size):
             self._propose()
@@ -98,17 +105,16 @@ class Proposals:
                 trial = self._study.ask()
                 point = self.space.suggest(trial)
                 last = attempt == MOST_RETRIES - 1 or not self._points
-                if last or (point not in self._points and self._is_allowed(point)):
+                if last or (point not in self._points and not self._refused(point)):
                     break
                 self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
         self._points.append(point)
         self._trials.append(trial)
 
-    def _is_allowed(self, point: Point) -> bool:
-        if self._allowed(point):
-            return True
-        self.rejected += 1
-        return False
+    def _refused(self, point: Point) -> bool:
+        refused = self._forecast.breaks(point)
+        self.rejected += refused
+        return refused
 
     def _tell(self, trial: Any, told: Told) -> None:
         import optuna

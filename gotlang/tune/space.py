@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
 from gotlang.errors import UsageError
@@ -26,6 +26,10 @@ from gotlang.types import FLOAT
 Value = int | float | str | bool | None
 Point = Mapping[str, Value]
 """One place in a space: a value for each dimension that is in force there."""
+
+
+TEXTS = "prompt "
+"""What the name of a dimension starts with whose values number texts of a prompt."""
 
 
 class Suggests(Protocol):
@@ -106,7 +110,7 @@ class Space:
         values = dict(self.defaults)
         touched: dict[str, None] = {}
         for dimension in self.dimensions:
-            if dimension.name in point:
+            if dimension.name in point and not dimension.name.startswith(TEXTS):
                 _put(values, dimension, point[dimension.name])
                 touched[dimension.param] = None
         return {name: values[name] for name in touched}
@@ -178,6 +182,16 @@ def space_of(plan: Plan) -> Space:
         {**defaults, **{d.param: d.default for d in dimensions if d.param in settings}},
         settings,
     )
+
+
+def with_texts(space: Space, counts: Mapping[str, int]) -> Space:
+    """A space where so many texts of each prompt are to choose from, the first its own."""
+    added = tuple(
+        Dimension(TEXTS + name, TEXTS + name, 0, choices=tuple(range(count)))
+        for name, count in counts.items()
+        if count > 1
+    )
+    return replace(space, dimensions=(*space.dimensions, *added))
 
 
 def used_names(symbols: Symbols, start: str) -> set[str]:

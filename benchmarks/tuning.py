@@ -1,0 +1,168 @@
+"""What a study costs: `gotc tune` beside plain TPE that runs every row of every trial and keeps no answers.
+
+    python benchmarks/tuning.py studies/sort128.got --seeds 10 --out benchmarks/tuning.jsonl
+    python benchmarks/tuning.py --table benchmarks/tuning.jsonl
+
+Both search the same space with as many trials, on the simulated model. The plain study draws anew in each trial,
+as one without a cache does, and has no racing and no forecast. Both winners run on the same held-out rows. A line
+a study goes to the file, so that the benchmark can be stopped and gone on with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from gotlang.api import Options, Session, run_to_end
+from gotlang.cache.memory import MemoryCache
+from gotlang.statistics import difference_interval, mean_interval
+from gotlang.tune.driver import tune
+from gotlang.tune.evaluation import Evaluation
+from gotlang.tune.objective import Measured, mean
+from gotlang.tune.plan import Plan, read_plan
+from gotlang.tune.proposals import Proposals
+from gotlang.tune.records import Record
+from gotlang.tune.rows import read_rows, split
+from gotlang.tune.search import best_of, told
+from gotlang.tune.space import Point, space_of
+
+
+def ours(plan: Plan) -> dict[str, Any]:
+    """A study as `gotc tune` runs it; its dollars without those of the held-out rows."""
+    done = tune(plan, Options(), folder=None)
+    test = sum(row.usd or 0.0 for row in held_out(plan, [done.winner.point, done.records[0].point]))
+    return {
+        "point": dict(done.winner.point),
+        "usd": done.usd,
+        "test_usd": test,
+        "ended": done.as_json()["ended"],
+        "rejected": done.rejected,
+        "verdict": done.held_out.verdict if done.held_out else None,
+    }
+
+
+def plain(plan: Plan) -> dict[str, Any]:
+    """The same study with TPE alone."""
+    rows = read_rows(plan, split(plan).train)
+
+    async def go() -> dict[str, Any]:
+        options = Options(fusion=plan.fusion, early_stop=plan.early_stop)
+        async with Session(plan.program, options, virtual=True) as session:
+            space = space_of(plan)
+            base = session.runner
+            proposals = Proposals(
+                space,
+                plan.sampler,
+                seed=plan.seed,
+                size=plan.parallel,
+                maximize=[o.maximize for o in plan.objectives],
+                forecast=False,
+            )
+            records: dict[int, Record] = {}
+            usd = 0.0
+            for number in range(plan.trials):
+                point = proposals.point(number, lambda n: records[n].told)
+                seed = 1000 * (plan.seed + 1) + number
+                session.runner = replace(base, cache=None, settings=replace(base.settings, seed=seed))
+                measured = await Evaluation(plan, space, session).rows(point, rows)
+                usd += sum(row.usd or 0.0 for row in measured)
+                against = records[0].rows if records else measured
+                ended = "full"
+                records[number] = Record(
+                    number, point, tuple(measured), told(plan, measured, against), ended
+                )
+            winner = best_of(plan, records.values()) or records[0]
+            return {"point": dict(winner.point), "usd": usd}
+
+    return run_to_end(go(), virtual=True)
+
+
+_cache = MemoryCache()
+
+
+def held_out(plan: Plan, points: list[Point]) -> list[Measured]:
+    """Points on the held-out rows, one after the other."""
+    rows = read_rows(plan, split(plan).test)
+
+    async def go() -> list[Measured]:
+        options = Options(fusion=plan.fusion, early_stop=plan.early_stop, cache=_cache)
+        async with Session(plan.program, options, virtual=True) as session:
+            evaluation = Evaluation(plan, space_of(plan), session)
+            return [measured for point in points for measured in await evaluation.rows(point, rows)]
+
+    return run_to_end(go(), virtual=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("study", nargs="?", default="studies/sort128.got")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--arms", default="ours,plain")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/tuning.jsonl"))
+    parser.add_argument("--table", type=Path)
+    given = parser.parse_args()
+    if given.table:
+        print(table([json.loads(line) for line in given.table.read_text().splitlines()]))
+        return
+    plan = read_plan(given.study)
+    known = given.out.read_text().splitlines() if given.out.exists() else []
+    done = {(line["arm"], line["seed"]) for line in map(json.loads, known)}
+    for seed in range(1, given.seeds + 1):
+        for arm in given.arms.split(","):
+            if (arm, seed) in done:
+                continue
+            started = time.monotonic()
+            found = (ours if arm == "ours" else plain)(replace(plan, seed=seed))
+            rows = held_out(plan, [found["point"]])
+            line = {
+                "arm": arm,
+                "seed": seed,
+                **found,
+                "held_out": mean([row.objectives[0] for row in rows]),
+                "cost": mean([row.usd for row in rows]),
+                "seconds": round(time.monotonic() - started, 1),
+            }
+            with given.out.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            print(line, flush=True)
+
+
+def table(lines: list[dict[str, Any]]) -> str:
+    """Both arms over the seeds that both have, with the paired interval of their difference."""
+    arms = {arm: {x["seed"]: x for x in lines if x["arm"] == arm} for arm in ("ours", "plain")}
+    seeds = sorted(arms["ours"].keys() & arms["plain"].keys())
+    out = [
+        "| | held-out value | cost a row | search, dollars |",
+        "| --- | --- | --- | --- |",
+    ]
+    spent: dict[str, list[float]] = {}
+    for arm, by_seed in arms.items():
+        values = mean_interval([by_seed[s]["held_out"] for s in seeds])
+        spent[arm] = [by_seed[s]["usd"] - by_seed[s].get("test_usd", 0.0) for s in seeds]
+        cost = sum(by_seed[s]["cost"] for s in seeds) / len(seeds)
+        name = "gotc tune" if arm == "ours" else "plain TPE"
+        out.append(
+            f"| {name} | {values.mean:.2f} ({values.low:.2f} to {values.high:.2f}) | {cost:.4f} | "
+            f"{sum(spent[arm]) / len(seeds):.2f} |"
+        )
+    lead = difference_interval(
+        [arms["ours"][s]["held_out"] for s in seeds], [arms["plain"][s]["held_out"] for s in seeds]
+    )
+    share = sum(spent["ours"]) / sum(spent["plain"])
+    out += [
+        "",
+        f"{len(seeds)} seeds. Difference of the held-out values, paired by seed: {lead.mean:+.2f}, 95% from "
+        f"{lead.low:+.2f} to {lead.high:+.2f}. `gotc tune` pays {share:.1%} of the dollars.",
+    ]
+    return "\n".join(out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""A study while it runs: a table that renews itself on a terminal, else a line for each trial, on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, final
+
+from gotlang.cli.output import complain
+from gotlang.cli.progress import duration
+
+if TYPE_CHECKING:
+    from gotlang.tune.plan import Plan
+    from gotlang.tune.purse import Purse
+    from gotlang.tune.records import Record
+    from gotlang.tune.search import Progress
+
+_MOST_LINES = 8
+
+
+@final
+class Watch:
+    """Shows how a study goes, while its block runs. `quiet` shows nothing."""
+
+    def __init__(self, plan: Plan, *, quiet: bool = False) -> None:
+        self._plan = plan
+        self._quiet = quiet
+        self._started = time.monotonic()
+        self._told: set[int] = set()
+        self._first: int | None = None
+        self._live: Any = None
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), refresh_per_second=4, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: Progress, purse: Purse) -> None:
+        """The study went on."""
+        if self._quiet:
+            return
+        if self._first is None:
+            self._first = len(progress.finished)
+            if self._first:
+                complain(f"going on with a study: {self._first} of {progress.trials} trials are done")
+                self._told.update(progress.finished)
+        if self._live is not None:
+            self._live.update(self._table(progress, purse))
+            return
+        for number, record in progress.finished.items():
+            if number not in self._told:
+                self._told.add(number)
+                complain(f"{self.headline(progress, purse)} · trial {number}: {self._told_of(record)}")
+
+    def headline(self, progress: Progress, purse: Purse) -> str:
+        """Trials, best, spend and time left in one line."""
+        done = len(progress.finished)
+        parts = [f"{done} of {progress.trials} trials"]
+        best = progress.best
+        if best is not None and best.told.values is not None:
+            parts.append(f"best {best.told.values[0]:.4g} (trial {best.number})")
+        limit = f" of ${self._plan.budget:.2f}" if self._plan.budget is not None else ""
+        parts.append(f"${purse.book.paid_usd:.4f}{limit}")
+        fresh = done - (self._first or 0)
+        if fresh > 0 and done < progress.trials:
+            seconds = (time.monotonic() - self._started) / fresh * (progress.trials - done)
+            parts.append(f"{duration(seconds)} left")
+        return " · ".join(parts)
+
+    def _told_of(self, record: Record) -> str:
+        value = f"{record.told.values[0]:.4g}" if record.told.values else "no value"
+        return f"{value} {record.ended} after {len(record.rows)} rows · {point_text(record.point)}"
+
+    def _table(self, progress: Progress, purse: Purse) -> Any:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=Text(self.headline(progress, purse)), title_justify="left", box=None)
+        for column in ("trial", "value", "rows", "ended", "values"):
+            table.add_column(column, justify="right" if column in {"trial", "value", "rows"} else "left")
+        for record in list(progress.finished.values())[-_MOST_LINES:]:
+            value = f"{record.told.values[0]:.4g}" if record.told.values else ""
+            mark = " *" if record is progress.best else ""
+            cells = (f"{record.number}{mark}", value, str(len(record.rows)), record.ended)
+            table.add_row(*cells, Text(point_text(record.point)))
+        if progress.number is not None:
+            seen = f"{progress.seen} of {progress.rows}"
+            table.add_row(str(progress.number), "", seen, "racing", Text(point_text(progress.point)))
+        return table
+
+
+def point_text(point: Mapping[str, Any]) -> str:
+    """`sort_tries=2 merge_tries=13`."""
+    return " ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in point.items()
+    )

@@ -1,0 +1,154 @@
+"""`gotc tune`: a study from its declaration to a result that can be applied."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gotlang.cli.kinds import Dollars, Limit
+from gotlang.cli.options import CACHE, DEFAULT_CONCURRENCY, cache_options, model_options
+from gotlang.cli.output import FORMAT_VERSION, complain, document, errors_as_document, say
+
+if TYPE_CHECKING:
+    from gotlang.tune.driver import Studied
+    from gotlang.tune.plan import Plan
+
+BUDGET = 3
+"""The exit code of a study that its budget ended."""
+
+
+@click.command("tune")
+@click.argument("file")
+@click.option("--study", metavar="NAME", help="Which study of FILE. [default: the only one]")
+@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Instead of the study's own number.")
+@click.option(
+    "--max-usd", "--budget", "max_usd", type=Dollars(), help="Spend no more, over all roles and restarts."
+)
+@click.option("--storage", metavar="URL", help="A file, or any storage URL of Optuna, for several workers.")
+@click.option("--resume", is_flag=True, help="Go on with a study; take over what other machines left.")
+@click.option("--apply", is_flag=True, help="Write a better result into the program's own text.")
+@click.option("--out", metavar="FILE", help="Where the result goes. [default: STUDY.tuned.json]")
+@click.option("--report", metavar="FILE.html", help="Write a report that needs no network.")
+@model_options
+@click.option(
+    "--concurrency", type=Limit(), default=DEFAULT_CONCURRENCY, help="Requests under way at a time."
+)
+@cache_options
+@click.option("--json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--quiet", is_flag=True, help="No progress and no summary.")
+def command(**chosen: Any) -> int:
+    """Run the study in FILE: look for params and prompts that are better at no more than the cost allowed.
+
+    What is found is compared with the original on rows that the search never saw, and written to a file for
+    `gotc run --tuned`. The same command again goes on where it was: no trial is lost, no call paid twice.
+    Several of them on one --storage share the work.
+    """
+    with errors_as_document(chosen["json"]):
+        return _tune(chosen)
+
+
+def _tune(chosen: dict[str, Any]) -> int:
+    from gotlang.cli.studying import Watch
+    from gotlang.tune.driver import tune
+    from gotlang.tune.tuned import apply
+
+    plan = _plan(chosen)
+    options = _options(plan, chosen)
+    with Watch(plan, quiet=chosen["quiet"] or chosen["json"]) as watch:
+        try:
+            done = tune(plan, options, takeover=chosen["resume"], observe=watch)
+        except KeyboardInterrupt:
+            complain("interrupted: what is paid is kept; the same command goes on with the study")
+            raise
+    out = Path(chosen["out"] or f"{plan.name}.tuned.json")
+    done.tuned.write(out)
+    if chosen["report"] is not None:
+        from gotlang.tune.report import write_report
+
+        write_report(done, Path(chosen["report"]))
+    changed: list[Path] = []
+    if chosen["apply"] and done.held_out is not None and done.held_out.verdict == "better":
+        changed = apply(plan.program, done.tuned)
+    if chosen["json"]:
+        content = {"file": str(out), "applied": [str(path) for path in changed]}
+        document({"format_version": FORMAT_VERSION, **done.as_json(), **content})
+    else:
+        _summary(done, out, quiet=chosen["quiet"])
+        if chosen["apply"]:
+            complain(
+                f"written into {', '.join(map(str, changed))}"
+                if changed
+                else "nothing written: " + _why(done)
+            )
+    return BUDGET if done.partial is not None else 0
+
+
+def _plan(chosen: dict[str, Any]) -> Plan:
+    from dataclasses import replace
+
+    from gotlang.tune.plan import read_plan
+
+    plan = read_plan(chosen["file"], chosen["study"])
+    given = {"trials": chosen["trials"], "budget": chosen["max_usd"], "storage": chosen["storage"]}
+    return replace(
+        plan,
+        **{name: value for name, value in given.items() if value is not None},
+        seed=chosen["seed"] or plan.seed,
+        model=chosen["model"] or plan.model,
+    )
+
+
+def _options(plan: Plan, chosen: dict[str, Any]) -> Any:
+    from gotlang.api import Options
+    from gotlang.models.registry import default_model
+
+    concurrency = chosen["concurrency"]
+    model = plan.model or default_model()
+    if model == "simulated" and plan.model is None:
+        complain("no model is configured: the program's own stand-ins answer (--model simulated says so)")
+    return Options(
+        model=model,
+        seed=plan.seed,
+        concurrency=None if concurrency == "none" else concurrency,
+        cache=None if chosen["no_cache"] else chosen["cache"] or str(CACHE),
+        base_url=chosen["base_url"],
+        retry=not chosen["no_retry"],
+        prices=None if chosen["prices"] is None else Path(chosen["prices"]),
+        python=not chosen["no_python"],
+    )
+
+
+def _why(done: Studied) -> str:
+    return done.held_out.verdict if done.held_out is not None else "the test rows were not run"
+
+
+def _summary(done: Studied, out: Path, *, quiet: bool) -> None:
+    from gotlang.cli.studying import point_text
+    from gotlang.tune.heldout import VERDICTS
+
+    values = {**done.tuned.params, **done.tuned.settings}
+    say(point_text(values) or "the original")
+    if done.held_out is not None:
+        say(f"{done.held_out.verdict}: {VERDICTS[done.held_out.verdict]}")
+        for found in done.held_out.compared:
+            if found.original is None or found.tuned is None:
+                continue
+            say(
+                f"  {found.name}: {found.original:.4g} -> {found.tuned:.4g}"
+                f"  (by {found.lead.mean:+.4g}, 95% from {found.lead.low:+.4g} to {found.lead.high:+.4g})"
+            )
+    for name, texts in done.tuned.texts.items():
+        if texts.instruction is not None:
+            say(f"  prompt {name}: {texts.instruction.strip()}")
+    if quiet:
+        return
+    simulated = " (simulated)" if done.simulated else ""
+    ended = ", ".join(f"{count} {word}" for word, count in done.as_json()["ended"].items())
+    complain(f"{len(done.records)} trials ({ended}), {done.rejected} refused before a call")
+    complain(f"${done.usd:.4f} for {done.answers:,} answers of {done.model}{simulated}; result in {out}")
+    if done.partial is not None:
+        complain(f"ended early: {done.partial}")
+    sys.stderr.flush()

@@ -1,0 +1,106 @@
+"""Prompt search with DSPy: each optimizer mends a planted flaw in each of two prompts, and none makes it worse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+pytest.importorskip("dspy", reason="the extra `tune` is not installed")
+
+from support.studies import SECRETS, TWO_PROMPTS, Obedient, as_answer, prompt_plan
+
+from gotlang.api import Options, compile
+from gotlang.tune.driver import Studied, tune
+from gotlang.tune.dspy_program import dspy_module, tuned_program
+from gotlang.tune.texts import rewritten
+
+OPTIMIZERS = {
+    "copro": "copro(breadth=4, depth=2, rows=4)",
+    "miprov2": "miprov2(candidates=4, trials=6, rows=4)",
+    "gepa": "gepa(calls=60, rows=6)",
+    "bootstrap": "bootstrap(demos=2, sets=2, rows=6)",
+}
+
+
+def helpful(text: str, number: int) -> str:
+    secret = list(SECRETS.values())[number % 2]
+    return as_answer(text, f"{secret} (variant {number})")
+
+
+def harmful(text: str, number: int) -> str:
+    return as_answer(text, f"Say anything you like. (variant {number})")
+
+
+def studied(folder: Path, optimizer: str, model: Obedient) -> Studied:
+    return tune(prompt_plan(folder, OPTIMIZERS[optimizer]), Options(model=model), folder=None)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_each_optimizer_mends_both_prompts(tmp_path: Path, optimizer: str) -> None:
+    done = studied(tmp_path, optimizer, Obedient(helpful))
+    assert done.held_out is not None
+    assert done.held_out.verdict == "better"
+    assert done.held_out.compared[0].tuned == 0.0
+    assert set(done.tuned.texts) == set(SECRETS)
+
+
+@pytest.mark.parametrize("optimizer", ["copro", "miprov2", "gepa"])
+def test_a_proposer_that_only_harms_leaves_the_original(tmp_path: Path, optimizer: str) -> None:
+    model = Obedient(harmful)
+    done = studied(tmp_path, optimizer, model)
+    assert model.proposals > 0
+    assert done.winner.number == 0
+    assert done.tuned.texts == {}
+    assert done.held_out is not None
+    assert done.held_out.verdict == "nothing found"
+
+
+def test_what_the_proposer_costs_counts_against_the_budget(tmp_path: Path) -> None:
+    model = Obedient(helpful)
+    done = tune(prompt_plan(tmp_path, OPTIMIZERS["copro"]), Options(model=model), folder=None)
+    each = model.price.input_per_million * 50 / 1e6 + model.price.output_per_million * 5 / 1e6
+    assert done.usd == pytest.approx(each * (model.proposals + model.answers))
+
+
+def test_a_proposal_that_drops_what_a_prompt_must_show_is_not_used(tmp_path: Path) -> None:
+    text = TWO_PROMPTS.replace('    instruction "Do something with the number."\n    "Number', '    "Number')
+    plan = prompt_plan(tmp_path, OPTIMIZERS["copro"])
+    (tmp_path / "both.got").write_text(text)
+    from gotlang.tune.plan import read_plan
+
+    done = tune(read_plan(tmp_path / "study.got"), Options(model=Obedient(helpful)), folder=None)
+    assert plan.searches
+    assert "double" not in done.tuned.texts
+    assert "mirror" in done.tuned.texts
+
+
+def test_a_program_is_a_module_that_any_optimizer_takes() -> None:
+    import dspy
+
+    program = compile(TWO_PROMPTS, "both.got")
+    student = dspy_module(program, options=Options(model=Obedient(helpful)))
+    assert student(number=4).result == [4, 4]
+    assert [name for name, _ in student.named_predictors()] == ["double", "mirror"]
+    student.double.signature = student.double.signature.with_instructions(SECRETS["double"])
+    assert student(number=4).result == [8, 4]
+    assert student.deepcopy()(number=4).result == [8, 4]
+    changed = tuned_program(student)
+    assert changed.run(number=4, options=Options(model=Obedient(helpful))).value == [8, 4]
+
+    def metric(example: dspy.Example, prediction: dspy.Prediction, trace: object = None) -> bool:
+        return bool(prediction.result == [2 * example.number, -example.number])
+
+    examples = [dspy.Example(number=n).with_inputs("number") for n in (3, 6, 9)]
+    taught = dspy.BootstrapFewShot(metric=metric, max_bootstrapped_demos=1, max_labeled_demos=0).compile(
+        dspy_module(program, options=Options(model=Obedient(helpful))), trainset=examples
+    )
+    assert taught(number=4).result == [8, -4]
+
+
+def test_texts_that_were_not_changed_leave_the_program_as_it_is() -> None:
+    program = compile(TWO_PROMPTS, "both.got")
+    made = dspy_module(program, options=Options(model=Obedient(helpful)))
+    assert tuned_program(made).compilation.source.text == program.compilation.source.text
+    assert rewritten(program.compilation, {}, {}).source.text == program.compilation.source.text
