@@ -65,9 +65,9 @@ def test_blocks_have_a_limit_too() -> None:
 def test_long_programs_in_time_and_in_linear_memory() -> None:
     def cost(lines: int) -> tuple[float, int]:
         source = Source.of("long.got", SORT128 * (lines // SORT128.count("\n")))
-        began = time.perf_counter()
+        began = time.process_time()
         _, problems = parse(source)
-        took = time.perf_counter() - began
+        took = time.process_time() - began
         assert problems == ()
         tracemalloc.start()
         kept = parse(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gotlang.syntax.texts import long_lines, quote, read_long, reindented, unescape
@@ -35,6 +35,7 @@ def test_a_text_on_lines(value: str, margin: int) -> None:
 
 
 @given(texts, st.integers(0, 8))
+@example("\\\n\\\n", 0)
 def test_lines_as_written_can_stand_at_any_margin(raw: str, margin: int) -> None:
     if not LONG.fullmatch(f'"""{raw}"""'):
         return

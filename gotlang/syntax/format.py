@@ -27,6 +27,8 @@ _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_PADDING = 24
 """A param's default longer than this does not push the ranges of its neighbours to the right."""
 
+_Row = tuple[list[Piece], list[Piece], list[Piece], list[Piece]]
+
 
 def format_module(module: n.Module, source: Source | None = None) -> str:
     """The canonical text of a module. Without the source it was parsed from, only the code is written.
@@ -125,18 +127,13 @@ class _ModulePrinter(PipelinePrinter):
 
     def _params(self, group: Sequence[n.Param]) -> None:
         rows = [self._param(node) for node in group]
-        names = max(len(flat(name)) for name, *_ in rows)
-        widths = [len(flat(default)) for _, default, domain, _ in rows if domain]
-        defaults = max((width for width in widths if width <= _MOST_PADDING), default=0)
-        for node, (name, default, domain, guard) in zip(group, rows, strict=True):
-            row = [*name, *default, *domain, *guard]
-            if len(group) > 1:
-                padded = [flat(name).ljust(names), flat(default).ljust(defaults if domain else 0)]
-                even = [*padded, *domain, *guard]
-                row = even if len(flat(even)) <= WIDTH else row
-            self.line(0, node.span.start, *row, declaration="param")
+        lines = _in_columns(rows, [True] * len(rows))
+        for node, line in zip(
+            group, _in_columns(rows, [len(flat(line)) <= WIDTH for line in lines]), strict=True
+        ):
+            self.line(0, node.span.start, *line, declaration="param")
 
-    def _param(self, node: n.Param) -> tuple[list[Piece], ...]:
+    def _param(self, node: n.Param) -> _Row:
         """The cells of a param's line, which stand in columns."""
         type_ = [": ", *self.type(node.type)] if node.type else []
         domain = [" each in " if node.each else " in ", *self._domain(node.domain)] if node.domain else []
@@ -249,3 +246,18 @@ class _ModulePrinter(PipelinePrinter):
 
     def _option(self, node: n.StudyOption) -> list[Piece]:
         return [node.name.text, " ", *self.expression(node.value)]
+
+
+def _in_columns(rows: Sequence[_Row], fitting: Sequence[bool]) -> list[list[Piece]]:
+    """The lines of params; the signs of those that are fitting stand in columns."""
+    even = [row for row, fits in zip(rows, fitting, strict=True) if fits]
+    names = max((len(flat(name)) for name, *_ in even), default=0)
+    widths = [len(flat(default)) for _, default, domain, _ in even if domain]
+    defaults = max((width for width in widths if width <= _MOST_PADDING), default=0)
+    lines: list[list[Piece]] = []
+    for (name, default, domain, guard), fits in zip(rows, fitting, strict=True):
+        if fits and len(even) > 1:
+            name = [flat(name).ljust(names)]
+            default = [flat(default).ljust(defaults if domain else 0)]
+        lines.append([*name, *default, *domain, *guard])
+    return lines
