@@ -32,7 +32,7 @@ class Given:
 def given_inputs(scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
     """What a scheme is given: a row of `--data`, under the names in `--inputs`, under those in `--input`.
 
-    Raises UsageError for what cannot be read or is not an input; what lacks is for the run to say.
+    Raises UsageError for what cannot be read, is not an input, or lacks.
     """
     wanted = dict(scheme.parameters)
     types: dict[str, Type] = {TRUTH: scheme.truth, **wanted}
@@ -46,8 +46,14 @@ def given_inputs(scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
         values[name] = parse_value(text, types[name], f"--input {name}")
     if chosen["data"] is not None:
         values = {**_from_data(chosen, wanted, types, set(values)), **values}
-    elif chosen["map"]:
-        raise UsageError("`--map` names columns of a data file", help="name the file with `--data`")
+    elif chosen["map"] or chosen["row"]:
+        option = "--map" if chosen["map"] else "--row"
+        raise UsageError(f"`{option}` is about a data file", help="name the file with `--data`")
+    if missing := [name for name in wanted if name not in values]:
+        raise UsageError(
+            f"scheme `{scheme.name}` needs {', '.join(f'`{name}`' for name in missing)}",
+            help=f"it takes {_takes(scheme)}; give it by `--input {missing[0]}=...`, or by a row of `--data`",
+        )
     truth = None if TRUTH in wanted else values.pop(TRUTH, None)
     return Given(values, truth)
 
@@ -95,9 +101,12 @@ def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
 def _unknown(what: str, name: str, scheme: Scheme) -> UsageError:
     names = [parameter for parameter, _ in scheme.parameters]
     near = nearest(name, [*names, TRUTH])
-    takes = ", ".join(f"{name}: {type_}" for name, type_ in scheme.parameters) or "nothing"
-    hint = f"did you mean `{near}`?" if near else f"it takes {takes}"
+    hint = f"did you mean `{near}`?" if near else f"it takes {_takes(scheme)}"
     return UsageError(f"{what}: scheme `{scheme.name}` has no such input", help=hint)
+
+
+def _takes(scheme: Scheme) -> str:
+    return ", ".join(f"{name}: {type_}" for name, type_ in scheme.parameters) or "nothing"
 
 
 def given_params(params: tuple[Param, ...], given: tuple[tuple[str, str], ...]) -> dict[str, Any]:
