@@ -3,9 +3,9 @@
     python benchmarks/tuning.py studies/sort128.got --seeds 10 --out benchmarks/tuning.jsonl
     python benchmarks/tuning.py --table benchmarks/tuning.jsonl
 
-Both search the same space with as many trials, on the simulated model. The plain study draws anew in each trial,
-as one without a cache does, and has no racing and no forecast. Both winners run on the same held-out rows. A line
-a study goes to the file, so that the benchmark can be stopped and gone on with.
+Both search the same space with as many trials, on the simulated model. The plain study draws anew in each
+trial, as one without a cache does, and has no racing and no forecast. Both winners run on the same held-out
+rows. A line a study goes to the file, so that the benchmark can be stopped and gone on with.
 """
 
 from __future__ import annotations
@@ -75,9 +75,7 @@ def plain(plan: Plan) -> dict[str, Any]:
                 usd += sum(row.usd or 0.0 for row in measured)
                 against = records[0].rows if records else measured
                 ended = "full"
-                records[number] = Record(
-                    number, point, tuple(measured), told(plan, measured, against), ended
-                )
+                records[number] = Record(number, point, tuple(measured), told(plan, measured, against), ended)
             winner = best_of(plan, records.values()) or records[0]
             return {"point": dict(winner.point), "usd": usd}
 

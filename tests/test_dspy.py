@@ -1,4 +1,4 @@
-"""Prompt search with DSPy: each optimizer mends a planted flaw in each of two prompts, and none makes it worse."""
+"""Prompt search with DSPy: each optimizer mends a planted flaw in both of two prompts, and harms none."""
 
 from __future__ import annotations
 

@@ -168,19 +168,25 @@ def _vary(vary: n.Vary, symbols: Symbols, report: Report) -> None:
             )
         return
     type_ = symbols.params[name]
-    _fitting(vary.domain, type_.element if param.each and isinstance(type_, ListType) else type_, report)
+    element = type_.element if param.each and isinstance(type_, ListType) else type_
+    if not _fitting(vary.domain, element, report):
+        return
     if outside := _outside(vary.domain, param.domain):
         report.error(
             "GOT0604", f"{outside} is outside the range that the program gives `{name}`", vary.domain.span
         )
 
 
-def _fitting(domain: n.Range | n.Choices, type_: Type, report: Report) -> None:
-    for part in [domain.low, domain.high] if isinstance(domain, n.Range) else domain.values:
-        if not accepts(type_, of_value(constant(part))):
-            report.error("GOT0604", f"this must be {type_}", part.span)
-    if isinstance(domain, n.Range) and constant(domain.low) > constant(domain.high):
+def _fitting(domain: n.Range | n.Choices, type_: Type, report: Report) -> bool:
+    """Whether a range or choices can be those of a type; notes why not."""
+    parts = (domain.low, domain.high) if isinstance(domain, n.Range) else domain.values
+    wrong = [part for part in parts if not accepts(type_, of_value(constant(part)))]
+    for part in wrong:
+        report.error("GOT0604", f"this must be {type_}", part.span)
+    if not wrong and isinstance(domain, n.Range) and constant(domain.low) > constant(domain.high):
         report.error("GOT0604", "this range is empty", domain.span)
+        return False
+    return not wrong
 
 
 def _outside(inner: n.Range | n.Choices, outer: n.Range | n.Choices | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import platform
 import tempfile
@@ -204,6 +205,9 @@ async def _study(
         held_out = await _held_out(plan, folder / f"{name}.lock", evaluation, finished[0], winner, parts.test)
         if held_out is None:
             partial = partial or "the budget did not last for the test rows"
+        await asyncio.sleep(0)  # what was settled last is written down
+        with book.locked():
+            paid, answers = book.paid_usd, book.answers
         found = _found(plan, space, evaluation, winner, held_out)
         found = replace(
             found,
@@ -220,14 +224,12 @@ async def _study(
                 "simulated": model.simulated,
                 "seed": options.seed,
                 "trials": len(finished),
-                "paid_usd": book.paid_usd,
-                "paid_answers": book.answers,
+                "paid_usd": paid,
+                "paid_answers": answers,
                 "partial": partial,
                 "versions": _versions(),
             },
         )
-        with book.locked():
-            paid, answers = book.paid_usd, book.answers
         book.close()
         return Studied(
             plan=plan,

@@ -1,8 +1,8 @@
-"""A whole program as a `dspy.Module`, for use from Python with any optimizer of DSPy's and a metric of one's own.
+"""A whole program as a `dspy.Module`, for any optimizer of DSPy's with a metric of one's own.
 
     student = dspy_module(load("merge.got"), prompts=["improve"])
     better = dspy.COPRO(metric=metric).compile(student, trainset=examples, eval_kwargs={})
-    tuned_program(better).run(documents=[...])
+tuned_program(better).run(documents=[...])
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ def dspy_module(
     prompts: Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
-    """The module of a program: called with a scheme's inputs, it gives a prediction with `result` and `score`.
+    """The module of a program: called with a scheme's inputs, it gives a prediction with `result` and
+    `score`.
 
-    `prompts` are those whose texts optimizers may change (default: all). A run that fails gives a `result` of None
-    and says why in `feedback`. Raises UsageError for an unknown prompt, and where DSPy is not installed.
+    `prompts` are those whose texts optimizers may change (default: all). A run that fails gives a `result`
+    of None and says why in `feedback`. Raises UsageError for an unknown prompt, and where DSPy is not
+    installed.
     """
     ir = program.ir(0)
     names = [prompt.name for prompt in ir.prompts] if prompts is None else list(prompts)

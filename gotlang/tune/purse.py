@@ -145,11 +145,19 @@ class Purse(Budget):
         return answers
 
     def settle(self, reservation: Reservation, answers: int, usd: float | None) -> None:
-        """Give back what was set aside, and count what the request really cost."""
-        self.book.settle(self._names.pop(id(reservation)), answers, usd or 0.0)
-        self._under_way -= 1
+        """Give back what was set aside, and count what the request really cost.
+
+        The book hears of it once the answers are in the cache, which is right after this. Killed between
+        the two, a worker leaves an open request and no answer that was paid and lost.
+        """
+        name = self._names.pop(id(reservation))
+        asyncio.get_running_loop().call_soon(self._settled, name, answers, usd or 0.0)
         self.spent_calls += answers
         self.spent_usd += usd or 0.0
+
+    def _settled(self, name: str, answers: int, usd: float) -> None:
+        self.book.settle(name, answers, usd)
+        self._under_way -= 1
         waiting, self._returned = self._returned, []
         for waiter in waiting:
             if not waiter.done():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import final
 
 DEFAULT_P = 0.1
-DEFAULT_FIRST = 6
+DEFAULT_FIRST = 8
 
 
 @final

@@ -156,7 +156,7 @@ def _texts(node: n.Prompt, texts: Texts, source: Source) -> list[tuple[Span, str
 def _long(value: str, indent: int) -> str:
     """A text in triple quotes whose lines stand at an indentation."""
     margin = " " * indent
-    body = "".join(f"{margin}{line}".rstrip() + "\n" for line in long_lines(value))
+    body = "".join(f"{margin}{line}\n" if line else "\n" for line in long_lines(value))
     return f'"""\n{body}{margin}"""'
 
 

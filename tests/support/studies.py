@@ -84,8 +84,8 @@ scheme both(number: int) -> list[int]:
 """
 
 SECRETS = {"double": "Double it.", "mirror": "Turn its sign round."}
-"""What an instruction must say for the model below to answer a prompt right. It is right without for numbers that
-three divides, and where an example shows how."""
+"""What an instruction must say for the model below to answer a prompt right. It is right without for
+numbers that three divides, and where an example shows how."""
 
 
 class Obedient:

@@ -1,0 +1,431 @@
+"""Studies as a whole: what they find, what they may not see or spend, that they go on after a kill."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+
+from support.studies import GUESS, guess_plan, guess_study
+
+from gotlang.api import Options, compile, load
+from gotlang.cache import open_cache
+from gotlang.errors import BudgetExceeded, CompileError, UsageError
+from gotlang.models.simulated import SimulatedModel
+from gotlang.tune.driver import Studied, tune
+from gotlang.tune.evaluation import Evaluation
+from gotlang.tune.plan import Plan, read_plan
+from gotlang.tune.purse import Book
+from gotlang.tune.rows import read_rows, split
+from gotlang.tune.search import Search
+from gotlang.tune.tuned import apply, read_tuned, tuned
+
+ROOT = Path(__file__).parents[1]
+
+
+def course(done: Studied) -> list[tuple[Any, ...]]:
+    """All that a study decided."""
+    return [
+        (n, tuple(r.point.items()), r.ended, r.told.values, tuple(m.objectives for m in r.rows))
+        for n, r in done.records.items()
+    ]
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    return guess_plan(tmp_path)
+
+
+# ---------------------------------------------------------------- what it finds
+
+
+def test_a_study_finds_what_is_better_for_no_more_than_allowed(tmp_path: Path) -> None:
+    plan = guess_plan(
+        tmp_path,
+        """
+        train 20, test 20
+        minimize error(result, target)
+        subject to cost <= 2 * baseline
+        trials 16
+        fusion false, early_stop false
+        """,
+    )
+    done = tune(plan, folder=None)
+    assert done.held_out is not None
+    assert done.held_out.verdict == "better"
+    assert done.tuned.params["style"] == "fancy"
+    error, cost = done.held_out.compared[:2]
+    assert error.tuned is not None and error.original is not None and error.lead.high < 0
+    assert cost.tuned is not None and cost.original is not None and cost.tuned <= 2 * cost.original
+    assert done.winner.ended == "full"
+    assert {r.ended for r in done.records.values()} > {"full"}
+
+
+def test_what_costs_more_never_wins(tmp_path: Path) -> None:
+    plan = guess_plan(
+        tmp_path,
+        """
+        train 20, test 20
+        minimize error(result, target)
+        subject to cost <= 0.5 * baseline
+        vary tries in 2..8
+        trials 8
+        fusion false, early_stop false
+        """,
+    )
+    done = tune(plan, folder=None)
+    assert done.winner.number == 0
+    assert done.held_out is not None
+    assert done.held_out.verdict == "nothing found"
+
+
+def test_the_same_seed_gives_the_same_study(plan: Plan) -> None:
+    one, same, other = (tune(replace(plan, seed=s), folder=None) for s in (1, 1, 2))
+    assert course(one) == course(same)
+    assert course(one) != course(other)
+
+
+def test_several_objectives_give_a_front(tmp_path: Path) -> None:
+    clauses = "train 10, test 10\nminimize error(result, target), minimize cost\ntrials 12\nearly_stop false"
+    done = tune(guess_plan(tmp_path, clauses), folder=None)
+    assert len(done.pareto) > 1
+    values = sorted(r.told.values for r in done.pareto if r.told.values)
+    assert all(b[1] < a[1] for a, b in pairwise(values) if a[0] < b[0])
+
+
+@pytest.mark.parametrize("sampler", ["random(seed=3)", "nsga2(population=4)", "grid"])
+def test_other_samplers(tmp_path: Path, sampler: str) -> None:
+    clauses = f"train 6, test 6\nminimize error(result, target)\ntrials 6\nsampler {sampler}, race none"
+    done = tune(guess_plan(tmp_path, clauses), folder=None)
+    assert [r.ended for r in done.records.values()] == ["full"] * 6
+
+
+def test_settings_of_the_run_can_be_varied(tmp_path: Path) -> None:
+    clauses = """
+        train 6, test 6
+        minimize latency
+        vary concurrency in [1, 16], tries in 4..4
+        trials 4, race none
+        fusion false
+    """
+    done = tune(guess_plan(tmp_path, clauses), folder=None)
+    assert done.tuned.settings.keys() <= {"concurrency"}
+    assert {r.point["concurrency"] for r in done.records.values()} == {1, 16}
+
+
+def test_a_row_that_fails_makes_a_trial_worse_not_better(tmp_path: Path) -> None:
+    path = guess_study(
+        tmp_path, "train 12, test 12\nminimize error(result, target)\ntrials 10\nearly_stop false"
+    )
+    (tmp_path / "guess_sim.py").write_text(
+        "def guess(rng, target, style):\n"
+        "    return 'no idea' if style == 'fancy' else str(target + rng.randint(-9, 9))\n"
+    )
+    done = tune(read_plan(path), folder=None)
+    fancy = [r for r in done.records.values() if r.point.get("style") == "fancy"]
+    assert fancy
+    assert not any(r.feasible for r in fancy)
+    assert done.tuned.params["style"] == "plain"
+
+
+def test_a_program_that_always_fails_is_an_error(tmp_path: Path) -> None:
+    path = guess_study(tmp_path, "train 6, test 6\nminimize error(result, target)\ntrials 4")
+    (tmp_path / "guess_sim.py").write_text("def guess(rng, target, style):\n    return 'no idea'\n")
+    with pytest.raises(UsageError, match="fails on every train row"):
+        tune(read_plan(path), folder=None)
+
+
+# ---------------------------------------------------------------- what it may not see
+
+
+def test_no_test_row_reaches_the_search(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = split(plan)
+    secret = {row.inputs["target"] for row in read_rows(plan, parts.test)}
+    asked: list[int] = []
+    known: list[bool] = []
+    ask = SimulatedModel.ask
+    rows = Evaluation.rows
+
+    async def noting(self: SimulatedModel, request: Any, n: int, draw: int = 0) -> Any:
+        asked.append(request.arguments["target"])
+        return await ask(self, request, n, draw)
+
+    reached: list[set[int]] = []
+    run = Search.run
+
+    async def remembered(self: Search) -> None:
+        await run(self)
+        assert not secret & set(asked)
+        reached.append(inputs_in_reach(self))
+
+    async def looked(self: Evaluation, point: Any, some: Any) -> Any:
+        known.append({row.inputs["target"] for row in some} <= secret)
+        return await rows(self, point, some)
+
+    monkeypatch.setattr(SimulatedModel, "ask", noting)
+    monkeypatch.setattr(Search, "run", remembered)
+    monkeypatch.setattr(Evaluation, "rows", looked)
+    tune(plan, folder=None)
+    assert secret <= set(asked)
+    assert known.count(True) == 2
+    (found,) = reached
+    assert {row.inputs["target"] for row in read_rows(plan, parts.train)} <= found
+    assert not secret & found
+
+
+def inputs_in_reach(start: object) -> set[int]:
+    """The targets of all rows that an object leads to, over anything but modules, classes and frames."""
+    seen, pending, found = {id(start)}, [start], set()
+    while pending:
+        top = pending.pop()
+        if isinstance(top, dict) and isinstance(top.get("target"), int):
+            found.add(top["target"])
+        for other in gc.get_referents(top):
+            if id(other) not in seen and not isinstance(other, type | type(sys) | type(tune)):
+                seen.add(id(other))
+                pending.append(other)
+    return found
+
+
+# ---------------------------------------------------------------- what it may spend
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_the_budget_holds(plan: Plan, share: float) -> None:
+    free = tune(plan, folder=None)
+    tight = tune(replace(plan, budget=free.usd * share), folder=None)
+    assert tight.usd <= free.usd * share
+    assert tight.partial is not None
+    assert len(tight.records) < len(free.records)
+    assert course(tight) == course(free)[: len(tight.records)]
+    assert tight.held_out is not None or share < 0.5
+
+
+def test_a_budget_too_small_for_the_original_is_said(plan: Plan) -> None:
+    with pytest.raises(BudgetExceeded, match="budget"):
+        tune(replace(plan, budget=1e-5), folder=None)
+
+
+def test_a_study_goes_on_with_more_money(plan: Plan, tmp_path: Path) -> None:
+    whole = tune(plan, folder=None)
+    folder, options = tmp_path / "state", Options(cache=tmp_path / "cache.sqlite")
+    with pytest.raises(BudgetExceeded):
+        tune(replace(plan, budget=whole.usd / 20), options, folder=folder)
+    some = tune(replace(plan, budget=whole.usd / 2), options, folder=folder)
+    rest = tune(plan, options, folder=folder)
+    assert len(some.records) < len(rest.records)
+    assert course(rest) == course(whole)
+    assert rest.usd == pytest.approx(whole.usd)
+    assert tune(plan, options, folder=folder).usd == rest.usd
+
+
+# ---------------------------------------------------------------- kills and workers
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "gotlang", "tune", "study.got", "--model", "simulated", "--json"),
+        *more,
+    ]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def test_killed_at_random_moments_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    clauses = "train 30, test 10\nminimize error(result, target)\nsubject to cost <= 2 * baseline\ntrials 24"
+    plan = replace(guess_plan(tmp_path, clauses, 60), budget=1.0)
+    whole = tune(plan, folder=None)
+    rng = random.Random(5)
+    kills = 0
+    for _ in range(3):
+        child = subprocess.Popen(
+            command(tmp_path, "--budget", "1"), cwd=tmp_path, env=environment(), stdout=-3, stderr=-3
+        )
+        try:
+            child.wait(timeout=1.2 + rng.random() * 1.5)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            kills += 1
+    last = subprocess.run(
+        command(tmp_path, "--budget", "1"),
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert last.returncode == 0, last.stderr
+    assert kills
+    done = json.loads(last.stdout)
+    assert done["trials"] == 24
+    assert done["winner"]["trial"] == whole.winner.number
+    assert done["winner"]["train"] == list(whole.winner.told.values or ())
+    # No answer was paid that is not kept, and none is kept twice; what was under way may have been charged.
+    cache = open_cache(tmp_path / ".gotc" / "cache.sqlite")
+    (path,) = (tmp_path / ".gotc" / "tune").glob("*.book")
+    book = Book(path, "test")
+    kept = sum(entry.draws for entry in cache.entries())
+    assert kept - 8 * len(book.open) <= book.answers <= kept
+    cache.close()
+    assert book.committed_usd <= 1.0
+
+
+def test_two_workers_share_a_study(tmp_path: Path) -> None:
+    clauses = "train 30, test 10\nminimize error(result, target)\ntrials 16"
+    alone = tune(guess_plan(tmp_path, clauses, 60), folder=None)
+    children = [
+        subprocess.Popen(
+            command(tmp_path, "--out", f"{i}.json"),
+            cwd=tmp_path,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(2)
+    ]
+    ended = [child.communicate(timeout=120) for child in children]
+    documents = [json.loads(out) for out, _ in ended]
+    for document in documents:
+        assert document["trials"] == 16
+        assert document["winner"]["trial"] == alone.winner.number
+        assert document["winner"]["train"] == list(alone.winner.told.values or ())
+        assert document["held_out"]["verdict"] == documents[0]["held_out"]["verdict"]
+
+
+# ---------------------------------------------------------------- the result
+
+
+def test_a_tuned_file_makes_a_program(plan: Plan, tmp_path: Path) -> None:
+    done = tune(plan, folder=None)
+    path = tmp_path / "near.tuned.json"
+    done.tuned.write(path)
+    assert read_tuned(path) == replace(done.tuned)
+    changed = tuned(plan.program, path)
+    assert {p.name: p.default for p in changed.ir(0).params} == {**done.tuned.params}
+    assert changed.run(target=5).value is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("{", "no JSON"),
+        ("[]", "no tuned file"),
+        ('{"format": "gotlang.tuned", "format_version": 9}', "another version"),
+        ('{"format": "gotlang.tuned", "format_version": 1, "program": "x"}', "damaged"),
+    ],
+)
+def test_what_is_no_tuned_file_is_refused(tmp_path: Path, text: str, what: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=what):
+        read_tuned(path)
+
+
+def test_applying_changes_the_params_and_nothing_else(plan: Plan, tmp_path: Path) -> None:
+    done = tune(plan, folder=None)
+    assert done.tuned.params["style"] == "fancy"
+    (path,) = apply(plan.program, done.tuned)
+    assert path == tmp_path / "guess.got" or path.resolve() == (tmp_path / "guess.got")
+    before, after = GUESS.splitlines(), (tmp_path / "guess.got").read_text().splitlines()
+    assert len(before) == len(after)
+    changed = [b for a, b in zip(before, after, strict=True) if a != b]
+    assert changed
+    assert all(line.startswith("param ") for line in changed)
+    assert {p.name: p.default for p in load(path).ir(0).params} == dict(done.tuned.params)
+    assert apply(load(path), done.tuned) == []
+
+
+def test_a_program_that_changed_meanwhile_is_not_overwritten(plan: Plan, tmp_path: Path) -> None:
+    done = tune(plan, folder=None)
+    (tmp_path / "guess.got").write_text("# mine\n" + GUESS)
+    with pytest.raises(UsageError, match="has changed"):
+        apply(plan.program, done.tuned)
+    assert (tmp_path / "guess.got").read_text().startswith("# mine")
+
+
+# ---------------------------------------------------------------- what the checker says
+
+MISTAKES = {
+    "train 5, test 5\nminimize eror(result, target)": "GOT0103|GOT0104|`eror`",
+    "train 5, test 5": "has an objective",
+    "train 5, test 5\nminimize style": "is a number",
+    "train 5, test 5\nminimize cost\nsubject to cost": "compares a quantity",
+    "train 5, test 5\nminimize cost\nsubject to cost <= base": "compares a quantity",
+    "train 5, test 5\nminimize cost\nvary trys in 1..3": "did you mean `tries`",
+    "train 5, test 5\nminimize cost\nvary tries in 1..30": "outside the range",
+    'train 5, test 5\nminimize cost\nvary tries in ["a"]': "must be int",
+    "train 5, test 5\nminimize cost\nsampler tpf": "did you mean `tpe`",
+    "train 5, test 5\nminimize cost\nsampler tpe(sead=1)": "takes no `sead`",
+    "train 5, test 5\nminimize cost\ntrails 5": "did you mean `trials`",
+    "train 5, test 5\nminimize cost\ntrials 5.5": "must be int",
+    "train 5, test 5\nminimize cost\ntrials 5, trials 6": "set twice",
+    "train 5, test 5\nminimize cost\nprompts gess with copro": "did you mean `guess`",
+    "tran 5, test 5\nminimize cost": "did you mean `train`",
+}
+
+
+@pytest.mark.parametrize("clauses", MISTAKES)
+def test_mistakes_in_a_study_are_said(tmp_path: Path, clauses: str) -> None:
+    import re
+
+    with pytest.raises(CompileError) as caught:
+        read_plan(guess_study(tmp_path, clauses))
+    said = " ".join(f"{d.code} {d.message} {d.help}" for d in caught.value.diagnostics)
+    assert re.search(MISTAKES[clauses], said), said
+
+
+def test_a_study_opens_files_of_its_project_only(tmp_path: Path) -> None:
+    inner = tmp_path / "project" / "studies"
+    inner.mkdir(parents=True)
+    path = guess_study(inner, "train 5, test 5\nminimize error(result, target)")
+    (inner / "guess.got").rename(tmp_path / "guess.got")
+    path.write_text(path.read_text().replace('"guess.got"', '"../../guess.got"'))
+    (tmp_path / "project" / "gotc.toml").write_text("")
+    with pytest.raises(CompileError) as caught:
+        read_plan(path)
+    assert "outside the study's project" in caught.value.diagnostics[0].message
+    (inner / "pyproject.toml").unlink()
+    (tmp_path / "project" / "gotc.toml").unlink()
+    (tmp_path / "gotc.toml").write_text("")
+    (tmp_path / "guess_sim.py").write_text((inner / "guess_sim.py").read_text())
+    assert read_plan(path).program.name == "guess"
+
+
+def test_a_study_may_stand_in_its_program(tmp_path: Path) -> None:
+    guess_study(tmp_path, "train 5, test 5\nminimize cost")
+    path = tmp_path / "guess.got"
+    path.write_text(
+        GUESS + '\nstudy t:\n    data "numbers.csv", train 5, test 5\n    minimize cost\n    trials 3\n'
+    )
+    assert tune(read_plan(path), folder=None).winner is not None
+    with pytest.raises(CompileError):
+        read_plan_of_text('study t:\n    data "x.csv"\n    minimize cost\n', tmp_path)
+
+
+def read_plan_of_text(text: str, folder: Path) -> Plan:
+    path = folder / "alone.got"
+    path.write_text(text)
+    return read_plan(path)
+
+
+def test_a_plan_of_a_program_without_a_study() -> None:
+    from gotlang.tune.plan import plan_of
+
+    with pytest.raises(UsageError, match="holds no study"):
+        plan_of(compile(GUESS, "guess.got").compilation, Path())

@@ -1,0 +1,360 @@
+"""Parts of studies: rows, spaces, racing, forecasts, the book of the money, texts in programs."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+
+from support.studies import guess_plan
+
+from gotlang.api import compile
+from gotlang.errors import BudgetExceeded, CacheError, UsageError
+from gotlang.models.base import Message, Price, Request, Settings
+from gotlang.syntax.format import format_module
+from gotlang.tune.forecast import Forecast
+from gotlang.tune.plan import Method
+from gotlang.tune.proposals import Proposals, Told, batch_of, batch_start
+from gotlang.tune.purse import Book, Purse
+from gotlang.tune.racing import Race, signed_rank
+from gotlang.tune.rows import read_rows, split
+from gotlang.tune.space import Dimension, Space, space_of
+from gotlang.tune.texts import Texts, edited, literal, rewritten, shot
+
+# ---------------------------------------------------------------- rows
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    values=st.lists(st.integers(0, 12), min_size=4, max_size=30),
+    train=st.integers(1, 6),
+    test=st.integers(1, 6),
+    seed=st.integers(0, 9),
+)
+def test_no_row_is_on_both_sides(
+    tmp_path_factory: pytest.TempPathFactory, values: list[int], train: int, test: int, seed: int
+) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    plan = guess_plan(folder, f"train {train}, test {test}, seed {seed}\nminimize error(result, target)")
+    (folder / "numbers.csv").write_text("Target\n" + "".join(f"{n}\n" for n in values))
+    if train + test > len(set(values)):
+        with pytest.raises(UsageError, match="different rows"):
+            split(plan)
+        return
+    parts = split(plan)
+    assert parts == split(plan)
+    trained = {row.inputs["target"] for row in read_rows(plan, parts.train)}
+    tested = {row.inputs["target"] for row in read_rows(plan, parts.test)}
+    assert len(trained) == train
+    assert len(tested) == test
+    assert not trained & tested
+
+
+def test_another_split_seed_is_another_split(tmp_path: Path) -> None:
+    wish = "\nminimize error(result, target)"
+    one = split(guess_plan(tmp_path, "train 20, test 20, seed 1" + wish))
+    assert one.train != split(guess_plan(tmp_path, "train 20, test 20, seed 2" + wish)).train
+
+
+# ---------------------------------------------------------------- spaces
+
+CONDITIONAL = """
+param search = "wide" in ["wide", "deep"]
+param depth = 3 in 1..4 when search == "deep"
+param samples = [3, 3] each in 1..5
+param warmth = 0.5 in 0.0..1.0
+param unused = 1 in 1..9
+prompt guess(n: int) -> int:
+    "Guess {{ n }}"
+scheme s(n: int) -> int:
+    repeat depth if search == "deep" else 1:
+        Generate(k=samples[0] + samples[1], temperature=warmth) guess(n)
+        Vote()
+study t:
+    data "rows.csv", train 1, test 1
+    minimize abs(result - n)
+"""
+
+
+def test_a_space_holds_what_the_scheme_uses(tmp_path: Path) -> None:
+    from gotlang.tune.plan import plan_of
+
+    plan = plan_of(compile(CONDITIONAL, "s.got").compilation, tmp_path)
+    space = space_of(plan)
+    names = [d.name for d in space.dimensions]
+    assert names == ["search", "depth", "samples[0]", "samples[1]", "warmth"]
+    assert space.start == {"search": "wide", "samples[0]": 3, "samples[1]": 3, "warmth": 0.5}
+    assert space.values({"search": "deep", "depth": 2, "samples[1]": 5}) == {
+        "search": "deep",
+        "depth": 2,
+        "samples": [3, 5],
+    }
+
+
+def test_a_grid_of_infinitely_many_points_is_refused(tmp_path: Path) -> None:
+    from gotlang.tune.plan import plan_of
+
+    with pytest.raises(UsageError, match="no grid"):
+        space_of(plan_of(compile(CONDITIONAL, "s.got").compilation, tmp_path)).grid()
+
+
+# ---------------------------------------------------------------- proposals
+
+SQUARE = Space((Dimension("x", "x", 0, 0, 20, whole=True), Dimension("y", "y", 0, 0, 20, whole=True)), {})
+
+
+def far(point: object) -> Told:
+    assert isinstance(point, dict)
+    return Told(((point["x"] - 12) ** 2 + (point["y"] - 5) ** 2,), {"sum": point["x"] + point["y"] - 25.0})
+
+
+def proposals(sampler: str, seed: int = 3, *, forecast: bool = True) -> Proposals:
+    return Proposals(SQUARE, Method(sampler), seed=seed, size=4, maximize=[False], forecast=forecast)
+
+
+def walked(source: Proposals, count: int) -> dict[int, dict[str, object]]:
+    """The first points, each proposed once the results of those before it are known."""
+    points: dict[int, dict[str, object]] = {}
+    for number in range(count):
+        points[number] = dict(source.point(number, lambda known: far(points[known])))
+    return points
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "nsga2", "grid"])
+def test_a_point_depends_on_earlier_batches_only(sampler: str) -> None:
+    first, second = proposals(sampler), proposals(sampler)
+    points = walked(first, 20)
+    assert points[0] == SQUARE.start
+
+    def told(number: int) -> Told:
+        assert number < batch_start(batch_of(19, 4), 4)
+        return far(points[number])
+
+    assert second.point(19, told) == points[19]
+    assert walked(proposals(sampler, 4), 10)[9] != points[9]
+    if sampler != "nsga2":
+        assert len({tuple(p.values()) for p in points.values()}) == 20
+
+
+def test_tpe_finds_the_hollow() -> None:
+    source = proposals("tpe")
+    points = walked(source, 50)
+    best = min(far(p).values[0] for p in points.values() if far(p).excess["sum"] <= 0)  # type: ignore[index]
+    assert best <= 8
+    assert source.rejected > 0
+    late = [far(points[n]).excess["sum"] for n in range(25, 50)]
+    assert max(late) <= 0
+
+
+def test_a_missing_library_is_named() -> None:
+    try:
+        import cmaes  # noqa: F401
+    except ImportError:
+        with pytest.raises(UsageError, match="needs cmaes"):
+            proposals("cmaes")
+
+
+def test_a_forecast_of_too_little_says_nothing() -> None:
+    points = [{"x": 20, "y": 20}] * 4
+    assert not Forecast(SQUARE, points, [{"sum": 15.0}] * 4).breaks({"x": 20, "y": 20})
+
+
+# ---------------------------------------------------------------- racing
+
+
+def naive(differences: list[int]) -> float:
+    """Every way the signs could have fallen."""
+    sizes = sorted({abs(d) for d in differences})
+    ordered = sorted(abs(d) for d in differences)
+    rank = {s: sum(i for i, o in enumerate(ordered, 1) if o == s) / ordered.count(s) for s in sizes}
+
+    def statistic(signed: list[int]) -> float:
+        return sum(rank[abs(d)] * (1.0 if d > 0 else 0.5 if d == 0 else 0.0) for d in signed)
+
+    moved = [d for d in differences if d]
+    still = [0] * (len(differences) - len(moved))
+    ways = list(itertools.product((1, -1), repeat=len(moved)))
+    least = statistic(differences)
+    hits = sum(
+        statistic([*(s * abs(d) for s, d in zip(w, moved, strict=True)), *still]) >= least for w in ways
+    )
+    return hits / len(ways)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=9))
+def test_the_signed_rank_test_counts_every_way(differences: list[int]) -> None:
+    assert signed_rank(differences) == pytest.approx(naive(differences))
+
+
+def test_the_signed_rank_test_agrees_with_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    rng = random.Random(4)
+    differences = [rng.gauss(0.3, 1) for _ in range(30)]
+    expected = stats.wilcoxon(differences, alternative="greater", method="exact").pvalue
+    assert signed_rank(differences) == pytest.approx(expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 200))
+def test_waves_end_with_all_rows(first: int, rows: int) -> None:
+    looks = Race(first=first).waves(rows)
+    assert looks[-1] == rows
+    assert looks == sorted(set(looks))
+
+
+def test_equal_programs_are_never_called_worse() -> None:
+    assert not Race(p=0.5).worse([0.0] * 50)
+
+
+# ---------------------------------------------------------------- money
+
+PRICE = Price(1.0, 1.0)
+ASKED = Request("m", (Message("user", "x" * 100),), Settings(max_tokens=1000))
+
+
+def test_the_book_outlives_a_worker_that_dies(tmp_path: Path) -> None:
+    path = tmp_path / "book"
+    first = Book(path, "a")
+    with first.locked():
+        lost, kept = first.reserve(0.5), first.reserve(0.25)
+    first.settle(kept, 1, 0.1)
+    path.open("ab").write(b'{"request": "half a li')
+    second = Book(path, "b")
+    assert second.paid_usd == 0.1
+    assert second.open == {lost: 0.5}
+    assert second.committed_usd == pytest.approx(0.6)
+    second.settle(lost, 0, 0.0)
+    assert Book(path, "c").committed_usd == pytest.approx(0.1)
+
+
+def test_a_file_that_is_no_book_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "book"
+    path.write_text("hello\n")
+    with pytest.raises(CacheError, match="not a study's book"):
+        Book(path, "a")
+
+
+def test_workers_share_one_purse(tmp_path: Path) -> None:
+    most = 0.003
+
+    async def spend(worker: str) -> int:
+        purse = Purse(Book(tmp_path / "book", worker), most)
+        done = 0
+        while True:
+            try:
+                reservation = await purse.reserve(ASKED, 1, PRICE)
+            except BudgetExceeded:
+                assert purse.empty
+                return done
+            await asyncio.sleep(0)
+            purse.settle(reservation, 1, 0.0004)
+            done += 1
+
+    async def both() -> list[int]:
+        return await asyncio.gather(*[spend(f"w{i}") for i in range(3)])
+
+    answers = sum(asyncio.run(both()))
+    book = Book(tmp_path / "book", "z")
+    assert book.answers == answers > 0
+    assert book.paid_usd <= most
+
+
+# ---------------------------------------------------------------- texts in programs
+
+PROGRAM = '''# How far to go.
+param tries = 5 in 1..9   # tries
+param samples = [3, 3] each in 1..5
+
+prompt guess(n: int) -> int:
+    instruction """
+    Guess the number.
+    """
+    """
+    Number: {{ n }}
+    """
+
+prompt plain(n: int) -> int:
+    "Number: {{ n }}"
+
+scheme s(n: int) -> int:
+    Generate(k=tries + samples[0]) guess(n)
+    Generate() plain(n)
+    Vote()
+'''
+
+
+def test_only_what_changes_is_written() -> None:
+    program = compile(PROGRAM, "s.got")
+    texts = {"guess": Texts('Say "the" number.\nNothing else. {{ n }}'), "plain": Texts("Of {{ n }}: \\n")}
+    source = edited(program.compilation, {"tries": 7, "samples": [1, 3]}, texts)["s.got"]
+    before, after = PROGRAM.splitlines(), source.text.splitlines()
+    assert [line for line in before if line not in after] == [
+        "param tries = 5 in 1..9   # tries",
+        "param samples = [3, 3] each in 1..5",
+        "    Guess the number.",
+        '    "Number: {{ n }}"',
+    ]
+    again = compile(source.text, "s.got")
+    assert again.ir(0).prompt("guess").instruction == texts["guess"].instruction
+    assert again.ir(0).prompt("plain").user == texts["plain"].instruction
+    assert [p.default for p in again.ir(0).params] == [7, [1, 3]]
+
+
+def test_what_is_written_is_canonical() -> None:
+    formatted = format_module(
+        compile(PROGRAM, "s.got").compilation.modules[0], compile(PROGRAM, "s.got").compilation.source
+    )
+    program = compile(formatted, "s.got")
+    changes = Texts("One.\n\nTwo.", (shot({"n": 1}, 2), shot({"n": 3}, 4)))
+    done = rewritten(program.compilation, {"tries": 8}, {"guess": changes})
+    assert format_module(done.modules[0], done.source) == done.source.text
+    assert [e.output for e in compile(done.source.text).ir(0).prompt("guess").examples] == [2, 4]
+    gone = rewritten(done, {}, {"guess": Texts(None, ())})
+    assert compile(gone.source.text).ir(0).prompt("guess").examples == ()
+    fewer = rewritten(done, {}, {"guess": Texts(None, (shot({"n": 9}, 9),))})
+    assert [e.output for e in compile(fewer.source.text).ir(0).prompt("guess").examples] == [9]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(max_size=60))
+def test_any_instruction_is_read_back(text: str) -> None:
+    if any(mark in text for mark in ("{{", "{%", "{#")) or any(0xD800 <= ord(c) <= 0xDFFF for c in text):
+        return
+    text = text.replace("\r", "") or "x"
+    program = compile(PROGRAM, "s.got")
+    try:
+        done = rewritten(program.compilation, {}, {"guess": Texts(text)})
+    except UsageError:
+        return
+    node = next(
+        d for d in done.modules[0].declarations if getattr(getattr(d, "name", None), "text", "") == "guess"
+    )
+    assert node.instruction.value == text  # type: ignore[union-attr]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.recursive(
+        st.integers(-99, 99) | st.floats(-1e9, 1e9) | st.booleans() | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=3),
+        max_leaves=6,
+    )
+)
+def test_a_literal_reads_back(value: object) -> None:
+    from gotlang.ir.evaluate import evaluate
+    from gotlang.span import Source
+    from gotlang.syntax.expressions import Expression
+    from gotlang.syntax.parse import parse_expression
+
+    node = parse_expression(Source.of("x", literal(value)))
+    assert not hasattr(node, "code"), node
+    expression: Expression = node  # type: ignore[assignment]
+    assert evaluate(expression, {}) == value
