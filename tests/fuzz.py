@@ -1,5 +1,7 @@
 """Breaks programs and holds the front end to its word: soon diagnostics with a place, never an exception.
 
+What `gotc check` does is done to each; what parses is printed and read again; what compiles becomes IR.
+
     python -m tests.fuzz --runs 20000
 
 `tests/test_fuzz.py` runs a few of the same.
@@ -14,6 +16,7 @@ from pathlib import Path
 from random import Random
 
 from gotlang.codes import CODES
+from gotlang.compiler import compile_source
 from gotlang.diagnostics import render
 from gotlang.span import Source
 from gotlang.syntax.format import format_module
@@ -30,27 +33,33 @@ def programs() -> list[str]:
 
 
 def hold(text: str) -> tuple[str, ...]:
-    """Parse a text and check what comes back; the codes of its mistakes. Raises AssertionError."""
+    """Check a text and what comes back; the codes of its mistakes. Raises AssertionError."""
     source = Source.of("fuzz.got", text)
     began = time.process_time()  # other work on the machine does not count
-    module, problems = parse(source)
+    compilation = compile_source(source, read)
     took = time.process_time() - began
     assert took < MOST_SECONDS, f"{took:.1f} s for {len(text)} characters"
-    for problem in problems:
+    for problem in compilation.diagnostics:
         span = problem.span
         assert problem.code in CODES
-        assert span.source == source.name
-        assert 0 <= span.start < span.end <= len(source.text), problem
-        assert problem.code in render(problem, {source.name: source})
+        assert 0 <= span.start < span.end <= len(compilation.sources[span.source].text), problem
+        assert problem.code in render(problem, compilation.sources)
+    if compilation.ok:
+        compilation.program()
+    module, problems = parse(source)
     if not problems:
-        once = format_module(module, source)
-        written = Source.of("fuzz.got", once)
-        again, problems_of_it = parse(written)
-        assert problems_of_it == ()
+        written = Source.of("fuzz.got", format_module(module, source))
+        again, problems = parse(written)
+        assert problems == ()
         assert again == module
         assert len(again.comments) == len(module.comments)
-        assert format_module(again, written) == once
-    return tuple(problem.code for problem in problems)
+        assert Source.of("fuzz.got", format_module(again, written)) == written
+    return tuple(problem.code for problem in compilation.diagnostics)
+
+
+def read(name: str) -> str:
+    """What a program imports, from the folder of the programs."""
+    return (ROOT / "programs" / name).read_text()
 
 
 def main() -> None:
@@ -73,7 +82,7 @@ def main() -> None:
             print(f"run {number} failed; its text is in {chosen.keep}")
             raise
         codes.update(set(found) or {"none"})
-    print(f"{chosen.runs} runs in {time.perf_counter() - began:.0f} s, none over {MOST_SECONDS} s to parse")
+    print(f"{chosen.runs} runs in {time.perf_counter() - began:.0f} s, none over {MOST_SECONDS} s to check")
     print(", ".join(f"{code}: {count}" for code, count in codes.most_common()))
 
 
