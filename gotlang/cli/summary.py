@@ -64,6 +64,8 @@ def _rows(result: Result, seconds: float) -> Iterable[tuple[str, str]]:
     saved = f" ({dollars(without.usd)} with nothing shared or kept)" if shared + stored > 0 else ""
     tokens = f"{paid.input_tokens:,} tokens in, {paid.output_tokens:,} out"
     yield "cost", f"{dollars(paid.usd)}{would}{saved} · {tokens}"
+    if paid.lost:
+        yield "lost", f"{count(paid.lost, 'request')} brought nothing and may have been charged besides"
     path = f"{count(outcome.hops, 'model call')}, {duration(outcome.times[0])}"
     yield "longest path", f"{path} · {count(outcome.thought_count, 'thought')}, volume {outcome.volume}"
     simulated = f" ({duration(outcome.wall_s)} of simulated time)" if result.simulated else ""

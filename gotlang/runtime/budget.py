@@ -20,7 +20,8 @@ class Reservation:
 
 
 def worst_case(request: Request, answers: int, price: Price) -> float:
-    """US dollars that no such request can exceed: each byte of the prompt a token, each answer at its longest."""
+    """US dollars that no such request can exceed: each byte of the prompt a token, each answer at its
+    longest."""
     usage = Usage(token_bound(request), request.settings.max_tokens * answers)
     return Price(price.input_per_million, price.output_per_million).usd(usage)
 
@@ -28,7 +29,8 @@ def worst_case(request: Request, answers: int, price: Price) -> float:
 class Budget:
     """What may still be spent, over every role of a run. None means no limit.
 
-    `spent_usd` and `spent_calls` are what was really paid; `reserved` is what requests under way may cost.
+    `spent_usd` and `spent_calls` are what was paid, and what may have been: a request that was sent and
+    brought no answer counts at its worst. What requests under way may cost is set aside besides.
     Safe among the tasks of one event loop.
     """
 

@@ -26,7 +26,8 @@ ACCOUNTS = ("none", "process", "persistent")
 @dataclass(slots=True)
 class Account:
     """Answers asked of models, requests over the wire, tokens, US dollars (None once one price was unknown),
-    and the seconds that all requests took one after the other."""
+    and the seconds that all requests took one after the other. `lost` counts the requests that brought no
+    answer and may have been charged all the same, which no other sum holds but that of the requests."""
 
     calls: int = 0
     requests: int = 0
@@ -34,6 +35,7 @@ class Account:
     output_tokens: int = 0
     usd: float | None = 0.0
     sequential_s: float = 0.0
+    lost: int = 0
 
     def add(self, answers: int, requests: int, usage: Usage, price: Price | None, seconds: float) -> None:
         """Count requests that gave so many answers."""
@@ -107,6 +109,7 @@ class Ledger:
         return {
             "calls": paid.calls,
             "requests": paid.requests,
+            "lost": paid.lost,
             "input_tokens": paid.input_tokens,
             "output_tokens": paid.output_tokens,
             "usd": _rounded(paid.usd, 12),

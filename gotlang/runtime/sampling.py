@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 from gotlang.cache.base import Cache, Stored
 from gotlang.errors import BudgetExceeded, GotError, ModelError
 from gotlang.models.base import Model, Request
-from gotlang.runtime.budget import Budget
+from gotlang.runtime.budget import Budget, worst_case
 from gotlang.runtime.events import Asked, Observer
 from gotlang.runtime.gate import Gate
 from gotlang.runtime.ledger import Ledger, Source, Times
@@ -170,18 +170,24 @@ class Sampler:
             if self.stopping is not None:
                 self.budget.settle(reservation, 0, 0.0)
                 return give_up(self.stopping, True)
-            answered, usd = 0, 0.0
+            answered, usd, lost = 0, 0.0, 0
             try:
                 reply = await model.ask(request, reservation.answers, numbers[0])
-                answered = len(reply.answers)
+                answered, lost = len(reply.answers), reply.lost
                 self.notes.update(dict.fromkeys(reply.notes))
                 price = model.price
                 usd = price.usd(reply.usage) if price is not None else 0.0
                 self.ledger.paid.add(answered, reply.requests, reply.usage, price, reply.latency_s)
             except ModelError as error:
+                lost = error.lost
+                self.ledger.paid.requests += error.requests
                 return give_up(error)
             finally:
-                self.budget.settle(reservation, answered, usd)
+                self.ledger.paid.lost += lost
+                # What was lost may have been charged as if it had been answered at full length.
+                if lost and model.price is not None:
+                    usd += lost * worst_case(request, reservation.answers, model.price)
+                self.budget.settle(reservation, answered + lost * reservation.answers, usd)
             made = self.now()
             stored = {
                 number: Stored(answer, reply.usage, reply.latency_s, answered, position, made)

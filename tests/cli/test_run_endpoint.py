@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import threading
-from collections import Counter
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
-from support.gotc import ROOT, SORT128, digits, document, gotc, row, vote
+from support.gotc import SORT128, digits, document, gotc, row, vote
 from support.openai_server import OpenAIServer, status
-
-sys.path.insert(0, str(ROOT / "programs"))
-import sorting_sim
+from support.sorter import Sorter
 
 MODEL = ("--model", "openai:small")
 KEY = "sk-a-key-that-nobody-may-see"
-
-
-class Sorter:
-    """Answers as the stand-ins of sort128 do. Each answer depends on the messages and on how many answers
-    they were given before, so that single requests get what one request for several gets."""
-
-    def __init__(self) -> None:
-        self._drawn: Counter[str] = Counter()
-        self._lock = threading.Lock()
-
-    def __call__(self, body: dict[str, Any], index: int) -> str:
-        text = body["messages"][-1]["content"]
-        with self._lock:
-            number = self._drawn[text]
-            self._drawn[text] += 1
-        rng = Random(f"{number}/{text}")
-        lines = text.rpartition("\n\n")[2].splitlines()
-        lists = [json.loads(line[line.index("[") :]) for line in lines if "[" in line]
-        if "Cut these" in text:
-            return sorting_sim.split(rng, lists[-1], 8)
-        if "Second list" in text:
-            return sorting_sim.merge(rng, *lists[-2:])
-        if "Attempt" in text:
-            return sorting_sim.repair(rng, *lists[-2:])
-        return sorting_sim.sort(rng, lists[-1])
 
 
 def sorted_by(server: OpenAIServer, folder: Path, *more: str) -> dict[str, Any]:

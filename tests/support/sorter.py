@@ -1,0 +1,45 @@
+"""A server's answers to the prompts of sort128: those of its stand-ins, with their mistakes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections import Counter
+from random import Random
+from typing import Any
+
+from support.gotc import ROOT
+
+sys.path.insert(0, str(ROOT / "programs"))
+import sorting_sim
+
+
+class Sorter:
+    """Answers as the stand-ins of sort128 do.
+
+    Each answer depends on the messages and on how many answers they were given before, so that single
+    requests get what one request for several gets; or, `by_place`, on its place in the request, so that it
+    does not matter which of equal requests comes first. `drawn` counts the answers to each text."""
+
+    def __init__(self, *, by_place: bool = False) -> None:
+        self.drawn: Counter[str] = Counter()
+        self._by_place = by_place
+        self._lock = threading.Lock()
+
+    def __call__(self, body: dict[str, Any], index: int) -> str:
+        text = body["messages"][-1]["content"]
+        with self._lock:
+            number = self.drawn[text]
+            self.drawn[text] += 1
+        number = index if self._by_place else number
+        rng = Random(f"{number}/{text}")
+        lines = text.rpartition("\n\n")[2].splitlines()
+        lists = [json.loads(line[line.index("[") :]) for line in lines if "[" in line]
+        if "Cut these" in text:
+            return sorting_sim.split(rng, lists[-1], 8)
+        if "Second list" in text:
+            return sorting_sim.merge(rng, *lists[-2:])
+        if "Attempt" in text:
+            return sorting_sim.repair(rng, *lists[-2:])
+        return sorting_sim.sort(rng, lists[-1])
