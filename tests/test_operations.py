@@ -281,3 +281,10 @@ def test_a_scheme_runs_once_for_each_current_thought() -> None:
         result="list[int]",
     )
     assert result.value == [0, 2, 4]
+
+
+def test_an_answer_is_made_from_the_thoughts_that_its_prompt_is_shown() -> None:
+    body = "first = Generate() digit(1)\nsecond = Generate() digit(2)\nGenerate() add(first, second)"
+    found = run(body)
+    assert found.outcome.volume == 2
+    assert [parent.value for parent in found.outcome.thoughts[0].parents] == [1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -22,7 +23,7 @@ class Thought:
     value: Any
     maker: Any = None
     index: int = 0
-    parents: tuple[Thought, ...] = ()
+    parents: tuple[Thought, ...] = field(default=(), repr=False)
     score: float | None = None
     lower: bool = False
     valid: bool | None = None
@@ -64,6 +65,17 @@ class Thoughts(tuple[Thought, ...]):
     """Several thoughts under one name; as a value, the list of theirs."""
 
     __slots__ = ()
+
+
+def named_thoughts(names: Mapping[str, Any], name: str) -> tuple[Thought, ...]:
+    """The thoughts that a name stands for: none where it is not bound, or bound to a plain value."""
+    try:
+        bound = names[name]
+    except KeyError:
+        return ()
+    if isinstance(bound, Thought):
+        return (bound,)
+    return tuple(bound) if isinstance(bound, Thoughts) else ()
 
 
 def plain(bound: Any) -> Any:

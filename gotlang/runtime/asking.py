@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from gotlang.errors import EvaluationError, ReadError, TemplateError
+from gotlang.errors import EvaluationError, ReadError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
-from gotlang.ir.thought import Thought, Thoughts
+from gotlang.ir.names import free_names
+from gotlang.ir.thought import Thought, Thoughts, named_thoughts
 from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, Request, Settings
 from gotlang.runtime.context import Context, OperationFailed
 from gotlang.runtime.graph import Operation
@@ -111,7 +112,19 @@ def site(
     count = None
     if prompt.count is not None:
         count = positive(evaluate(prompt.count, Layer(values, context.params)), "count")
-    return Site(model, request, first, parents, names, count)
+    made_from = _made_from(arguments, names, parents)
+    return Site(model, request, first, made_from, names, count)
+
+
+def _made_from(
+    arguments: ir.Arguments, names: Mapping[str, Any], pool: tuple[Thought, ...]
+) -> tuple[Thought, ...]:
+    """What an answer is made from: what it starts from, and the thoughts that the prompt is shown by name."""
+    found = {thought.identity: thought for thought in pool}
+    for name in dict.fromkeys(name for _, value in arguments for name in free_names(value)):
+        for thought in real(named_thoughts(names, name)):
+            found.setdefault(thought.identity, thought)
+    return tuple(found.values())
 
 
 def _number(value: Any) -> float | None:

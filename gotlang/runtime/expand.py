@@ -16,7 +16,7 @@ from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.names import free_names, needed_names
-from gotlang.ir.thought import Thought, Thoughts
+from gotlang.ir.thought import Thought, Thoughts, named_thoughts
 from gotlang.runtime.asking import positive
 from gotlang.runtime.context import Context
 from gotlang.runtime.frame import Frame, Handle
@@ -166,7 +166,7 @@ class Expander:
         parents = tuple(
             thought
             for name in free_names(step.iterable)
-            for thought in _bound(names, name)
+            for thought in named_thoughts(names, name)
             if thought.value is not None
         )
         return [(parents, _Value(value)) for value in values]
@@ -500,13 +500,3 @@ def region_single(region: ir.Region, entry_single: bool) -> bool:
         if step.result == region.result:
             return step.single
     return entry_single
-
-
-def _bound(names: Any, name: str) -> tuple[Thought, ...]:
-    try:
-        bound = names[name]
-    except KeyError:
-        return ()
-    if isinstance(bound, Thought):
-        return (bound,)
-    return tuple(bound) if isinstance(bound, Thoughts) else ()

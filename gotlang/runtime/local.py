@@ -9,7 +9,7 @@ from typing import Any
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
-from gotlang.ir.thought import Thought, Thoughts
+from gotlang.ir.thought import Thought, Thoughts, named_thoughts
 from gotlang.runtime.asking import each, number, positive, rate_locally, real, whole
 from gotlang.runtime.context import Context, OperationFailed
 from gotlang.runtime.graph import Operation
@@ -127,7 +127,7 @@ def gather(context: Context, operation: Operation, thoughts: Thoughts) -> Though
         if bound is not None:
             out.extend(bound)
         else:
-            parents = tuple(t for name in references(value) for t in _thoughts(names, name))
+            parents = tuple(t for name in references(value) for t in named_thoughts(names, name))
             out.append(derived(operation, context.evaluate(value, names), len(out), parents))
     return Thoughts(out)
 
@@ -156,16 +156,6 @@ def references(node: e.Expression) -> list[str]:
     from gotlang.ir.names import free_names
 
     return list(free_names(node))
-
-
-def _thoughts(names: Mapping[str, Any], name: str) -> tuple[Thought, ...]:
-    try:
-        bound = names[name]
-    except KeyError:
-        return ()
-    if isinstance(bound, Thought):
-        return (bound,)
-    return tuple(bound) if isinstance(bound, Thoughts) else ()
 
 
 def measure(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
