@@ -45,7 +45,7 @@ SYNTAX = (
     Code(
         "GOT0007",
         "a number too large",
-        "Numbers have at most 40 digits.",
+        "Numbers have at most 1,234 digits, and those with a fraction are below 1.8e308.",
     ),
     Code(
         "GOT0008",

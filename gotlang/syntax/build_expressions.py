@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import builtins
-from math import isinf
+from math import inf
 from typing import Any
 
 from lark import Token, Tree
@@ -20,8 +20,8 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.texts import read_long, unescape
 
-MAX_DIGITS = 40
-"""How long a number may be, in characters."""
+MAX_DIGITS = 1234
+"""How long a number may be, in characters: what whole numbers of 4,096 bits take."""
 
 RESERVED = frozenset(
     {"and", "elif", "else", "false", "for", "foreach", "if", "in", "none", "not", "or", "reduce", "repeat"}
@@ -149,7 +149,7 @@ class ExpressionBuilder:
         value: int | float = 0
         if len(token) <= MAX_DIGITS:
             value = int(token) if token.type == "INT" else float(token)
-        if len(token) > MAX_DIGITS or isinf(value):
+        if len(token) > MAX_DIGITS or value == inf:
             self._problem("GOT0007", "this number is too large", self._here(meta))
             value = 0
         return e.Constant(self._here(meta), value)
