@@ -42,7 +42,7 @@ def _within(module: Module, number: int, comment: Comment) -> bool:
 
 
 @given(programs.expressions)
-@settings(max_examples=500)
+@settings(max_examples=300)
 def test_an_expression_is_read_back(expression: Expression) -> None:
     assert parse_expression(Source.of("law", format_expression(expression))) == expression
 

@@ -14,7 +14,9 @@ from gotlang.syntax.build_expressions import RESERVED
 from gotlang.syntax.grammar import grammar_text, indentation, parser
 from gotlang.syntax.words import expected
 
-README = (Path(__file__).parents[1] / "grammars" / "README.md").read_text()
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "grammars" / "README.md").read_text()
+LANGUAGE = (ROOT / "docs" / "language.md").read_text()
 
 
 def test_one_conflict_is_resolved_and_no_other() -> None:
@@ -55,7 +57,9 @@ def test_every_rule_has_a_builder() -> None:
     assert missing == set()
 
 
-def test_the_readme_lists_the_words_that_no_name_may_be() -> None:
-    listed = re.search(r"Reserved: (.*?)\.", README, re.DOTALL)
-    assert listed
-    assert set(re.findall(r"`(\w+)`", listed[1])) == set(RESERVED)
+def test_the_pages_list_the_words_that_no_name_may_be() -> None:
+    in_readme = re.search(r"Reserved: (.*?)\.", README, re.DOTALL)
+    in_language = re.search(r"These words are no names: `(.*?)`", LANGUAGE, re.DOTALL)
+    assert in_readme
+    assert in_language
+    assert set(re.findall(r"`(\w+)`", in_readme[1])) == set(in_language[1].split()) == set(RESERVED)
