@@ -60,7 +60,7 @@ class Result:
             "ground_truth": o.truth,
             "partial": o.partial,
             "skipped": o.skipped,
-            "ledger": o.ledger.as_json(o.times),
+            "ledger": o.ledger.as_json(),
             "paid": o.ledger.paid_json(),
             "graph": {
                 "operations": o.operations,

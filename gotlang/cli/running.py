@@ -136,7 +136,8 @@ def execute(order: Order) -> tuple[Result, float]:
             raise
     outcome = result.outcome
     state: State = "interrupted" if outcome.stopped else "partial" if outcome.partial else "done"
-    journal.end(state, progress, document=result.as_json(), graph=operations(outcome.graph, sources, asks))
+    graph = operations(outcome.graph, sources, asks, order.program.ir(0))
+    journal.end(state, progress, document=result.as_json(), graph=graph)
     if trace is not None and trace.broken is not None:
         complain(f"the trace is not whole: cannot write {trace.path}: {trace.broken}")
     return result, time.monotonic() - started

@@ -12,6 +12,7 @@ from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir.confidence import confidence, field_confidence
+from gotlang.ir.foreign import call_python
 from gotlang.ir.program import Score
 from gotlang.ir.thought import Thought, Thoughts, plain
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS, THOUGHT_FUNCTIONS
@@ -353,20 +354,6 @@ def thought_function(name: str, subject: Thought) -> Any:
             return subject.usd
         case _:
             return confidence(subject)
-
-
-def call_python(function: Callable[..., Any], name: str, positional: list[Any], named: dict[str, Any]) -> Any:
-    """Call a program's Python function; what it raises becomes an EvaluationError that names its line."""
-    try:
-        return function(*positional, **named)
-    except GotError:
-        raise
-    except Exception as error:
-        frame = error.__traceback__
-        while frame is not None and frame.tb_next is not None:
-            frame = frame.tb_next
-        where = f" ({frame.tb_frame.f_code.co_filename}:{frame.tb_lineno})" if frame is not None else ""
-        raise EvaluationError(f"`{name}` raised {type(error).__name__}: {error}{where}") from error
 
 
 def _field(value: Any, name: str) -> Any:

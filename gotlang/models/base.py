@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol, final
 
@@ -146,6 +147,21 @@ class Price:
         ) / 1e6
 
 
+REPEATS: ContextVar[Callable[[Usage | None], Awaitable[None]] | None] = ContextVar("REPEATS", default=None)
+"""Set by whoever asks a model under a budget; see `may_repeat`."""
+
+
+async def may_repeat(usage: Usage | None) -> None:
+    """Wait for leave to send a request again after one that brought nothing and may have been charged.
+
+    `usage` is what it was charged for, None where that is not known. Raises BudgetExceeded where the budget
+    does not allow another.
+    """
+    permit = REPEATS.get()
+    if permit is not None:
+        await permit(usage)
+
+
 class Model(Protocol):
     """A model that answers.
 
@@ -154,6 +170,8 @@ class Model(Protocol):
       swallows no other exception; cancelling it leaves nothing running.
     - Fewer than n answers are allowed (an endpoint without n gives 1): the caller asks again for the rest.
     - It obeys its own limits (rate, time-outs, retries) and says what the wire saw in `Reply.requests`.
+    - Before it sends again what may have been charged, it awaits `may_repeat`, and lets through what that
+      raises: a budget counts each such request.
     - `price` is None where it is unknown, never 0 for "don't know".
     """
 

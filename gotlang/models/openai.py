@@ -17,10 +17,10 @@ from typing import Any, final
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models import troubles
-from gotlang.models.base import Price, Reply, Request, Usage
+from gotlang.models.base import Price, Reply, Request, Usage, may_repeat
 from gotlang.models.capabilities import Capabilities, Refusal, find_refusal
 from gotlang.models.completions import Completion, read_completion
-from gotlang.models.endpoint import find_endpoint
+from gotlang.models.endpoint import Endpoint, find_endpoint
 from gotlang.models.estimates import Estimates
 from gotlang.models.limits import Limits
 from gotlang.models.prices import price_of
@@ -60,7 +60,7 @@ class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint: OpenAI, vLLM, llama.cpp, Ollama, a gateway, and so on.
 
     - `base_url`: else OPENAI_BASE_URL, else OpenAI's own. The key comes from OPENAI_API_KEY only; endpoints
-      other than OpenAI's may do without.
+      other than OpenAI's may do without. `endpoint` is one whose key is known, in place of all that.
     - `retries`: how often a request is sent again after a failure that may pass (0: never).
     - `timeout_s`: seconds that one request may take as a whole.
     - `requests_per_minute`, `tokens_per_minute`: limits to keep; None learns them from the endpoint.
@@ -80,6 +80,7 @@ class OpenAIModel:
         name: str,
         *,
         base_url: str | None = None,
+        endpoint: Endpoint | None = None,
         retries: int = DEFAULT_RETRIES,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         requests_per_minute: float | None = None,
@@ -102,7 +103,7 @@ class OpenAIModel:
         if retries < 0:
             raise UsageError(f"`retries` of model `{name}` is {retries}", help="give 0 or more")
         self.name = name
-        self._endpoint = find_endpoint(base_url)
+        self._endpoint = endpoint or find_endpoint(base_url)
         self._given_price = price
         self._retries = retries
         self._sleep = sleep
@@ -151,6 +152,8 @@ class OpenAIModel:
                 continue
             if not outcome.retryable or call.failures >= self._retries:
                 raise self._error(call, outcome)
+            if outcome.lost or outcome.usage is not None:
+                await may_repeat(outcome.usage)
             # A congested endpoint makes everyone wait, in `Limits`; other failures only whoever met them.
             if not outcome.congested:
                 await self._sleep(_wait(outcome, call, self._chance))

@@ -8,7 +8,9 @@ A line an operation, in the order they were added:
      "thoughts": [{"made": [7, 0], "value": [0, 1], "parents": [[6, 0]], "score": 0, "usd": 0.0001}]}
 
 `made` is the operation that made a thought and its number there; the value and what it came from stand only
-there, so that a thought which passes through several operations is written once.
+there, so that a thought which passes through several operations is written once. `lower` tells that a lower
+score is the better one. Where a block of the program ends, `block` is what the block is called: operations in
+it have its path, with a number for each element, pair or round (`sort128/part` and `sort128/part[0]/...`).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any, final
 
 from gotlang.ir import program as ir
 from gotlang.ir.thought import Thought
+from gotlang.report.blocks import Calls
 from gotlang.runtime.context import path_text
 from gotlang.runtime.events import Asked, Event
 from gotlang.runtime.graph import STATES, Graph, Operation
@@ -44,8 +47,12 @@ class Asks:
         return self._by_operation.get(id(operation), [])
 
 
-def operations(graph: Graph, sources: Mapping[str, Source], asks: Asks) -> Iterator[dict[str, Any]]:
-    """The operations of a graph as plain data; `sources` are the program's texts by name."""
+def operations(
+    graph: Graph, sources: Mapping[str, Source], asks: Asks, program: ir.Program | None = None
+) -> Iterator[dict[str, Any]]:
+    """The operations of a graph as plain data; `sources` are the program's texts by name. With the program it
+    is also told (`within`) which operations stand in the call of a scheme."""
+    calls = Calls(program) if program is not None else None
     for operation in graph.operations:
         step = operation.step
         line: dict[str, Any] = {
@@ -63,6 +70,11 @@ def operations(graph: Graph, sources: Mapping[str, Source], asks: Asks) -> Itera
         if step is not None and step.span.source in sources:
             source = sources[step.span.source]
             line["file"], line["line"] = source.name, source.position(step.span.start)[0]
+        if calls is not None and (called := calls.of(operation.path)) is not None:
+            line["within"] = f"scheme {called}"
+        name = block(operation)
+        if name is not None:
+            line["block"] = name
         asked = asks.of(operation)
         if asked:
             line["asked"] = asked
@@ -90,6 +102,30 @@ def prompt_name(operation: Operation) -> str | None:
     return None
 
 
+def block(operation: Operation) -> str | None:
+    """What the block that an operation stands for is called: `foreach part`, `repeat`, `scheme tree`."""
+    if operation.role not in ("join", "gather", "rated"):
+        return None
+    match operation.step:
+        case ir.Foreach(name=name):
+            return f"foreach {name}"
+        case ir.Reduce(left=left, right=right):
+            return f"reduce {left}, {right}"
+        case ir.Loop():
+            return "repeat"
+        case ir.Branch():
+            return "if"
+        case ir.Invoke(scheme=scheme):
+            return f"scheme {scheme}"
+        case ir.Group(label=label):
+            return label
+        case ir.Rate(score=score):
+            return f"score {score}" if score else "score"
+        case ir.Mend(prompt=prompt):
+            return f"validate and improve {prompt}"
+    return None
+
+
 def _thought(thought: Thought, operation: Operation) -> dict[str, Any]:
     maker = thought.maker
     out: dict[str, Any] = {"made": [_number(maker), thought.index]}
@@ -100,6 +136,8 @@ def _thought(thought: Thought, operation: Operation) -> dict[str, Any]:
         known = getattr(thought, name)
         if known is not None:
             out[name] = known
+    if thought.lower and thought.score is not None:
+        out["lower"] = True
     return out
 
 

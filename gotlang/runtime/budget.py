@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import final
 
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.base import Model, Price, Request, Usage, token_bound
+
+_MILLION = 10**6
+_NOTHING = Fraction(0)
 
 
 @final
@@ -16,31 +22,31 @@ class Reservation:
     """Set aside for one request of `answers` answers: at most `usd` dollars."""
 
     answers: int
-    usd: float
-
-
-def worst_case(request: Request, answers: int, price: Price) -> float:
-    """US dollars that no such request can exceed: each byte of the prompt a token, each answer at its
-    longest."""
-    usage = Usage(token_bound(request), request.settings.max_tokens * answers)
-    return Price(price.input_per_million, price.output_per_million).usd(usage)
+    usd: Fraction
 
 
 class Budget:
-    """What may still be spent, over every role of a run. None means no limit.
+    """What may still be spent, over every role and every run that shares it. None means no limit.
 
-    `spent_usd` and `spent_calls` are what was paid, and what may have been: a request that was sent and
-    brought no answer counts at its worst. What requests under way may cost is set aside besides.
-    Safe among the tasks of one event loop.
+    `max_usd` is in US dollars, `max_calls` counts answers. `spent_usd` and `spent_calls` are what was paid,
+    and what may have been: a request that was sent and brought no answer counts at its worst. What requests
+    under way may cost is set aside besides. `refused` counts answers that were not asked for. Amounts are
+    kept exactly, as the decimal numbers they were given as. Safe among the tasks of one event loop. Raises
+    UsageError for a limit that is no number of at least 0.
     """
 
     def __init__(self, max_usd: float | None = None, max_calls: int | None = None) -> None:
+        for limit, what in ((max_usd, "dollars"), (max_calls, "answers")):
+            if limit is not None and not (math.isfinite(limit) and limit >= 0):
+                raise UsageError(f"a limit of {limit} {what} makes no sense", help="give at least 0")
         self.max_usd = max_usd
         self.max_calls = max_calls
-        self.spent_usd = 0.0
         self.spent_calls = 0
         self.refused = 0
-        self._reserved_usd = 0.0
+        self._limit = _exact(max_usd) if max_usd is not None else None
+        self._spent = _NOTHING
+        self._reserved_usd = _NOTHING
+        self._under_way = 0
         self._reserved_calls = 0
         self._returned: list[asyncio.Future[None]] = []
 
@@ -48,6 +54,11 @@ class Budget:
     def limited(self) -> bool:
         """Whether there is any limit."""
         return self.max_usd is not None or self.max_calls is not None
+
+    @property
+    def spent_usd(self) -> float:
+        """US dollars spent so far, by requests whose price is known."""
+        return float(self._spent)
 
     def check(self, model: Model) -> None:
         """Refuse a dollar limit where the model's price is not known. Raises UsageError."""
@@ -63,45 +74,29 @@ class Budget:
         Waits while requests under way may give back enough. Raises BudgetExceeded where not even one
         answer fits.
         """
-        if not self.limited:
-            return Reservation(answers, 0.0)
         while True:
-            fitting = self._fitting(request, answers, price)
-            if fitting == answers or (fitting > 0 and not self._reserved_calls):
-                usd = worst_case(request, fitting, price) if price is not None else 0.0
+            fitting = self._fitting(request, answers, price) if self.limited else answers
+            if fitting == answers or (fitting > 0 and not self._under_way):
+                usd = worst_case(request, fitting, price) if self.limited else _NOTHING
+                self._under_way += 1
                 self._reserved_usd += usd
                 self._reserved_calls += fitting
                 return Reservation(fitting, usd)
-            if not self._reserved_calls:
+            if not self._under_way:
                 self.refused += answers
                 raise BudgetExceeded(self.reason())
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._returned.append(waiter)
             await waiter
 
-    def settle(self, reservation: Reservation, answers: int, usd: float | None) -> None:
+    def settle(self, reservation: Reservation, answers: int, usd: Fraction) -> None:
         """Give back what was set aside, and count what the request really cost."""
         self.spent_calls += answers
-        self.spent_usd += usd or 0.0
-        if not self.limited:
-            return
+        self._spent += usd
+        self._under_way -= 1
         self._reserved_usd -= reservation.usd
         self._reserved_calls -= reservation.answers
-        if not self._reserved_calls:
-            self._reserved_usd = 0.0  # no drift from rounding
-        waiting, self._returned = self._returned, []
-        for waiter in waiting:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    def _fitting(self, request: Request, answers: int, price: Price | None) -> int:
-        if self.max_calls is not None:
-            answers = min(answers, self.max_calls - self.spent_calls - self._reserved_calls)
-        if self.max_usd is not None and price is not None:
-            left = self.max_usd - self.spent_usd - self._reserved_usd
-            while answers > 0 and worst_case(request, answers, price) > left:
-                answers -= 1
-        return max(0, answers)
+        self._give_back()
 
     def reason(self) -> str:
         """Why the next request was not sent, in words."""
@@ -111,3 +106,140 @@ class Budget:
         if self.max_calls is not None:
             parts.append(f"{self.spent_calls} of {self.max_calls} answers asked")
         return "the budget does not allow the next request: " + ", ".join(parts)
+
+    def _give_back(self) -> None:
+        waiting, self._returned = self._returned, []
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _fitting(self, request: Request, answers: int, price: Price | None) -> int:
+        if self.max_calls is not None:
+            answers = min(answers, self.max_calls - self.spent_calls - self._reserved_calls)
+        if self._limit is not None:
+            answers = affordable(request, answers, price, self._limit - self._spent - self._reserved_usd)
+        return max(0, answers)
+
+
+@final
+class Allowance:
+    """Leave to send one request, from the first time to the last: what is set aside for it, and the count of
+    what its repeats may have cost.
+
+    `lost` counts requests that brought nothing and may have been charged, `charged` is what those cost whose
+    cost is known.
+    """
+
+    def __init__(self, budget: Budget, request: Request, model: Model, reservation: Reservation) -> None:
+        self.answers = reservation.answers
+        self.lost = 0
+        self.repeats = 0
+        self.charged = Usage()
+        self._budget = budget
+        self._request = request
+        self._price = model.price
+        self._reservation: Reservation | None = reservation
+
+    @classmethod
+    async def of(cls, budget: Budget, request: Request, answers: int, model: Model) -> Allowance:
+        """Leave to ask for as many answers as fit. Raises BudgetExceeded where not even one does, and
+        UsageError where the limit is in dollars and the price is not known."""
+        budget.check(model)
+        return cls(budget, request, model, await budget.reserve(request, answers, model.price))
+
+    async def again(self, usage: Usage | None) -> None:
+        """The request brought nothing and may have been charged: count it, and set aside for one more.
+
+        `usage` is what it cost, None where that is not known. Raises BudgetExceeded where another does not
+        fit.
+        """
+        self.repeats += 1
+        if usage is None:
+            self.lost += 1
+        else:
+            self.charged += usage
+        self._settle(self.answers, self._worst if usage is None else cost(self._price, usage))
+        reservation = await self._budget.reserve(self._request, self.answers, self._price)
+        if reservation.answers < self.answers:
+            self._budget.settle(reservation, 0, _NOTHING)
+            raise BudgetExceeded(self._budget.reason())
+        self._reservation = reservation
+
+    def answered(self, answers: int, usage: Usage, lost: int) -> None:
+        """The request brought answers; `usage` is that of all its repeats, of which `lost` brought nothing
+        and may have been charged besides."""
+        usd = cost(self._price, usage) - cost(self._price, self.charged)
+        self._unknown(answers, usd, lost - self.lost)
+        self.lost = max(lost, self.lost)
+
+    def failed(self, lost: int) -> None:
+        """It brought nothing in the end; in all, `lost` of its requests may have been charged."""
+        self._unknown(0, _NOTHING, lost - self.repeats)
+        self.lost = max(lost, self.lost)
+
+    def abandoned(self) -> None:
+        """It was left under way: it may have been charged."""
+        self._unknown(0, _NOTHING, 1)
+        self.lost += 1
+
+    def returned(self) -> None:
+        """It was not sent."""
+        self._settle(0, _NOTHING)
+
+    @property
+    def _worst(self) -> Fraction:
+        return worst_case(self._request, self.answers, self._price)
+
+    def _unknown(self, answers: int, usd: Fraction, more: int) -> None:
+        """Settle with so many requests more, of which nobody was told."""
+        more = max(0, more)
+        self._settle(answers + more * self.answers, usd + more * self._worst)
+
+    def _settle(self, answers: int, usd: Fraction) -> None:
+        reservation, self._reservation = self._reservation, None
+        if reservation is not None:
+            self._budget.settle(reservation, answers, usd)
+
+
+def worst_case(request: Request, answers: int, price: Price | None) -> Fraction:
+    """US dollars that no such request can exceed: each byte of the prompt a token, each answer at its
+    longest. 0 where the price is not known."""
+    if price is None:
+        return _NOTHING
+    inputs, _, outputs = _prices(price)
+    return token_bound(request) * inputs + request.settings.max_tokens * answers * outputs
+
+
+def affordable(request: Request, answers: int, price: Price | None, left: Fraction) -> int:
+    """As many of some answers as cost at most what is left."""
+    prompt = worst_case(request, 0, price)
+    if prompt > left:
+        return 0
+    each = worst_case(request, 1, price) - prompt
+    return min(answers, (left - prompt) // each) if each else answers
+
+
+def cost(price: Price | None, usage: Usage) -> Fraction:
+    """What a request with this usage costs in US dollars, exactly. 0 where the price is not known."""
+    if price is None:
+        return _NOTHING
+    inputs, cached, outputs = _prices(price)
+    fresh = usage.input_tokens - usage.cached_input_tokens
+    return fresh * inputs + usage.cached_input_tokens * cached + usage.output_tokens * outputs
+
+
+@lru_cache(maxsize=64)
+def _prices(price: Price) -> tuple[Fraction, Fraction, Fraction]:
+    """US dollars for one token: of input, of input that the provider had cached, of output."""
+    cached = price.cached_input_per_million
+    inputs = _exact(price.input_per_million)
+    return (
+        inputs / _MILLION,
+        (inputs if cached is None else _exact(cached)) / _MILLION,
+        _exact(price.output_per_million) / _MILLION,
+    )
+
+
+def _exact(value: float) -> Fraction:
+    """The decimal number that a float was written as: 0.1 is a tenth."""
+    return Fraction(repr(float(value)))

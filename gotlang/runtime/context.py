@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -11,30 +12,41 @@ from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program
 from gotlang.models.base import Model
 from gotlang.runtime.events import Event, Failed, Observer
-from gotlang.runtime.graph import Graph, Operation
+from gotlang.runtime.graph import FAILED, Graph, Operation
 from gotlang.runtime.numbering import Numbering
-from gotlang.runtime.sampling import Sampler
+from gotlang.runtime.sampling import Sampler, in_words
 from gotlang.span import NOWHERE, Span
+
+MOST_CALLS = 32
+"""Python functions that a run has under way at the same time."""
+
+Place = tuple[tuple[tuple[int, int | str], ...], ...]
+"""An operation's path as a value that can be compared with any other's."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that failed in a run: where in its graph, where in the source, and why."""
+    """Something that failed in a run: where in its graph, where in the source, and why.
+
+    `draw` numbers the answer or the thought that failed; None where it was an operation as a whole.
+    `place` is what failures are sorted by, so that their order does not depend on when things ended.
+    """
 
     operation: str
     reason: str
     span: Span = NOWHERE
     draw: int | None = None
+    place: Place = field(default=(), repr=False, compare=False)
 
 
 @final
 class OperationFailed(GotError):
-    """An operation has no thought to give. `over_budget` where only the budget was in its way."""
+    """An operation has no thought to give. `cut_off`: only because the budget, or a stop, was in its way."""
 
-    def __init__(self, reason: str, *, over_budget: bool = False) -> None:
+    def __init__(self, reason: str, *, cut_off: bool = False) -> None:
         super().__init__(reason)
-        self.over_budget = over_budget
+        self.cut_off = cut_off
 
 
 @final
@@ -54,13 +66,25 @@ class Context:
     truth: Any = None
     has_truth: bool = False
     wave: int | None = None
-    """How many draws the first wave of an early-stopped sampling asks for; None: a third of them."""
+    """How many draws the first wave of an early-stopped sampling asks for; None: what is likely cheapest."""
     observe: Observer | None = None
     failures: list[Failure] = field(default_factory=list)
-    measured: dict[tuple[Any, ...], bool | None] = field(default_factory=dict)
+    result: Operation | None = None
+    """The operation that gives the result."""
+    doomed: bool = False
+    """Whether the result was lost, and not only because of the budget or a stop."""
+    culprits: dict[Operation, GotError] = field(default_factory=dict)
+    """The operations that failed by themselves, and how; those that failed with them are not among them."""
+    measured: dict[Operation, bool | None] = field(default_factory=dict)
+    """What each `GroundTruth` found; None where the truth is not known."""
     skipped: int = 0
-    """Draws that the budget did not allow."""
+    """Draws that were not asked for, because of the budget or because the run was stopped."""
+    cut_off: set[Operation] = field(default_factory=set)
+    """The operations that wanted them."""
+    shown: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """The names that the arguments of a step use, by the arguments' id."""
     numbering: Numbering = field(default_factory=Numbering)
+    calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
 
     def emit(self, event: Event) -> None:
         """Tell the observer, if there is one."""
@@ -73,8 +97,20 @@ class Context:
         """Note a failure."""
         where = path_text(operation)
         span = operation.step.span if operation.step is not None else NOWHERE
-        self.failures.append(Failure(where, reason, span, draw))
-        self.emit(Failed(where, reason, span, draw, fatal))
+        self.failures.append(Failure(where, reason, span, draw, place(operation)))
+        if self.observe is not None:
+            self.observe(Failed(where, reason, span, draw, fatal))
+
+    def lost(self, operation: Operation, error: GotError, hops: int = 0, seconds: float = 0.0) -> None:
+        """An operation failed; what cannot do without it fails with it, and is not noted."""
+        self.culprits[operation] = error
+        had = self.result is not None and self.result.state != FAILED
+        self.graph.fail(operation, hops, seconds)
+        if isinstance(error, OperationFailed) and error.cut_off:
+            return
+        self.failed(operation, in_words(error), fatal=True)
+        if had and self.result is not None and self.result.state == FAILED:
+            self.doomed = True
 
 
 def path_text(operation: Operation) -> str:
@@ -87,3 +123,9 @@ def path_text(operation: Operation) -> str:
         else:
             out.append(str(part))
     return "/".join(out)
+
+
+def place(operation: Operation) -> Place:
+    """An operation's path, to sort by."""
+    parts = (part if isinstance(part, tuple) else (part,) for part in operation.path)
+    return tuple(tuple((0, x) if isinstance(x, int) else (1, str(x)) for x in part) for part in parts)

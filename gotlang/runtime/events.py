@@ -67,3 +67,20 @@ class Failed:
 
 Event = Added | Started | Ended | Asked | Failed
 Observer = Callable[[Event], None]
+
+
+def guarded(observe: Observer, notes: dict[str, None]) -> Observer:
+    """An observer that cannot end a run: once it raises, it is left alone, and the notes say so."""
+    broken = False
+
+    def tell(event: Event) -> None:
+        nonlocal broken
+        if broken:
+            return
+        try:
+            observe(event)
+        except Exception as error:
+            broken = True
+            notes[f"an observer raised {type(error).__name__}, and was told nothing more: {error}"] = None
+
+    return tell

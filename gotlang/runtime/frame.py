@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, final
 
-from gotlang.ir.thought import Thoughts
-from gotlang.runtime.graph import DONE, Operation
+from gotlang.errors import EvaluationError
+from gotlang.runtime.graph import Operation
 
 
 @final
@@ -19,10 +19,15 @@ class Handle:
         self.operation = operation
         self.single = single
 
-    def bound(self) -> Any:
-        """The thought or the thoughts; the operation has ended."""
+    def bound(self, name: str) -> Any:
+        """The thought or the thoughts; the operation has ended. Raises EvaluationError where one is meant and
+        there is none."""
         output = self.operation.output
-        return output[0] if self.single and len(output) == 1 else output
+        if not self.single:
+            return output
+        if not output:
+            raise EvaluationError(f"`{name}` has no thought here")
+        return output[0] if len(output) == 1 else output
 
 
 @final
@@ -30,10 +35,11 @@ class Frame(Mapping[str, Any]):
     """A block's names over those of the blocks around it.
 
     `path` tells this block's run from others; `context` numbers the separate contexts in which the same
-    step asks anew (the k samples of a score); `depth` counts schemes calling schemes.
+    step asks anew (the k samples of a score); `depth` counts schemes calling schemes; `rest` estimates how
+    many model calls in a row follow once the block has ended.
     """
 
-    __slots__ = ("context", "depth", "names", "origin", "parent", "path")
+    __slots__ = ("context", "depth", "names", "origin", "parent", "path", "rest")
 
     def __init__(
         self,
@@ -44,6 +50,7 @@ class Frame(Mapping[str, Any]):
         *,
         context: int = 0,
         depth: int = 0,
+        rest: int = 0,
     ) -> None:
         self.parent = parent
         self.path = path
@@ -51,9 +58,10 @@ class Frame(Mapping[str, Any]):
         self.origin = origin
         self.context = context
         self.depth = depth
+        self.rest = rest
 
-    def inside(self, key: Any, names: dict[str, Any], origin: Operation | None) -> Frame:
-        """A frame for a block inside this one."""
+    def inside(self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0) -> Frame:
+        """A frame for a block inside this one; `rest` more calls follow it in the block around."""
         return Frame(
             self,
             (*self.path, key),
@@ -61,6 +69,7 @@ class Frame(Mapping[str, Any]):
             origin if origin is not None else self.origin,
             context=self.context,
             depth=self.depth,
+            rest=self.rest + rest,
         )
 
     def find(self, name: str) -> Any:
@@ -72,9 +81,14 @@ class Frame(Mapping[str, Any]):
             frame = frame.parent
         raise KeyError(name)
 
+    def pool(self, name: str) -> Handle:
+        """The handle that a pool's name stands for."""
+        found: Handle = self.find(name)
+        return found
+
     def __getitem__(self, name: str) -> Any:
         found = self.find(name)
-        return found.bound() if isinstance(found, Handle) else found
+        return found.bound(name) if isinstance(found, Handle) else found
 
     def __iter__(self) -> Iterator[str]:
         frame: Frame | None = self
@@ -84,11 +98,3 @@ class Frame(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-def known(operation: Operation) -> bool:
-    """Whether an operation's thoughts were there from the start, so that nothing has to wait for it."""
-    return operation.constant and operation.state == DONE
-
-
-__all__ = ["Frame", "Handle", "Thoughts", "known"]

@@ -6,13 +6,13 @@ whole history of an answer. The reasoning graph, which thought came from which, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, final
 
-from gotlang.errors import EvaluationError
-from gotlang.ir.program import AnyStep
+from gotlang.errors import GotError
+from gotlang.ir.program import AnyStep, Gather
 from gotlang.ir.thought import Thought, Thoughts
-from gotlang.runtime.ledger import NO_TIMES, Times
 
 if TYPE_CHECKING:
     from gotlang.runtime.frame import Frame
@@ -27,18 +27,27 @@ MAX_OPERATIONS = 2_000_000
 
 
 @final
+class GraphFull(GotError):
+    """A run needs more operations than any run may have."""
+
+
+Mark = tuple[int, int, int, int]
+"""Where a graph stands, for `Graph.undo`."""
+
+
+@final
 class Operation:
     """One operation of the execution graph.
 
-    `inputs` are the operations whose thoughts it takes, `origin` the operation that put it into the graph
-    (None for those there from the start). `parts` is set on a join once it is known what it joins: then a
-    merge may start as soon as two neighbours are there. `hops` counts the model calls on the longest path
-    that ends here, `times` the seconds along it (see Ledger).
+    `inputs` are the operations it waits for, `origin` the operation that put it into the graph (None for
+    those there from the start). Its pool is the thoughts of `parts`; where that is None, those of its first
+    input. A join's parts are known before they have run: then a merge may start as soon as two neighbours are
+    there. `work` is what an operation that grows the graph does. `hops` counts the model calls on the longest
+    path that ends here, `seconds` how long they took, as if there were no cache.
     """
 
     __slots__ = (
         "frame",
-        "grow",
         "hops",
         "inputs",
         "name",
@@ -47,12 +56,13 @@ class Operation:
         "output",
         "parts",
         "role",
+        "seconds",
         "sequence",
         "state",
         "step",
         "successors",
-        "times",
         "waiting",
+        "work",
     )
 
     def __init__(
@@ -68,12 +78,12 @@ class Operation:
         self.waiting = 0
         self.state = WAITING
         self.output: Thoughts = NOTHING
-        self.parts: list[Operation] | None = None
-        self.on_parts: list[Callable[[list[Operation], Operation], None]] | None = None
-        self.grow: Callable[[Operation], None] | None = None
+        self.parts: Sequence[Operation] | None = None
+        self.on_parts: list[Callable[[], None]] | None = None
+        self.work: Callable[[Operation], None] | None = None
         self.sequence = 0
         self.hops = 0
-        self.times: Times = NO_TIMES
+        self.seconds = 0.0
 
     @property
     def path(self) -> tuple[Any, ...]:
@@ -85,44 +95,71 @@ class Operation:
         """Whether its thoughts were known when it was made."""
         return self.role == "constant"
 
+    @property
+    def pool(self) -> Thoughts:
+        """The thoughts it takes."""
+        parts = self.parts
+        if parts is None:
+            return self.inputs[0].output if self.inputs else NOTHING
+        if len(parts) == 1:
+            return parts[0].output
+        return Thoughts(chain.from_iterable(part.output for part in parts))
+
+    @property
+    def absorbs(self) -> bool:
+        """Whether it can do without some of its inputs: a `Pool` of several, a score of several samples."""
+        return self.role == "rated" or (isinstance(self.step, Gather) and len(self.step.values) > 1)
+
     def __repr__(self) -> str:
         return f"<{self.role} {'/'.join(map(str, self.path))} {STATES[self.state]}>"
 
 
 @final
 class Graph:
-    """Operations by the order they were added, and the bookkeeping that tells which are ready."""
+    """Operations by the order they were added, and the bookkeeping that tells which are ready.
+
+    `constants` counts those whose thoughts were known when they were made; `ended` holds the others by
+    the order in which they ended, so that what an operation depends on stands before it.
+    """
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self.ready: list[Operation] = []
+        self.ended: list[Operation] = []
         self.constants = 0
 
     def add(self, operation: Operation, inputs: Iterable[Operation], *, held: int = 0) -> Operation:
-        """Add an operation that takes the thoughts of `inputs`; `held` keeps it waiting for as many releases."""
+        """Add an operation that waits for `inputs`; `held` keeps it waiting for as many releases."""
         if len(self.operations) >= MAX_OPERATIONS:
-            raise EvaluationError(f"this run needs more than {MAX_OPERATIONS:,} operations")
+            raise GraphFull(f"this run needs more than {MAX_OPERATIONS:,} operations")
         operation.sequence = len(self.operations)
         self.operations.append(operation)
         operation.waiting = held
         self.connect(inputs, operation)
-        if operation.waiting == 0:
+        if operation.waiting == 0 and operation.state == WAITING:
             self._make_ready(operation)
         return operation
 
     def connect(self, inputs: Iterable[Operation], operation: Operation) -> None:
         """Add connections from `inputs` to an operation that has not started."""
+        known = len(operation.inputs)
         unique = tuple(dict.fromkeys((*operation.inputs, *inputs)))
-        for source in unique[len(operation.inputs) :]:
-            if source.state != DONE:
+        failed = False
+        for source in unique[known:]:
+            if source.state < DONE:
                 if source.successors is None:
-                    source.successors = []
-                source.successors.append(operation)
+                    source.successors = [operation]
+                else:
+                    source.successors.append(operation)
                 operation.waiting += 1
+            elif source.state == FAILED:
+                failed = True
         operation.inputs = unique
+        if failed and not operation.absorbs:
+            self.fail(operation)
 
     def release(self, operation: Operation) -> None:
-        """Take one hold, or one finished input, off an operation."""
+        """Take one hold, or one ended input, off an operation."""
         operation.waiting -= 1
         if operation.waiting == 0 and operation.state == WAITING:
             self._make_ready(operation)
@@ -140,44 +177,71 @@ class Graph:
         operation.state = DONE
         operation.sequence = len(self.operations)
         if origin is not None:
-            operation.hops, operation.times = origin.hops, origin.times
+            operation.hops, operation.seconds = origin.hops, origin.seconds
         self.constants += 1
         self.operations.append(operation)
         return operation
 
-    def complete(
-        self, operation: Operation, output: Thoughts, hops: int = 0, times: Times = NO_TIMES
-    ) -> None:
+    def complete(self, operation: Operation, output: Thoughts, hops: int = 0, seconds: float = 0.0) -> None:
         """Note what an operation gave, with the model calls and the seconds it added to its longest path."""
         operation.output = output
-        before = self.before(operation)
-        operation.hops = max((o.hops for o in before), default=0) + hops
-        operation.times = tuple(  # type: ignore[assignment]
-            max((o.times[i] for o in before), default=0.0) + times[i] for i in range(3)
-        )
-        operation.state = DONE
+        self._end(operation, DONE, hops, seconds)
         successors, operation.successors = operation.successors, None
         for successor in successors or ():
             self.release(successor)
 
-    @staticmethod
-    def before(operation: Operation) -> tuple[Operation, ...]:
-        """What an operation directly depends on: its inputs, and the operation that added it."""
-        return (*operation.inputs, operation.origin) if operation.origin is not None else operation.inputs
-
-    @staticmethod
-    def is_ancestor(candidate: Operation, operation: Operation) -> bool:
-        """Whether a directed path leads from one operation to another (A(o) in Table 4 of the paper)."""
-        seen: set[int] = set()
-        stack = list(Graph.before(operation))
+    def fail(self, operation: Operation, hops: int = 0, seconds: float = 0.0) -> None:
+        """Note that an operation gives no thoughts, nor does what cannot do without them."""
+        if operation.state == FAILED:
+            return
+        self._end(operation, FAILED, hops, seconds)
+        stack = [operation]
         while stack:
-            at = stack.pop()
-            if at is candidate:
-                return True
-            if id(at) not in seen:
-                seen.add(id(at))
-                stack.extend(Graph.before(at))
-        return False
+            failed = stack.pop()
+            successors, failed.successors = failed.successors, None
+            for successor in successors or ():
+                if successor.absorbs:
+                    self.release(successor)
+                elif successor.state != FAILED:
+                    # It never ran, so it adds nothing to any path.
+                    successor.state = FAILED
+                    self.ended.append(successor)
+                    stack.append(successor)
+
+    def _end(self, operation: Operation, state: int, hops: int, seconds: float) -> None:
+        before_hops, before_seconds = longest(operation)
+        operation.hops, operation.seconds = before_hops + hops, before_seconds + seconds
+        operation.state = state
+        self.ended.append(operation)
+
+    def mark(self) -> Mark:
+        """Where the graph stands, for `undo`."""
+        return len(self.operations), len(self.ready), len(self.ended), self.constants
+
+    def undo(self, mark: Mark) -> None:
+        """Take back what was added since `mark`: what fails while it grows the graph adds nothing to it."""
+        operations, ready, ended, self.constants = mark
+        for operation in self.operations[operations:]:
+            operation.state = FAILED
+        del self.operations[operations:]
+        del self.ready[ready:]
+        del self.ended[ended:]
+
+
+def before(operation: Operation) -> tuple[Operation, ...]:
+    """What an operation directly depends on: its inputs, and the operation that added it."""
+    return (*operation.inputs, operation.origin) if operation.origin is not None else operation.inputs
+
+
+def longest(operation: Operation) -> tuple[int, float]:
+    """Model calls, and their seconds, on the longest path that leads to an operation."""
+    hops, seconds = 0, 0.0
+    for source in before(operation):
+        if source.hops > hops:
+            hops = source.hops
+        if source.seconds > seconds:
+            seconds = source.seconds
+    return hops, seconds
 
 
 def reasoning(thoughts: Iterable[Thought]) -> Iterator[Thought]:

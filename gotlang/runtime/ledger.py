@@ -1,23 +1,25 @@
 """What a run cost: as it was paid, and as it would have been with less of a cache.
 
 The three accounts and two ways of adding up time are the rows of Tables 2 and 3 of Framework of Thoughts.
+They are made up when a run has ended, from what its operations asked for and in an order that rests on the
+graph alone, so that they do not depend on which of two operations that share an answer happened to be first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from gotlang.cache.base import Stored
 from gotlang.models.base import Price, Usage
 
+if TYPE_CHECKING:
+    from gotlang.runtime.graph import Graph, Operation
+
 Times = tuple[float, float, float]
 """Seconds along the longest path: without cache, with the process cache, with the persistent one."""
 NO_TIMES: Times = (0.0, 0.0, 0.0)
-
-Source = Literal["model", "process", "persistent"]
-"""Where an answer came from."""
 
 ACCOUNTS = ("none", "process", "persistent")
 
@@ -26,8 +28,11 @@ ACCOUNTS = ("none", "process", "persistent")
 @dataclass(slots=True)
 class Account:
     """Answers asked of models, requests over the wire, tokens, US dollars (None once one price was unknown),
-    and the seconds that all requests took one after the other. `lost` counts the requests that brought no
-    answer and may have been charged all the same, which no other sum holds but that of the requests."""
+    and the seconds that all requests took one after the other.
+
+    `lost` counts the requests that brought no answer and may have been charged all the same, which no other
+    sum holds but that of the requests.
+    """
 
     calls: int = 0
     requests: int = 0
@@ -50,48 +55,88 @@ class Account:
             self.usd += price.usd(usage)
 
 
+class Round(NamedTuple):
+    """Answers that an operation asked for at the same time, of one request.
+
+    `start_s` and `hops` tell when it could ask at the earliest, `turn` numbers the rounds of an operation.
+    `batch` is how many answers one request may hold: what was answered from a cache is counted as it would
+    have been asked. `persistent` holds the draws that were in the persistent cache.
+    """
+
+    operation: Operation
+    turn: int
+    start_s: float
+    hops: int
+    key: str
+    answers: Sequence[tuple[int, Stored]]
+    persistent: frozenset[int]
+    batch: int
+    price: Price | None
+
+
 @final
 @dataclass(slots=True)
 class Ledger:
-    """The accounts of one run. `paid` is what really went over the wire in it."""
+    """The accounts of one run. `paid` is what really went over the wire in it.
+
+    `accounts` and `times` are there once `settle` was called. `shared` is set where several operations
+    took the same answer.
+    """
 
     accounts: tuple[Account, Account, Account] = field(
         default_factory=lambda: (Account(), Account(), Account())
     )
+    times: Times = NO_TIMES
     paid: Account = field(default_factory=Account)
+    rounds: list[Round] = field(default_factory=list, repr=False)
+    shared: bool = False
 
-    def count(self, answers: Sequence[tuple[Stored, Source]], batch: int, price: Price | None) -> Times:
-        """Count answers that one operation asked for at the same time; the seconds it waited in each account.
+    def settle(self, graph: Graph, result: Operation) -> None:
+        """Make up the accounts, and the times along the longest path to `result`."""
+        apart = self.shared or any(asked.persistent for asked in self.rounds)
+        seen: set[tuple[str, int]] = set()
+        waits: tuple[_Waits, _Waits] = ({}, {})
+        for asked in self._in_order():
+            self._count(0, asked, [stored for _, stored in asked.answers])
+            fresh: Sequence[tuple[int, Stored]] = asked.answers
+            if self.shared:
+                # At temperature 0 every draw is the first.
+                fresh = list({n: s for n, s in asked.answers if (asked.key, n) not in seen}.items())
+                seen.update((asked.key, number) for number, _ in fresh)
+            process = [stored for _, stored in fresh]
+            persistent = [stored for number, stored in fresh if number not in asked.persistent]
+            for account, chosen in ((1, process), (2, persistent)):
+                seconds = self._count(account, asked, chosen)
+                if apart:
+                    turns = waits[account - 1].setdefault(asked.operation, {})
+                    turns[asked.turn] = max(turns.get(asked.turn, 0.0), seconds)
+        one = result.seconds
+        if apart:
+            self.times = (one, _path(graph, result, waits[0]), _path(graph, result, waits[1]))
+        else:
+            self.times = (one, one, one)
 
-        `batch` is how many answers one request may hold: what was answered from a cache is counted as it
-        would have been asked.
-        """
-        sources: tuple[tuple[Source, ...], ...] = (
-            ("model", "process", "persistent"),
-            ("model", "persistent"),
-            ("model",),
-        )
-        waited = []
-        for account, wanted in zip(self.accounts, sources, strict=True):
-            chosen = [stored for stored, source in answers if source in wanted]
-            longest = 0.0
-            for start in range(0, len(chosen), batch):
-                together = chosen[start : start + batch]
-                seconds = max(s.latency_s for s in together)
-                usage = Usage(
-                    max(s.usage.input_tokens for s in together),
-                    sum(s.answer.output_tokens for s in together),
-                    max(s.usage.cached_input_tokens for s in together),
-                )
-                account.add(len(together), 1, usage, price, seconds)
-                longest = max(longest, seconds)
-            waited.append(longest)
-        return (waited[0], waited[1], waited[2])
+    def _in_order(self) -> Iterable[Round]:
+        if not self.shared:
+            return self.rounds
+        from gotlang.runtime.context import place
 
-    def as_json(self, times: Times) -> dict[str, Any]:
+        # Whoever could ask first, asks; an operation comes after those that it depends on.
+        return sorted(self.rounds, key=lambda r: (r.start_s, r.hops, place(r.operation), r.turn, r.key))
+
+    def _count(self, account: int, asked: Round, answers: Sequence[Stored]) -> float:
+        longest = 0.0
+        for start in range(0, len(answers), asked.batch):
+            chunk = answers[start : start + asked.batch]
+            seconds, usage = _together(chunk)
+            self.accounts[account].add(len(chunk), 1, usage, asked.price, seconds)
+            longest = max(longest, seconds)
+        return longest
+
+    def as_json(self) -> dict[str, Any]:
         """The accounts by name, each with the seconds along the longest path."""
         out: dict[str, Any] = {}
-        for name, account, longest in zip(ACCOUNTS, self.accounts, times, strict=True):
+        for name, account, longest in zip(ACCOUNTS, self.accounts, self.times, strict=True):
             out[name] = {
                 "calls": account.calls,
                 "requests": account.requests,
@@ -119,3 +164,47 @@ class Ledger:
 def _rounded(sum_: float | None, digits: int) -> float | None:
     """A sum without its last bits, which hang on the order of adding: equal runs print equal sums."""
     return None if sum_ is None else round(sum_, digits)
+
+
+def _together(answers: Sequence[Stored]) -> tuple[float, Usage]:
+    """The seconds and the tokens of one request for these answers: its prompt is paid once."""
+    if len(answers) == 1:
+        (one,) = answers
+        usage = one.usage
+        if usage.output_tokens != one.answer.output_tokens:
+            usage = Usage(usage.input_tokens, one.answer.output_tokens, usage.cached_input_tokens)
+        return one.latency_s, usage
+    return waited(answers), Usage(
+        max(one.usage.input_tokens for one in answers),
+        sum(one.answer.output_tokens for one in answers),
+        max(one.usage.cached_input_tokens for one in answers),
+    )
+
+
+def waited(answers: Iterable[Stored]) -> float:
+    """The seconds until all of these answers are there, asked for at the same time."""
+    return max((one.latency_s for one in answers), default=0.0)
+
+
+_Waits = dict["Operation", dict[int, float]]
+"""The seconds that each operation waited in each of its turns."""
+
+
+def _path(graph: Graph, result: Operation, waits: _Waits) -> float:
+    """Seconds along the longest path to an operation."""
+    from gotlang.runtime.graph import FAILED, before
+
+    ends: dict[Operation, float] = {}
+
+    def end(operation: Operation | None) -> float:
+        # What was known when it was made starts when its maker ended.
+        while operation is not None and operation.constant:
+            operation = operation.origin
+        return 0.0 if operation is None else ends.get(operation, 0.0)
+
+    for operation in graph.ended:
+        if operation.state == FAILED and not operation.hops:
+            continue  # it never ran
+        start = max(map(end, before(operation)), default=0.0)
+        ends[operation] = start + sum(waits.get(operation, {}).values())
+    return end(result)

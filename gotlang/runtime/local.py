@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gotlang.errors import EvaluationError
+from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
+from gotlang.ir.names import free_names
 from gotlang.ir.thought import Thought, Thoughts, named_thoughts
-from gotlang.runtime.asking import each, number, positive, rate_locally, real, whole
+from gotlang.runtime.asking import rate_locally
 from gotlang.runtime.context import Context, OperationFailed
-from gotlang.runtime.graph import Operation
+from gotlang.runtime.frame import Handle
+from gotlang.runtime.graph import DONE, FAILED, NOTHING, Operation
+from gotlang.runtime.sites import nothing_left, try_each
+from gotlang.runtime.values import (
+    count,
+    derived,
+    each,
+    number,
+    position,
+    uses_pool,
+    whole,
+)
 from gotlang.syntax import expressions as e
 
 
@@ -21,22 +34,20 @@ def rate(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
     step = operation.step
     assert isinstance(step, ir.Rate)
     score = context.program.score(step.score) if step.score is not None else None
-    out = []
-    before = len(context.failures)
-    for thought in thoughts:
+
+    def find(thought: Thought) -> float:
         names = Layer({"it": thought}, operation.frame)
-        try:
-            if score is not None:
-                found = rate_locally(context, score, step.arguments, names)
-            else:
-                found = number(context.evaluate(step.value, names), "of this step")  # type: ignore[arg-type]
-            out.append(thought.known(score=found, lower=score is not None and score.lower))
-        except EvaluationError as error:
-            context.failed(operation, error.message, thought.index)
-    if not out and thoughts:
-        reasons = list(dict.fromkeys(f.reason for f in context.failures[before:]))
-        raise OperationFailed(f"no thought could be scored: {'; '.join(reasons[:3])}")
-    return Thoughts(out)
+        if score is not None:
+            return rate_locally(context, score, step.arguments, names)
+        assert step.value is not None
+        return number(context.evaluate(step.value, names), "this score")
+
+    noted = len(context.failures)
+    lower = score is not None and score.lower
+    found = try_each(context, operation, thoughts, find)
+    if thoughts and not found:
+        raise nothing_left(context, operation, noted)
+    return Thoughts(thoughts[at].known(score=value, lower=lower) for at, value in found)
 
 
 def keep_valid(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
@@ -51,12 +62,12 @@ def keep_best(context: Context, operation: Operation, thoughts: Thoughts) -> Tho
     """`KeepBestN`."""
     step = operation.step
     assert isinstance(step, ir.KeepBest)
-    count = positive(context.evaluate(step.count, whole(operation, thoughts)), "n")
+    n = count(context.evaluate(step.count, whole(operation.frame, thoughts)), "n")
     scored = [t for t in thoughts if t.score is not None]
     if thoughts and not scored:
         raise OperationFailed("no thought has a score")
     # `sorted` is stable, so ties keep the earlier thought first.
-    return Thoughts(sorted(scored, key=lambda t: t.goodness, reverse=True)[:count])
+    return Thoughts(sorted(scored, key=lambda t: t.goodness, reverse=True)[:n])
 
 
 def select(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
@@ -64,13 +75,18 @@ def select(context: Context, operation: Operation, thoughts: Thoughts) -> Though
     step = operation.step
     assert isinstance(step, ir.Select)
     if step.condition is not None:
-        return Thoughts(t for t in thoughts if context.evaluate(step.condition, each(operation, t)))
+        condition, noted = step.condition, len(context.failures)
+        found = try_each(
+            context, operation, thoughts, lambda t: context.evaluate(condition, each(operation, t))
+        )
+        if thoughts and not found:
+            raise nothing_left(context, operation, noted)
+        return Thoughts(thoughts[at] for at, holds in found if holds)
     assert step.positions is not None
-    positions = context.evaluate(step.positions, whole(operation, thoughts))
-    for position in positions:
-        if not -len(thoughts) <= position < len(thoughts):
-            raise OperationFailed(f"position {position} of {len(thoughts)} thoughts")
-    return Thoughts(thoughts[position] for position in positions)
+    positions = context.evaluate(step.positions, whole(operation.frame, thoughts))
+    if not isinstance(positions, list):
+        raise EvaluationError(f"positions must be a list of whole numbers, not {positions!r:.60}")
+    return Thoughts(thoughts[position(at, thoughts)] for at in positions)
 
 
 def same(value: Any) -> str:
@@ -84,11 +100,19 @@ def vote(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
     assert isinstance(step, ir.Vote)
     if not thoughts:
         raise OperationFailed("there is no thought to vote on")
+    weight, noted = step.weight, len(context.failures)
+
+    def weigh(thought: Thought) -> float:
+        if weight is None:
+            return 1.0
+        return number(context.evaluate(weight, each(operation, thought)), "this weight")
+
     weights: dict[str, float] = {}
-    for thought in thoughts:
-        weight = 1.0 if step.weight is None else context.evaluate(step.weight, each(operation, thought))
-        key = same(thought.value)
-        weights[key] = weights.get(key, 0.0) + number(weight, "weight")
+    for at, found in try_each(context, operation, thoughts, weigh):
+        key = same(thoughts[at].value)
+        weights[key] = weights.get(key, 0.0) + found
+    if not weights:
+        raise nothing_left(context, operation, noted)
     winner = max(weights, key=lambda key: weights[key])
     return Thoughts([next(t for t in thoughts if same(t.value) == winner)])
 
@@ -97,44 +121,65 @@ def map_(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
     """`Map`."""
     step = operation.step
     assert isinstance(step, ir.Map)
-    out = []
-    before = len(context.failures)
-    for index, thought in enumerate(thoughts):
-        try:
-            value = context.evaluate(step.value, each(operation, thought))
-        except EvaluationError as error:
-            context.failed(operation, error.message, thought.index)
-            continue
-        out.append(derived(operation, value, index, (thought,)))
-    if thoughts and not out:
-        raise OperationFailed(context.failures[before].reason)
-    return Thoughts(out)
-
-
-def derived(operation: Operation, value: Any, index: int, parents: tuple[Thought, ...]) -> Thought:
-    """A thought that was computed, not asked for; the empty thought is nobody's parent."""
-    return Thought(value, operation, index, real(parents))  # type: ignore[arg-type]
+    value, noted = step.value, len(context.failures)
+    found = try_each(context, operation, thoughts, lambda t: context.evaluate(value, each(operation, t)))
+    if thoughts and not found:
+        raise nothing_left(context, operation, noted)
+    return Thoughts(derived(operation, made, at, (thoughts[at],)) for at, made in found)
 
 
 def gather(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """`Pool`, bindings, `return`: named thoughts as they are, any other value as a new thought."""
+    """`Pool`, bindings, `return`: named thoughts as they are, any other value as a new thought.
+
+    A `Pool` of several goes on without those that failed.
+    """
     step = operation.step
     assert isinstance(step, ir.Gather)
-    names = whole(operation, thoughts)
+    names = whole(operation.frame, thoughts)
+    if len(step.values) == 1:
+        return Thoughts(_gathered(context, operation, step.values[0], names, 0))
     out: list[Thought] = []
+    lost = {o for o in operation.inputs if o.state == FAILED}
+    left = len(step.values)
     for value in step.values:
-        bound = bound_thoughts(context, value, names)
-        if bound is not None:
-            out.extend(bound)
-        else:
-            parents = tuple(t for name in references(value) for t in named_thoughts(names, name))
-            out.append(derived(operation, context.evaluate(value, names), len(out), parents))
+        if lost and _needs(operation, value, lost):
+            left -= 1
+            continue
+        try:
+            out.extend(_gathered(context, operation, value, names, len(out)))
+        except EvaluationError as error:
+            context.failed(operation, error.message, len(out))
+            left -= 1
+    if not left:
+        raise OperationFailed("each of its members failed")
     return Thoughts(out)
 
 
-def bound_thoughts(
-    context: Context, value: e.Expression, names: Mapping[str, Any]
-) -> tuple[Thought, ...] | None:
+def _gathered(
+    context: Context, operation: Operation, value: e.Expression, names: Mapping[str, Any], index: int
+) -> Sequence[Thought]:
+    bound = bound_to(context, value, names)
+    if bound is not None:
+        return bound
+    parents = [thought for name in free_names(value) for thought in named_thoughts(names, name)]
+    return (derived(operation, context.evaluate(value, names), index, parents),)
+
+
+def _needs(operation: Operation, value: e.Expression, lost: set[Operation]) -> bool:
+    """Whether a value takes the thoughts of an operation that failed."""
+    if uses_pool(value) and operation.inputs[0] in lost:
+        return True
+    for name in free_names(value):
+        try:
+            bound = operation.frame.find(name)
+        except KeyError:
+            continue
+        if isinstance(bound, Handle) and bound.operation in lost:
+            return True
+    return False
+
+
+def bound_to(context: Context, value: e.Expression, names: Mapping[str, Any]) -> tuple[Thought, ...] | None:
     """The thoughts that a name, or a position among named thoughts, stands for; None for any other value."""
     if isinstance(value, e.Reference):
         bound = names[value.name]
@@ -144,36 +189,28 @@ def bound_thoughts(
     if isinstance(value, e.Index) and isinstance(value.value, e.Reference):
         bound = names[value.value.name]
         if isinstance(bound, Thoughts):
-            position = context.evaluate(value.index, names)
-            if not -len(bound) <= position < len(bound):
-                raise OperationFailed(f"position {position} of {len(bound)} thoughts")
-            return (bound[position],)
+            return (bound[position(context.evaluate(value.index, names), bound)],)
     return None
 
 
-def references(node: e.Expression) -> list[str]:
-    """The names that an expression uses, each once, in order; those it binds itself left out."""
-    from gotlang.ir.names import free_names
-
-    return list(free_names(node))
-
-
 def measure(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """`GroundTruth`: noted for the first thought; unknown where the truth is not known."""
+    """`GroundTruth`: noted for the first thought; unknown where the truth is not known.
+
+    It is only measured: where it cannot be, that is noted, and the scheme goes on.
+    """
     step = operation.step
     assert isinstance(step, ir.Measure)
     for thought in thoughts[:1]:
         names: dict[str, Any] = {"it": thought}
         if context.has_truth:
             names["truth"] = context.truth
+        context.measured[operation] = None
         try:
-            found = bool(context.evaluate(step.condition, Layer(names, operation.frame)))
-        except EvaluationError:
-            if context.has_truth or "truth" not in references(step.condition):
-                raise
-            context.measured[operation.path] = None
-        else:
-            context.measured[operation.path] = found
+            found = context.evaluate(step.condition, Layer(names, operation.frame))
+            context.measured[operation] = bool(found)
+        except EvaluationError as error:
+            if context.has_truth or "truth" not in free_names(step.condition):
+                context.failed(operation, error.message, thought.index)
     return thoughts
 
 
@@ -182,7 +219,55 @@ def join(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
     return thoughts
 
 
-LOCAL: dict[type, Callable[[Context, Operation, Thoughts], Thoughts]] = {
+def collect(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
+    """The result of a scheme that gives a list: the values of its thoughts as one."""
+    return Thoughts([derived(operation, [t.value for t in thoughts], 0, thoughts)])
+
+
+def grow(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
+    """Add operations to the graph, or nothing where that fails."""
+    work, operation.work = operation.work, None
+    assert work is not None
+    mark = context.graph.mark()
+    try:
+        work(operation)
+    except GotError:
+        context.graph.undo(mark)
+        raise
+    return NOTHING
+
+
+def rated(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
+    """Thoughts with the mean of the numbers that a score's samples gave for each."""
+    step = operation.step
+    assert isinstance(step, ir.Rate) and step.score is not None
+    score = context.program.score(step.score)
+    if not thoughts:
+        return NOTHING
+    samples = operation.inputs[1:]
+    share = len(samples) // len(thoughts)
+    out = []
+    for at, thought in enumerate(thoughts):
+        numbers = []
+        for sample in samples[at * share : (at + 1) * share]:
+            if sample.state == DONE and sample.output:
+                try:
+                    numbers.append(number(sample.output[0].value, f"score `{score.name}`"))
+                except EvaluationError as error:
+                    context.failed(operation, error.message, thought.index)
+        if numbers:
+            out.append(thought.known(score=math.fsum(numbers) / len(numbers), lower=score.lower))
+    if not out:
+        raise OperationFailed(f"score `{score.name}` has no value for any thought")
+    return Thoughts(out)
+
+
+Local = Callable[[Context, Operation, Thoughts], Thoughts]
+
+ROLES: dict[str, Local] = {"join": join, "collect": collect, "grow": grow, "rated": rated}
+"""What runs an operation that the runtime itself adds, by its role."""
+
+STEPS: dict[type, Local] = {
     ir.Rate: rate,
     ir.KeepValid: keep_valid,
     ir.KeepBest: keep_best,
@@ -192,3 +277,4 @@ LOCAL: dict[type, Callable[[Context, Operation, Thoughts], Thoughts]] = {
     ir.Gather: gather,
     ir.Measure: measure,
 }
+"""What runs an operation that is a step of the program, by its step."""

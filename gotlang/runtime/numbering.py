@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import final
 
-from gotlang.runtime.graph import Graph, Operation
+from gotlang.runtime.graph import FAILED, Operation, before
+
+STRETCH = 1_000_000
+"""Numbers that each separate context of a step has for itself."""
 
 
 @final
@@ -17,8 +20,8 @@ class Numbering:
     """Which operations of a run asked which request."""
 
     def __init__(self) -> None:
-        # By request: by operation, the turn it asked last in and the number after its last draw.
-        self._asked: dict[str, dict[int, tuple[int, int, int]]] = {}
+        # By request and operation: the turn it asked last in, its first draw then, the one after its last.
+        self._asked: dict[str, dict[Operation, tuple[int, int, int]]] = {}
 
     def first(self, key: str, operation: Operation, turn: int, draws: int) -> int:
         """The number of the first of `draws` draws that an operation asks of a request.
@@ -26,30 +29,32 @@ class Numbering:
         `turn` tells the rounds of an operation that asks several times. Frames that are separate contexts
         of the same step each take a stretch of numbers of their own.
         """
-        asked = self._asked.setdefault(key, {})
-        own = asked.get(id(operation))
+        stretch = operation.frame.context * STRETCH
+        asked = self._asked.get(key)
+        if asked is None:
+            self._asked[key] = {operation: (turn, 0, draws)}
+            return stretch
+        own = asked.get(operation)
         if own is not None and own[0] == turn:
-            return own[1]  # the same request twice in one round: two thoughts are equal
-        start = own[2] if own is not None else 0
-        if len(asked) > (own is not None):
-            start = max(start, self._after_ancestors(asked, operation))
-        first = start + operation.frame.context * draws
-        asked[id(operation)] = (turn, first, first + draws)
-        return first
+            return stretch + own[1]  # the same request twice in one round: two thoughts are equal
+        first = own[2] if own is not None else _after_ancestors(asked, operation)
+        asked[operation] = (turn, first, first + draws)
+        return stretch + first
 
-    @staticmethod
-    def _after_ancestors(asked: dict[int, tuple[int, int, int]], operation: Operation) -> int:
-        seen: set[int] = set()
-        stack = list(Graph.before(operation))
-        after = 0
-        while stack:
-            at = stack.pop()
-            if id(at) in seen:
-                continue
-            seen.add(id(at))
-            if (found := asked.get(id(at))) is not None:
-                # Its own number counts on from all its ancestors', so nothing behind it can be higher.
-                after = max(after, found[2])
-                continue
-            stack.extend(Graph.before(at))
-        return after
+
+def _after_ancestors(asked: dict[Operation, tuple[int, int, int]], operation: Operation) -> int:
+    seen: set[Operation] = set()
+    stack = list(before(operation))
+    after = 0
+    while stack:
+        at = stack.pop()
+        # No thought came through what failed.
+        if at in seen or at.state == FAILED:
+            continue
+        seen.add(at)
+        if (found := asked.get(at)) is not None:
+            # Its own number counts on from all its ancestors', so nothing behind it can be higher.
+            after = max(after, found[2])
+        else:
+            stack.extend(before(at))
+    return after

@@ -9,20 +9,24 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from gotlang.cache.base import Cache
-from gotlang.errors import EvaluationError, RunError, UsageError
+from gotlang.errors import RunError, UsageError
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
 from gotlang.ir.thought import Thought
 from gotlang.models.base import Model
 from gotlang.runtime.budget import Budget
+from gotlang.runtime.calls import BLOCKS
+from gotlang.runtime.calls import scheme as lay_out
 from gotlang.runtime.context import Context, Failure
+from gotlang.runtime.ending import best_score, best_so_far, measured, no_result, truly_failed
 from gotlang.runtime.engine import Engine
-from gotlang.runtime.events import Observer
+from gotlang.runtime.events import Observer, guarded
 from gotlang.runtime.expand import Expander
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.gate import Gate
-from gotlang.runtime.graph import DONE, Graph, Operation, volume
+from gotlang.runtime.graph import DONE, Graph, GraphFull, volume
 from gotlang.runtime.ledger import Ledger, Times
+from gotlang.runtime.remaining import Remaining
 from gotlang.runtime.sampling import Sampler
 from gotlang.runtime.scheduler import scheduler
 from gotlang.types import Type, accepts, fits, of_value
@@ -35,7 +39,7 @@ DEFAULT_CONCURRENCY = 64
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How to run. `concurrency` None means no limit. `wave` is how many answers the first wave of an
-    early-stopped sampling asks for (None: a third). `fail_on_partial` is for callers that want no half result."""
+    early-stopped sampling asks for (None: what is likely cheapest)."""
 
     seed: int = 0
     concurrency: int | None = DEFAULT_CONCURRENCY
@@ -48,7 +52,8 @@ class Settings:
 class Outcome:
     """What a run gave. `value` is None, and `partial` tells why, where a budget or an interruption ended it
     without one. `hops` are the model calls on the longest path to the result. `stopped` tells that somebody
-    stopped the run before its end; `notes` is what models said beside their answers."""
+    stopped the run before its end; `notes` is what models said beside their answers, and what went wrong
+    beside the run."""
 
     scheme: str
     value: Any
@@ -93,40 +98,42 @@ class Runner:
     ) -> Outcome:
         """Run a scheme. Raises RunError where it ends without a result; cancelling leaves nothing running."""
         check_inputs(scheme, inputs)
+        settings, remaining = self.settings, Remaining(self.program)
+        order = scheduler(settings.schedule, remaining)
         started = asyncio.get_running_loop().time()
-        ledger = Ledger()
-        sampler = Sampler(ledger, self.budget, self.gate, cache=self.cache, observe=self.observe)
-        graph = Graph()
-        evaluate = Evaluator({s.name: s for s in self.program.scores}, self.functions)
+        notes: dict[str, None] = {}
+        observe = guarded(self.observe, notes) if self.observe is not None else None
+        sampler = Sampler(Ledger(), self.budget, self.gate.lane(), notes, cache=self.cache, observe=observe)
         context = Context(
             self.program,
-            evaluate,
-            graph,
+            Evaluator({s.name: s for s in self.program.scores}, self.functions),
+            Graph(),
             sampler,
             self.models,
             self.functions,
             self.corpora,
             self.params,
-            self.settings.seed,
+            settings.seed,
             truth,
             has_truth,
-            self.settings.wave,
-            self.observe,
+            settings.wave,
+            observe,
         )
         root = Frame(None, (), dict(self.params))
         frame = Frame(root, (scheme.name,), dict(inputs))
         try:
-            handle = Expander(context).scheme(scheme, frame)
-        except EvaluationError as error:
+            handle = lay_out(Expander(context, BLOCKS, remaining), scheme, frame)
+        except GraphFull as error:
             raise RunError(error.message, help=error.help) from None
-        engine = Engine(context, scheduler(self.settings.schedule), self.settings.concurrency)
+        engine = Engine(context, order, settings.concurrency)
         self.engines.add(engine)
         try:
             await engine.run(handle.operation)
         finally:
             self.engines.discard(engine)
+            sampler.finish()
         wall = asyncio.get_running_loop().time() - started
-        return _outcome(context, scheme, handle, ledger, wall, engine.stopped)
+        return _outcome(context, scheme, handle, wall, engine.stopped)
 
     def stop(self, reason: str) -> None:
         """Let every run under way finish what it asked for, and ask nothing more."""
@@ -134,79 +141,43 @@ class Runner:
             engine.stop(reason)
 
 
-def _outcome(
-    context: Context, scheme: Scheme, handle: Handle, ledger: Ledger, wall: float, stopped: str | None
-) -> Outcome:
-    operation = handle.operation
+def _outcome(context: Context, scheme: Scheme, handle: Handle, wall: float, stopped: str | None) -> Outcome:
+    operation, sampler, graph = handle.operation, context.sampler, context.graph
     done = operation.state == DONE and bool(operation.output)
-    sampler = context.sampler
     partial = sampler.budget.reason() if sampler.refused else None
     # A stop that came when nothing was left to ask changes nothing.
     if stopped is not None and (context.skipped or not done):
         partial = stopped
     if done:
         thoughts: tuple[Thought, ...] = tuple(operation.output)
-    elif partial is None:
-        raise _no_result(context, [failure for failure in context.failures if failure.draw is None])
+    elif partial is None or truly_failed(context, operation):
+        raise no_result(context, operation)
     else:
-        operation, thoughts = best_so_far(context.graph, scheme)
+        operation, thoughts = best_so_far(graph, scheme)
     many = scheme.many and operation is handle.operation
     value: Any = [t.value for t in thoughts] if many else thoughts[0].value if thoughts else None
-    measured = [context.measured[key] for key in sorted(context.measured, key=str)]
-    top = [context.measured[k] for k in context.measured if len(k) == 2 and k[0] == scheme.name]
-    truth = (top or measured or [None])[-1]
-    unique = {t.identity for o in context.graph.operations for t in o.output if t.value is not None}
+    ledger = sampler.ledger
+    ledger.settle(graph, operation)
     return Outcome(
         scheme.name,
         value,
-        _score(thoughts),
-        truth if operation is handle.operation else None,
+        best_score(thoughts),
+        measured(context, scheme) if done else None,
         thoughts,
         ledger,
-        operation.times,
+        ledger.times,
         operation.hops,
         max((volume(t) for t in thoughts), default=0),
-        sum(o.role != "constant" for o in context.graph.operations),
-        len(unique),
-        tuple(context.failures),
+        len(graph.operations) - graph.constants,
+        len({t.identity for o in graph.operations for t in o.output if t.value is not None}),
+        tuple(sorted(context.failures, key=lambda f: (f.place, -1 if f.draw is None else f.draw, f.reason))),
         wall,
         partial,
         context.skipped,
         partial is not None and partial == stopped,
         tuple(sampler.notes),
-        context.graph,
+        graph,
     )
-
-
-def _score(thoughts: tuple[Thought, ...]) -> float | None:
-    if not thoughts:
-        return None
-    best = max(thoughts, key=lambda t: t.goodness)
-    return best.score
-
-
-def _no_result(context: Context, fatal: list[Failure]) -> RunError:
-    if not fatal:
-        return RunError("the run left no thought", failures=context.failures)
-    first = fatal[0]
-    more = f" (and {len(fatal) - 1} more failures)" if len(fatal) > 1 else ""
-    return RunError(f"{first.operation}: {first.reason}{more}", failures=context.failures)
-
-
-def best_so_far(graph: Graph, scheme: Scheme) -> tuple[Operation, tuple[Thought, ...]]:
-    """The thought of the result's type that stands latest in the graph, the best scored one of those."""
-    best: tuple[tuple[int, float, int], Operation, Thought] | None = None
-    fallback = graph.operations[0]
-    for operation in graph.operations:
-        if operation.state != DONE or operation.role == "constant":
-            continue
-        for thought in operation.output:
-            if thought.value is None or fits(scheme.result, thought.value) is not None:
-                continue
-            key = (operation.hops, thought.goodness, operation.sequence)
-            if best is None or key > best[0]:
-                best = (key, operation, thought)
-    return (best[1], (best[2],)) if best is not None else (fallback, ())
 
 
 def check_inputs(scheme: Scheme, inputs: Mapping[str, Any]) -> None:

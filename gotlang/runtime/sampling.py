@@ -8,46 +8,78 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from gotlang.cache.base import Cache, Stored
-from gotlang.errors import BudgetExceeded, GotError, ModelError
-from gotlang.models.base import Model, Request
-from gotlang.runtime.budget import Budget, worst_case
+from gotlang.errors import BudgetExceeded, CacheError, GotError, ModelError
+from gotlang.models.base import REPEATS, Model, Reply, Request
+from gotlang.runtime.budget import Allowance, Budget
 from gotlang.runtime.events import Asked, Observer
-from gotlang.runtime.gate import Gate
-from gotlang.runtime.ledger import Ledger, Source, Times
+from gotlang.runtime.gate import Lane
+from gotlang.runtime.ledger import Ledger
+from gotlang.runtime.saving import Keeper
 
 if TYPE_CHECKING:
     from gotlang.runtime.graph import Operation
+
+Source = Literal["model", "process", "persistent"]
+"""Where an answer came from: paid now, asked by another operation of this run, stored before."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A draw that no answer came for, and why; `over_budget` where it was never asked."""
+    """A draw that no answer came for, and why; `cut_off` where it was never asked."""
 
     reason: str
-    over_budget: bool = False
+    cut_off: bool = False
 
 
 Draw = tuple[Stored, Source] | Missing
+Found = Stored | Missing
+
+
+@final
+@dataclass(slots=True)
+class _Wanted:
+    """Draws of one request that somebody has to ask for, each with who waits for it."""
+
+    model: Model
+    request: Request
+    key: str
+    operation: Operation | None
+    waiting: dict[int, asyncio.Future[Found]]
+    sources: dict[int, Source]
+
+    def missing(self) -> list[int]:
+        """The draws that there is nothing for yet."""
+        return [number for number, future in self.waiting.items() if not future.done()]
+
+    def give_up(self, numbers: Iterable[int], reason: str, *, cut_off: bool = False) -> None:
+        """There will be no answer for these."""
+        for number in numbers:
+            if not self.waiting[number].done():
+                self.waiting[number].set_result(Missing(reason, cut_off))
 
 
 @final
 class Sampler:
     """Asks models for one run.
 
-    `now` is the time answers are stored with, in seconds since 1970.
+    `urgency` tells which operation's requests go first where some have to wait, `idle` is told when an
+    operation starts (1) and ends (-1) waiting for what another one asked. `notes` is where to write, each
+    once, what models say beside their answers. `now` is the time answers are stored with, in seconds since
+    1970.
     """
 
     def __init__(
         self,
         ledger: Ledger,
         budget: Budget,
-        gate: Gate,
+        lane: Lane,
+        notes: dict[str, None],
         *,
         cache: Cache | None = None,
         observe: Observer | None = None,
@@ -55,153 +87,204 @@ class Sampler:
     ) -> None:
         self.ledger = ledger
         self.budget = budget
-        self.gate = gate
-        self.cache = cache
+        self.lane = lane
+        self.keeper = Keeper(cache) if cache is not None else None
         self.observe = observe
         self.now = now
+        self.urgency: Callable[[Operation], Any] = _no_urgency
+        self.idle: Callable[[int], None] = _no_matter
         self.stopping: str | None = None
         """Set to a reason, no further request is sent; those under way are finished."""
         self.refused = False
         """Whether the budget did not allow a request."""
-        self.notes: dict[str, None] = {}
-        """What models said beside their answers, such as a setting that they do not take, each once."""
-        self._process: dict[tuple[str, int], Stored | Missing | asyncio.Future[Stored | Missing]] = {}
+        self.notes = notes
+        self._process: dict[tuple[str, int], Found | asyncio.Future[Found]] = {}
 
     async def draw(
         self,
         model: Model,
         request: Request,
+        key: str,
         numbers: Sequence[int],
-        urgency: Any,
+        operation: Operation | None,
         *,
         fused: bool = True,
-        operation: Operation | None = None,
-    ) -> tuple[list[Draw], Times]:
-        """The draws of a request with these numbers, in their order, and the seconds they took.
+    ) -> tuple[list[Draw], frozenset[int]]:
+        """The draws of a request with these numbers, in their order, and which of them were stored before.
 
-        `fused` asks for all that are missing in one request, where the endpoint takes `n`. `operation` is
-        what the draws are for, as observers are told.
+        `key` is the request's, `operation` what the draws are for (None where no operation of a graph is).
+        `fused` asks for all that are missing in one request, where the endpoint takes `n`. Never raises but
+        when cancelled: a draw that could not be had is a Missing.
         """
-        batch = max(1, model.batch) if fused else 1
-        key = request.key()
         # At temperature 0 equal requests are equal calls: every draw is the first.
-        wanted = [0] * len(numbers) if request.settings.temperature == 0 else list(numbers)
-        mine: dict[int, asyncio.Future[Stored | Missing]] = {}
+        if request.settings.temperature == 0:
+            numbers = [0] * len(numbers)
+        process = self._process
+        mine: dict[int, asyncio.Future[Found]] = {}
         loop = asyncio.get_running_loop()
-        for number in wanted:
-            if (key, number) not in self._process:
-                mine[number] = self._process[key, number] = loop.create_future()
+        for number in numbers:
+            if (key, number) not in process:
+                mine[number] = process[key, number] = loop.create_future()
         sources: dict[int, Source] = {}
-        try:
-            if mine:
-                await self._obtain(model, request, key, mine, sources, urgency, fused)
-        finally:
-            for number, future in mine.items():
-                if not future.done():
-                    future.set_result(Missing("the run was stopped"))
-                self._process[key, number] = future.result()
+        if mine:
+            wanted = _Wanted(model, request, key, operation, mine, sources)
+            try:
+                await self._obtain(wanted, fused)
+            finally:
+                wanted.give_up(wanted.missing(), "the run was stopped", cut_off=True)
+                for number, future in mine.items():
+                    process[key, number] = future.result()
+        if len(mine) < len(numbers):
+            self.ledger.shared = True
+        persistent = frozenset(number for number, source in sources.items() if source == "persistent")
         draws: list[Draw] = []
-        for number in wanted:
-            found = self._process[key, number]
+        for number in numbers:
+            found = process[key, number]
             if isinstance(found, asyncio.Future):
-                found = await asyncio.shield(found)
+                found = await self._wait(found)
             if isinstance(found, Missing):
                 draws.append(found)
             else:
                 draws.append((found, sources.pop(number, "process")))
-        answers = [draw for draw in draws if not isinstance(draw, Missing)]
-        times = self.ledger.count(answers, batch, model.price)
         if self.observe is not None:
             self.observe(Asked(request, key, tuple(numbers), tuple(draws), model.name, operation))
-        return draws, times
+        return draws, persistent
 
-    async def _obtain(
-        self,
-        model: Model,
-        request: Request,
-        key: str,
-        mine: dict[int, asyncio.Future[Stored | Missing]],
-        sources: dict[int, Source],
-        urgency: Any,
-        fused: bool,
-    ) -> None:
-        if self.cache is not None:
-            for number, stored in self.cache.get(key, list(mine)).items():
-                mine[number].set_result(stored)
-                sources[number] = "persistent"
-        missing = [number for number, future in mine.items() if not future.done()]
-        while missing:
-            batch = max(1, model.batch) if fused else 1
-            chunks = [missing[i : i + batch] for i in range(0, len(missing), batch)]
+    def finish(self) -> None:
+        """Save what could not be saved before, or note that it is not."""
+        if self.keeper is not None:
+            self.keeper.save()
+            if (note := self.keeper.note()) is not None:
+                self.notes[note] = None
+
+    async def _wait(self, future: asyncio.Future[Found]) -> Found:
+        """Wait for what another operation asked, without taking a place from those that ask themselves."""
+        self.idle(1)
+        try:
+            return await asyncio.shield(future)
+        finally:
+            self.idle(-1)
+
+    async def _obtain(self, wanted: _Wanted, fused: bool) -> None:
+        if self.keeper is not None:
+            try:
+                stored = self.keeper.get(wanted.key, wanted.missing())
+            except CacheError as error:
+                return wanted.give_up(wanted.missing(), in_words(error))
+            for number, found in stored.items():
+                wanted.waiting[number].set_result(found)
+                wanted.sources[number] = "persistent"
+        while missing := wanted.missing():
+            chunks = _chunks(missing, max(1, wanted.model.batch) if fused else 1)
             if len(chunks) == 1:
-                await self._ask(model, request, key, chunks[0], mine, sources, urgency)
+                await self._ask(wanted, chunks[0])
             else:
                 async with asyncio.TaskGroup() as group:
                     for chunk in chunks:
-                        group.create_task(self._ask(model, request, key, chunk, mine, sources, urgency))
-            missing = [number for number in missing if not mine[number].done()]
+                        group.create_task(self._ask(wanted, chunk))
+        return None
 
-    async def _ask(
-        self,
-        model: Model,
-        request: Request,
-        key: str,
-        numbers: list[int],
-        mine: dict[int, asyncio.Future[Stored | Missing]],
-        sources: dict[int, Source],
-        urgency: Any,
-    ) -> None:
+    async def _ask(self, wanted: _Wanted, numbers: list[int]) -> None:
         """Send one request for these draws; those it gives no answer for stay missing, to be asked again."""
-
-        def give_up(error: GotError | str, over_budget: bool = False) -> None:
-            reason = error if isinstance(error, str) else _reason(error)
-            for number in numbers:
-                if not mine[number].done():
-                    mine[number].set_result(Missing(reason, over_budget))
-
-        async with self.gate.slot(urgency):
+        model = wanted.model
+        await self.lane.enter(model.name, lambda: self._urgency(wanted.operation))
+        try:
             if self.stopping is not None:
-                return give_up(self.stopping, True)
+                return wanted.give_up(numbers, self.stopping, cut_off=True)
             try:
-                reservation = await self.budget.reserve(request, len(numbers), model.price)
+                allowance = await Allowance.of(self.budget, wanted.request, len(numbers), model)
             except BudgetExceeded as error:
                 self.refused = True
-                return give_up(error, True)
+                return wanted.give_up(numbers, error.message, cut_off=True)
+            except GotError as error:
+                return wanted.give_up(numbers, in_words(error))
             if self.stopping is not None:
-                self.budget.settle(reservation, 0, 0.0)
-                return give_up(self.stopping, True)
-            answered, usd, lost = 0, 0.0, 0
-            try:
-                reply = await model.ask(request, reservation.answers, numbers[0])
-                answered, lost = len(reply.answers), reply.lost
-                self.notes.update(dict.fromkeys(reply.notes))
-                price = model.price
-                usd = price.usd(reply.usage) if price is not None else 0.0
-                self.ledger.paid.add(answered, reply.requests, reply.usage, price, reply.latency_s)
-            except ModelError as error:
-                lost = error.lost
-                self.ledger.paid.requests += error.requests
-                return give_up(error)
-            finally:
-                self.ledger.paid.lost += lost
-                # What was lost may have been charged as if it had been answered at full length.
-                if lost and model.price is not None:
-                    usd += lost * worst_case(request, reservation.answers, model.price)
-                self.budget.settle(reservation, answered + lost * reservation.answers, usd)
-            made = self.now()
-            stored = {
-                number: Stored(answer, reply.usage, reply.latency_s, answered, position, made)
-                for position, (number, answer) in enumerate(zip(numbers, reply.answers, strict=False))
-            }
-            # What is paid is kept before anything else may go wrong.
-            if self.cache is not None:
-                self.cache.put(key, request, stored)
-                self.cache.flush()
-            for number, answer in stored.items():
-                mine[number].set_result(answer)
-                sources[number] = "model"
-            return None
+                allowance.returned()
+                return wanted.give_up(numbers, self.stopping, cut_off=True)
+            reply = await self._send(wanted, numbers, allowance)
+            if reply is not None:
+                self._keep(wanted, numbers, reply)
+        finally:
+            self.lane.leave(model.name)
+        return None
+
+    async def _send(self, wanted: _Wanted, numbers: list[int], allowance: Allowance) -> Reply | None:
+        model, paid = wanted.model, self.ledger.paid
+        token = REPEATS.set(allowance.again)
+        try:
+            reply = await model.ask(wanted.request, allowance.answers, numbers[0])
+            answered = len(reply.answers)
+            if not answered:
+                raise ModelError(f"`{model.name}` gave no answer and did not say why", requests=1, lost=1)
+            allowance.answered(answered, reply.usage, reply.lost)
+        except BudgetExceeded as error:
+            allowance.returned()
+            self.refused = True
+            paid.requests += allowance.repeats
+            wanted.give_up(numbers, error.message, cut_off=True)
+        except ModelError as error:
+            allowance.failed(error.lost)
+            paid.requests += error.requests
+            wanted.give_up(numbers, in_words(error))
+        except asyncio.CancelledError:
+            allowance.abandoned()
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            wanted.give_up(numbers, f"`{model.name}` gave up without saying why")
+        except Exception as error:
+            # A model is foreign code; what it raises against its contract ends this request, not the others.
+            allowance.abandoned()
+            wanted.give_up(numbers, f"`{model.name}` raised {type(error).__name__}: {error}")
+        else:
+            paid.add(answered, reply.requests, reply.usage, model.price, reply.latency_s)
+            self.notes.update(dict.fromkeys(reply.notes))
+            return reply
+        finally:
+            REPEATS.reset(token)
+            paid.lost += allowance.lost
+        # What is known to have been charged without an answer.
+        paid.add(0, 0, allowance.charged, model.price, 0.0)
+        return None
+
+    def _keep(self, wanted: _Wanted, numbers: list[int], reply: Reply) -> None:
+        """Hand out the answers; what is paid is kept before anything else may go wrong."""
+        made, answered = self.now(), len(reply.answers)
+        stored = {
+            number: Stored(answer, reply.usage, reply.latency_s, answered, position, made)
+            for position, (number, answer) in enumerate(zip(numbers, reply.answers, strict=False))
+        }
+        if self.keeper is not None:
+            self.keeper.put(wanted.key, wanted.request, stored)
+        for number, answer in stored.items():
+            wanted.waiting[number].set_result(answer)
+            wanted.sources[number] = "model"
+
+    def _urgency(self, operation: Operation | None) -> Any:
+        return (self.urgency(operation), operation.sequence) if operation is not None else ()
 
 
-def _reason(error: GotError) -> str:
+def _chunks(numbers: list[int], batch: int) -> list[list[int]]:
+    """The draws by request: a request's draws follow one another, so that each keeps its number."""
+    if len(numbers) <= batch and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return [numbers]
+    chunks: list[list[int]] = []
+    for number in numbers:
+        if chunks and len(chunks[-1]) < batch and chunks[-1][-1] == number - 1:
+            chunks[-1].append(number)
+        else:
+            chunks.append([number])
+    return chunks
+
+
+def in_words(error: GotError) -> str:
+    """A failure's reason, with what to do about it."""
     return f"{error.message} ({error.help})" if error.help else error.message
+
+
+def _no_urgency(operation: Operation) -> int:
+    return 0
+
+
+def _no_matter(change: int) -> None:
+    return None

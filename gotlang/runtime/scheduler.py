@@ -5,10 +5,12 @@ A scheduler decides about time only. The result of a run does not depend on it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, final
 
 from gotlang.errors import UsageError
-from gotlang.runtime.graph import Graph, Operation
+from gotlang.runtime.graph import Operation, longest
+from gotlang.runtime.remaining import Remaining
 
 
 class Scheduler(Protocol):
@@ -22,40 +24,55 @@ class Scheduler(Protocol):
 class BreadthFirst:
     """Operations with the fewest model calls before them first."""
 
-    def urgency(self, operation: Operation) -> Any:
+    def urgency(self, operation: Operation) -> int:
         """Model calls on the longest path that leads here."""
-        return max((o.hops for o in Graph.before(operation)), default=0)
+        return longest(operation)[0]
 
 
 @final
 class DepthFirst:
     """Operations with the most model calls before them first: partial results come early."""
 
-    def urgency(self, operation: Operation) -> Any:
+    def urgency(self, operation: Operation) -> int:
         """Model calls on the longest path that leads here, negated."""
-        return -max((o.hops for o in Graph.before(operation)), default=0)
+        return -longest(operation)[0]
 
 
 @final
 class BestFirst:
     """Operations whose thoughts have the best scores first; those without a score last."""
 
-    def urgency(self, operation: Operation) -> Any:
+    def urgency(self, operation: Operation) -> float:
         """The best score among the operation's thoughts, negated."""
-        output = operation.inputs[0].output if operation.inputs else ()
-        return -max((thought.goodness for thought in output), default=float("-inf"))
+        return -max((thought.goodness for thought in operation.pool), default=float("-inf"))
 
 
-SCHEDULERS: dict[str, type[Any]] = {
-    "breadth-first": BreadthFirst,
-    "depth-first": DepthFirst,
-    "best-first": BestFirst,
+@final
+class LongestPathFirst:
+    """Operations with the most model calls still to come after them first: what everything waits for in the
+    end is not kept waiting."""
+
+    def __init__(self, remaining: Remaining) -> None:
+        self._remaining = remaining
+
+    def urgency(self, operation: Operation) -> int:
+        """Model calls on the longest path from here to the result, as estimated, negated."""
+        step, rest = operation.step, operation.frame.rest
+        if step is None:
+            return -rest
+        return -(rest + self._remaining.after(step) + self._remaining.own(step))
+
+
+SCHEDULERS: dict[str, Callable[[Remaining], Scheduler]] = {
+    "breadth-first": lambda _: BreadthFirst(),
+    "depth-first": lambda _: DepthFirst(),
+    "best-first": lambda _: BestFirst(),
+    "longest-path-first": LongestPathFirst,
 }
 
 
-def scheduler(name: str) -> Scheduler:
+def scheduler(name: str, remaining: Remaining) -> Scheduler:
     """The scheduler of a name. Raises UsageError where there is none."""
     if name not in SCHEDULERS:
         raise UsageError(f"no scheduler `{name}`", help=f"there are {', '.join(SCHEDULERS)}")
-    found: Scheduler = SCHEDULERS[name]()
-    return found
+    return SCHEDULERS[name](remaining)

@@ -78,10 +78,10 @@ class Proposer:
         asked = Request(self.model.name, tuple(said), settings, self._seed, PROMPT)
         number = self._asked.get(asked.key(), 0)
         self._asked[asked.key()] = number + 1
-        draws, _ = await self._sampler.draw(self.model, asked, [number], ())
+        draws, _ = await self._sampler.draw(self.model, asked, asked.key(), [number], None)
         draw = draws[0]
         if isinstance(draw, Missing):
-            raise BudgetExceeded(draw.reason) if draw.over_budget else ModelError(draw.reason)
+            raise BudgetExceeded(draw.reason) if draw.cut_off else ModelError(draw.reason)
         return draw[0].answer
 
     def stream(self, request: Any) -> Any:

@@ -2,7 +2,7 @@
 
     student = dspy_module(load("merge.got"), prompts=["improve"])
     better = dspy.COPRO(metric=metric).compile(student, trainset=examples, eval_kwargs={})
-tuned_program(better).run(documents=[...])
+    tuned_program(better).run(documents=[...])
 """
 
 from __future__ import annotations

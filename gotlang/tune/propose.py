@@ -144,7 +144,7 @@ async def _search(
     trials = Trials(plan, evaluation, some, search.prompts)
     runner = evaluation.session.runner
     model = runner.models(plan.proposer)
-    sampler = Sampler(Ledger(), runner.budget, runner.gate, cache=runner.cache)
+    sampler = Sampler(Ledger(), runner.budget, runner.gate.lane(), {}, cache=runner.cache)
     proposer = Proposer(model, sampler, asyncio.get_running_loop(), runner.settings.seed)
     with contextlib.suppress(BudgetExceeded):
         for row in some:

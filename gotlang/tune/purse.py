@@ -12,12 +12,13 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
 from gotlang.errors import BudgetExceeded, CacheError
 from gotlang.models.base import Price, Request
-from gotlang.runtime.budget import Budget, Reservation, worst_case
+from gotlang.runtime.budget import Budget, Reservation, affordable, worst_case
 
 
 @final
@@ -116,17 +117,16 @@ class Purse(Budget):
         self.empty = False
         """Whether a request was not sent for want of money."""
         self._names: dict[int, str] = {}
-        self._under_way = 0
 
     async def reserve(self, request: Request, answers: int, price: Price | None) -> Reservation:
         """Set aside the worst case of a request for as many answers as fit. Raises BudgetExceeded."""
         while True:
             with self.book.locked():
-                fitting = answers if price is None else self._affordable(request, answers, price)
+                fitting = self._affordable(request, answers, price)
                 if fitting:
-                    most = worst_case(request, fitting, price) if price is not None else 0.0
+                    most = worst_case(request, fitting, price)
                     reservation = Reservation(fitting, most)
-                    self._names[id(reservation)] = self.book.reserve(most)
+                    self._names[id(reservation)] = self.book.reserve(float(most))
                     self._under_way += 1
                     return reservation
             if not self._under_way:
@@ -136,32 +136,26 @@ class Purse(Budget):
             self._returned.append(waiter)
             await waiter
 
-    def _affordable(self, request: Request, answers: int, price: Price) -> int:
+    def _affordable(self, request: Request, answers: int, price: Price | None) -> int:
         if self.max_usd is None:
             return answers
-        left = self.max_usd - self.book.committed_usd
-        while answers > 0 and worst_case(request, answers, price) > left:
-            answers -= 1
-        return answers
+        return affordable(request, answers, price, Fraction(self.max_usd) - Fraction(self.book.committed_usd))
 
-    def settle(self, reservation: Reservation, answers: int, usd: float | None) -> None:
+    def settle(self, reservation: Reservation, answers: int, usd: Fraction) -> None:
         """Give back what was set aside, and count what the request really cost.
 
         The book hears of it once the answers are in the cache, which is right after this. Killed between
         the two, a worker leaves an open request and no answer that was paid and lost.
         """
         name = self._names.pop(id(reservation))
-        asyncio.get_running_loop().call_soon(self._settled, name, answers, usd or 0.0)
+        asyncio.get_running_loop().call_soon(self._settled, name, answers, float(usd))
         self.spent_calls += answers
-        self.spent_usd += usd or 0.0
+        self._spent += usd
 
     def _settled(self, name: str, answers: int, usd: float) -> None:
         self.book.settle(name, answers, usd)
         self._under_way -= 1
-        waiting, self._returned = self._returned, []
-        for waiter in waiting:
-            if not waiter.done():
-                waiter.set_result(None)
+        self._give_back()
 
     def reason(self) -> str:
         """Why the next request was not sent, in words."""

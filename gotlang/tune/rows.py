@@ -14,6 +14,7 @@ from typing import Any, final
 
 from gotlang import data
 from gotlang.errors import UsageError
+from gotlang.ir.program import Scheme
 from gotlang.tune.plan import TRAIN_SHARE, Plan
 
 
@@ -40,7 +41,8 @@ class Split:
 def split(plan: Plan) -> Split:
     """Which rows are for what: drawn by the study's split seed. Raises UsageError where there are too few."""
     table = data.load(plan.data)
-    distinct = {_content(_row(plan, table, number)): number for number in reversed(range(len(table)))}
+    scheme = plan.program.ir(0).scheme(plan.scheme)
+    distinct = {_content(_row(plan, scheme, table, number)): number for number in reversed(range(len(table)))}
     numbers = sorted(distinct.values())
     random.Random(f"split {plan.split_seed}").shuffle(numbers)
     train = plan.train
@@ -58,11 +60,11 @@ def split(plan: Plan) -> Split:
 def read_rows(plan: Plan, numbers: tuple[int, ...]) -> tuple[Row, ...]:
     """These rows of the study's file, in this order."""
     table = data.load(plan.data)
-    return tuple(_row(plan, table, number) for number in numbers)
-
-
-def _row(plan: Plan, table: data.Table, number: int) -> Row:
     scheme = plan.program.ir(0).scheme(plan.scheme)
+    return tuple(_row(plan, scheme, table, number) for number in numbers)
+
+
+def _row(plan: Plan, scheme: Scheme, table: data.Table, number: int) -> Row:
     values = data.inputs(table, number, plan.columns, dict(scheme.parameters), {"truth": scheme.truth})
     truth = values.pop("truth", None)
     return Row(number, values, truth)

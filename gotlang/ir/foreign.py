@@ -1,0 +1,66 @@
+"""Calls of the Python functions that a program imports: plain values in, plain values out.
+
+A function gets copies, so that it cannot change a thought behind the run's back, and what it gives must be
+of the kinds that the language knows. What it raises is told with its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gotlang.errors import EvaluationError, GotError
+
+
+def call_python(function: Callable[..., Any], name: str, positional: list[Any], named: dict[str, Any]) -> Any:
+    """What a program's Python function gives. Raises EvaluationError for whatever it raises."""
+    try:
+        value = function(*map(copied, positional), **{key: copied(given) for key, given in named.items()})
+    except GotError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise raised(name, error) from error
+    return given_back(value, name)
+
+
+def given_back(value: Any, name: str) -> Any:
+    """What a function gave as a value of the language. Raises EvaluationError where it is none."""
+    try:
+        return _plain(value, name)
+    except RecursionError:
+        raise EvaluationError(f"`{name}` gave a value that is nested too deeply") from None
+
+
+def raised(name: str, error: BaseException) -> EvaluationError:
+    """What a function raised, in words, with the last line that it came through."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})" if trace is not None else ""
+    return EvaluationError(f"`{name}` raised {type(error).__name__}: {error}{where}")
+
+
+def copied(value: Any) -> Any:
+    """A plain value that shares nothing which could be changed with another."""
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    return value
+
+
+def _plain(value: Any, name: str) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item, name) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(item, name) for key, item in value.items()}
+    if hasattr(value, "__await__"):
+        if hasattr(value, "close"):
+            value.close()
+        raise EvaluationError(f"`{name}` is async, so only `Call() {name}(...)` can wait for it")
+    raise EvaluationError(
+        f"`{name}` gave a {type(value).__name__}, which is no value of the language",
+        help="give numbers, texts, booleans, lists, and dicts with texts as keys",
+    )

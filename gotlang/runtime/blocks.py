@@ -1,0 +1,182 @@
+"""Lays out `foreach` and `reduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gotlang.errors import EvaluationError
+from gotlang.ir import program as ir
+from gotlang.ir.evaluate import Layer
+from gotlang.ir.names import free_names
+from gotlang.ir.thought import Thought, Thoughts, named_thoughts
+from gotlang.runtime.expand import Expander, Value
+from gotlang.runtime.frame import Frame, Handle
+from gotlang.runtime.graph import FAILED, Operation
+from gotlang.runtime.local import bound_to
+from gotlang.runtime.values import whole
+from gotlang.syntax import expressions as e
+
+
+def foreach(x: Expander, step: ir.Foreach, frame: Frame, pool: Handle) -> Handle:
+    """`foreach`: the body once for each thought or element."""
+    rest = x.remaining.after(step)
+
+    def build(frame: Frame, grow: Operation | None) -> list[Operation]:
+        tails: list[Operation] = []
+        for index, (thoughts, value) in enumerate(_elements(x, step, frame)):
+            names: dict[str, Any] = {}
+            inner = frame.inside((step.result, index), names, grow, rest)
+            element = x.constant(inner, thoughts, value, grow)
+            names[step.name] = Handle(element, True)
+            if step.position is not None:
+                names[step.position] = index
+            if step.after is not None:
+                names["done"] = Handle(_done(x, step, inner, element, tails, grow), False)
+            tails.append(x.region(step.body, inner).operation)
+        return tails
+
+    return Handle(x.later(step, frame, x.waits_for_list(step, frame), build), False)
+
+
+def _elements(
+    x: Expander, step: ir.Foreach | ir.Reduce, frame: Frame
+) -> list[tuple[tuple[Thought, ...], Value | None]]:
+    """What a block goes through: thoughts, or values with the thoughts they were taken from."""
+    thoughts = frame.pool(step.pool).operation.output
+    if step.iterable is None:
+        return [((thought,), None) for thought in thoughts]
+    names = whole(frame, thoughts)
+    bound = bound_to(x.context, step.iterable, names)
+    if bound is not None and not (len(bound) == 1 and isinstance(bound[0].value, list)):
+        return [((thought,), None) for thought in bound]
+    values = x.context.evaluate(step.iterable, names)
+    if not isinstance(values, list):
+        raise EvaluationError(f"only a list can be gone through, not {values!r:.60}")
+    parents = tuple(
+        thought
+        for name in free_names(step.iterable)
+        for thought in named_thoughts(names, name)
+        if thought.value is not None
+    )
+    return [(parents, Value(value)) for value in values]
+
+
+def _done(
+    x: Expander,
+    step: ir.Foreach,
+    frame: Frame,
+    element: Operation,
+    tails: list[Operation],
+    grow: Operation | None,
+) -> Operation:
+    """The results of the earlier elements that an element waits for; an empty thought for any other
+    position, so that each keeps its place."""
+    assert step.after is not None
+    positions = x.context.evaluate(step.after, Layer({step.name: element.output[0]}, frame))
+    if not isinstance(positions, list):
+        raise EvaluationError("`after` takes a list of positions")
+    parts = []
+    for number, position in enumerate(positions):
+        if isinstance(position, int) and 0 <= position < len(tails):
+            parts.append(tails[position])
+        else:
+            missing = x.graph.constant((), frame, ("missing", number), grow)
+            missing.output = Thoughts([Thought(None, missing)])
+            parts.append(missing)
+    return x.joined(frame, "done", parts, grow)
+
+
+def reduce(x: Expander, step: ir.Reduce, frame: Frame, pool: Handle) -> Handle:
+    """`reduce`: neighbours merged pairwise, level by level."""
+    source = _source(step, frame, pool)
+    if source is not None and _one_each(source):
+        return Handle(_merge_parts(x, step, frame, source), True)
+
+    def build(frame: Frame, grow: Operation | None) -> list[Operation]:
+        items = []
+        for index, (thoughts, value) in enumerate(_elements(x, step, frame)):
+            inner = frame.inside((step.result, "element", index), {}, grow)
+            items.append(x.constant(inner, thoughts, value, grow))
+        return [_tree(x, step, frame, items, grow)]
+
+    return Handle(x.later(step, frame, x.waits_for_list(step, frame), build), True)
+
+
+def _source(step: ir.Reduce, frame: Frame, pool: Handle) -> Operation | None:
+    """The operation whose thoughts are merged, where a name or the pool says which."""
+    if step.iterable is None:
+        return pool.operation
+    if isinstance(step.iterable, e.Reference):
+        try:
+            bound = frame.find(step.iterable.name)
+        except KeyError:
+            return None
+        return bound.operation if isinstance(bound, Handle) else None
+    return None
+
+
+def _one_each(operation: Operation) -> bool:
+    """Whether an operation joins the results of a `foreach` whose block leaves exactly one thought."""
+    step = operation.step
+    if operation.role != "join" or not isinstance(step, ir.Foreach):
+        return False
+    for inner in reversed(step.body.steps):
+        if inner.result == step.body.result:
+            return inner.single
+    return True
+
+
+def _merge_parts(x: Expander, step: ir.Reduce, frame: Frame, source: Operation) -> Operation:
+    """Merge neighbours as soon as both are there: the shape is known before the thoughts are.
+
+    Whether the source knows its parts by now may be a matter of time. So the graph is the same either way:
+    a join that waits for whatever adds the parts, if something does.
+    """
+    join = Operation(step, "join", frame, step.result, frame.origin)
+    grower = tuple(o for o in source.inputs[:1] if o.role == "grow")
+    # A source that failed before it knew its parts will never know them.
+    x.graph.add(join, grower if source.parts is not None or source.state != FAILED else (source,), held=1)
+
+    def build() -> None:
+        parts = source.parts
+        assert parts is not None
+        x.attempt(join, lambda: x.fill(join, [_tree(x, step, frame, parts, frame.origin, grower)]))
+
+    if source.parts is not None:
+        build()
+    elif source.state != FAILED:
+        source.on_parts = [*(source.on_parts or ()), build]
+    return join
+
+
+def _tree(
+    x: Expander,
+    step: ir.Reduce,
+    frame: Frame,
+    items: Sequence[Operation],
+    grow: Operation | None,
+    after: Sequence[Operation] = (),
+) -> Operation:
+    """The operations that merge neighbours until one is left; each merge waits for `after` too."""
+    if not items:
+        raise EvaluationError("`reduce` has nothing to merge")
+    rest, through = x.remaining.after(step), x.remaining.through(step.body)
+    level, levels = 0, (len(items) - 1).bit_length()
+    while len(items) > 1:
+        level += 1
+        merged: list[Operation] = []
+        for position in range(0, len(items) - 1, 2):
+            left, right = items[position], items[position + 1]
+            names: dict[str, Any] = {step.left: Handle(left, True), step.right: Handle(right, True)}
+            place = position // 2 + 1
+            inner = frame.inside((step.result, level, place), names, grow, rest + (levels - level) * through)
+            pair = x.joined(inner, "pair", [left, right], grow, after)
+            names[step.body.entry] = Handle(pair, False)
+            if step.step is not None:
+                names[step.step] = {"level": level, "position": place, "last": len(items) == 2}
+            merged.append(x.region(step.body, inner).operation)
+        if len(items) % 2:
+            merged.append(items[-1])
+        items = merged
+    return items[0]

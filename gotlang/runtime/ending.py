@@ -1,0 +1,99 @@
+"""What a run has when it ends: its result, the best so far, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gotlang.errors import GotError, RunError
+from gotlang.ir.program import Scheme
+from gotlang.ir.thought import Thought
+from gotlang.runtime.context import Context, OperationFailed, path_text, place
+from gotlang.runtime.graph import DONE, FAILED, Graph, Operation, before
+from gotlang.runtime.sampling import in_words
+from gotlang.types import fits
+
+
+def best_score(thoughts: Sequence[Thought]) -> float | None:
+    """The score of the best of some thoughts, None where there is none."""
+    return max(thoughts, key=lambda t: t.goodness).score if thoughts else None
+
+
+def measured(context: Context, scheme: Scheme) -> bool | None:
+    """What `GroundTruth` found: the last one of the scheme itself, else the last one anywhere."""
+    found = sorted(context.measured, key=lambda o: (o.frame.path == (scheme.name,), _line(o), place(o)))
+    return context.measured[found[-1]] if found else None
+
+
+def _line(operation: Operation) -> int:
+    return operation.step.span.start if operation.step is not None else 0
+
+
+def best_so_far(graph: Graph, scheme: Scheme) -> tuple[Operation, tuple[Thought, ...]]:
+    """The thought of the result's type that stands latest in the graph, the best scored one of those."""
+    best: tuple[Operation, Thought] | None = None
+    most: tuple[int, float] = (-1, 0.0)
+    for operation in sorted(graph.operations, key=lambda o: o.hops, reverse=True):
+        if best is not None and operation.hops < most[0]:
+            break
+        if operation.state != DONE or operation.constant:
+            continue
+        for thought in operation.output:
+            if thought.value is None or fits(scheme.result, thought.value) is not None:
+                continue
+            rank = (operation.hops, thought.goodness)
+            if best is None or rank > most or (rank == most and place(operation) > place(best[0])):
+                best, most = (operation, thought), rank
+    return (best[0], (best[1],)) if best is not None else (graph.operations[0], ())
+
+
+def truly_failed(context: Context, result: Operation) -> bool:
+    """Whether the result was lost by more than a budget or a stop."""
+    return any(not _cut_off(error) for _, error in _culprits(context, result))
+
+
+def no_result(context: Context, result: Operation) -> RunError:
+    """Why a run has no result: what failed, where in the source it stands, and why."""
+    failures = sorted(context.failures, key=lambda f: (f.place, -1 if f.draw is None else f.draw))
+    culprits = [(o, error) for o, error in _culprits(context, result) if not _cut_off(error)]
+    if not culprits:
+        return _nothing(context, result, failures)
+    operation, error = min(culprits, key=lambda pair: place(pair[0]))
+    others = len({id(o) for o, _ in culprits}) - 1
+    more = f" (and {others} more operation{'s' if others != 1 else ''} failed)" if others else ""
+    found = RunError(f"{path_text(operation)}: {in_words(error)}{more}", failures=failures)
+    found.__cause__ = error.__cause__
+    return found
+
+
+def _nothing(context: Context, result: Operation, failures: Sequence[object]) -> RunError:
+    at = result
+    # The first operation that left nothing of what it got.
+    while not at.pool and at.inputs:
+        at = at.parts[0] if at.parts else at.inputs[0]
+    return RunError(
+        f"{path_text(at)}: no thought was left",
+        failures=failures,
+        help="the scheme ended in order, and has nothing to show",
+    )
+
+
+def _culprits(context: Context, result: Operation) -> Iterator[tuple[Operation, GotError]]:
+    """The operations that lost the result by failing themselves, with how they failed."""
+    if result.state != FAILED:
+        return
+    seen = {result}
+    stack = [result]
+    while stack:
+        at = stack.pop()
+        failed = [o for o in before(at) if o.state == FAILED]
+        # A pool whose members have all failed is not to blame.
+        if at in context.culprits and not failed:
+            yield at, context.culprits[at]
+        for operation in failed:
+            if operation not in seen:
+                seen.add(operation)
+                stack.append(operation)
+
+
+def _cut_off(error: GotError) -> bool:
+    return isinstance(error, OperationFailed) and error.cut_off

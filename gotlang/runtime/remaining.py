@@ -1,0 +1,98 @@
+"""How many model calls in a row are still to come: a static estimate over the IR, for scheduling only."""
+
+from __future__ import annotations
+
+from typing import final
+
+from gotlang.ir import program as ir
+from gotlang.ir.names import needed_names
+from gotlang.syntax import expressions as e
+
+GUESSED_ROUNDS = 3
+"""Rounds of a `repeat`, and levels of a `reduce`, where the program does not say."""
+
+
+@final
+class Remaining:
+    """Estimates for one program, each made once. Names of a block's inside count as used where it begins."""
+
+    def __init__(self, program: ir.Program) -> None:
+        self._program = program
+        self._prompts = {prompt.name for prompt in program.prompts}
+        self._through: dict[int, int] = {}
+        self._after: dict[int, int] = {}
+        self._schemes: dict[str, int] = {}
+
+    def after(self, step: ir.AnyStep) -> int:
+        """Model calls on the longest path from the end of a step to the end of its block; 0 where the block
+        was not looked at."""
+        return self._after.get(id(step), 0)
+
+    def own(self, step: ir.AnyStep) -> int:
+        """Model calls in a row that a step itself makes."""
+        match step:
+            case ir.Ask() | ir.Retrieve() | ir.CallFunction():
+                return 1
+            case ir.Mend():
+                return _rounds(step.tries) * (2 if step.judge else 1)
+            case ir.Validate():
+                return 1 if step.prompt else 0
+            case ir.Rate():
+                return self._rate(step)
+            case ir.Foreach() | ir.Group():
+                return self.through(step.body)
+            case ir.Reduce():
+                return GUESSED_ROUNDS * self.through(step.body)
+            case ir.Loop():
+                return _rounds(step.count) * self.through(step.body)
+            case ir.Branch():
+                return max(map(self.through, ir.regions(step)), default=0)
+            case ir.Invoke():
+                return self.scheme(step.scheme)
+        return 0
+
+    def scheme(self, name: str) -> int:
+        """Model calls on the longest path through a scheme; a scheme that calls itself counts once."""
+        if name not in self._schemes:
+            self._schemes[name] = 1
+            self._schemes[name] = self.through(self._program.scheme(name).body)
+        return self._schemes[name]
+
+    def through(self, region: ir.Region) -> int:
+        """Model calls on the longest path through a block, which must be one of the program's."""
+        found = self._through.get(id(region))
+        if found is None:
+            found = self._through[id(region)] = self._measure(region)
+        return found
+
+    def _rate(self, step: ir.Rate) -> int:
+        if step.score is None:
+            return 0
+        if step.score in self._prompts:
+            return 1
+        body = self._program.score(step.score).body
+        return self.through(body) if body.steps else 0
+
+    def _measure(self, region: ir.Region) -> int:
+        rest = {region.result: 0}
+        for step in reversed(region.steps):
+            after = self._after[id(step)] = rest.get(step.result, 0)
+            for name in (step.pool, *needed_names(step), *_inside(step)):
+                rest[name] = max(rest.get(name, 0), after + self.own(step))
+        return max(rest.values())
+
+
+def _inside(step: ir.AnyStep) -> set[str]:
+    """The names that the blocks inside a step use."""
+    return {
+        name
+        for region in ir.regions(step)
+        for inner in region.steps
+        for name in (inner.pool, *needed_names(inner), *_inside(inner))
+    }
+
+
+def _rounds(count: e.Expression) -> int:
+    if isinstance(count, e.Constant) and isinstance(count.value, int):
+        return int(count.value)
+    return GUESSED_ROUNDS

@@ -1,0 +1,79 @@
+"""What an operation's expressions see, and the checks on what they give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gotlang.errors import EvaluationError
+from gotlang.ir.evaluate import Layer
+from gotlang.ir.names import POOL_NAMES, free_names
+from gotlang.ir.thought import Thought, Thoughts
+from gotlang.runtime.frame import Frame
+from gotlang.runtime.graph import Operation
+from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
+from gotlang.syntax import expressions as e
+from gotlang.syntax.walk import walk
+
+MOST = 10_000
+"""The largest `k`, `n`, number of tries or rounds; a larger one is taken for a mistake."""
+
+
+def each(operation: Operation, thought: Thought) -> Mapping[str, Any]:
+    """The names for what is evaluated once a thought."""
+    return operation.frame if thought.value is None else Layer({"it": thought}, operation.frame)
+
+
+def whole(frame: Frame, thoughts: Sequence[Thought]) -> Mapping[str, Any]:
+    """The names for what is evaluated once for all current thoughts."""
+    if not thoughts or thoughts[0].value is None:
+        return frame
+    names: dict[str, Any] = {"thoughts": Thoughts(thoughts)}
+    if len(thoughts) == 1:
+        names["it"] = thoughts[0]
+    return Layer(names, frame)
+
+
+def real(thoughts: Sequence[Thought]) -> tuple[Thought, ...]:
+    """The thoughts but for the empty one that a pipeline starts with."""
+    return tuple(t for t in thoughts if t.value is not None)
+
+
+def derived(operation: Operation, value: Any, index: int, parents: Sequence[Thought]) -> Thought:
+    """A thought that was computed, not asked for; the empty thought is nobody's parent."""
+    return Thought(value, operation, index, real(parents))
+
+
+def uses_pool(node: e.Expression) -> bool:
+    """Whether an expression looks at the current thoughts, and so has to wait for them."""
+    if not POOL_NAMES.isdisjoint(free_names(node)):
+        return True
+    return any(isinstance(x, e.Call) and x.function.text in THOUGHT_FUNCTIONS for x in walk(node))
+
+
+def count(value: Any, what: str) -> int:
+    """A whole number from 0 to 10,000, for a setting. Raises EvaluationError."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise EvaluationError(f"`{what}` must be a whole number of at least 0, not {value!r:.60}")
+    if value > MOST:
+        raise EvaluationError(f"`{what}` of {value} is more than {MOST:,}")
+    return value
+
+
+def position(value: Any, thoughts: Sequence[Thought]) -> int:
+    """A position among thoughts. Raises EvaluationError where it is none."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise EvaluationError(f"a position must be a whole number, not {value!r:.60}")
+    if not -len(thoughts) <= value < len(thoughts):
+        raise EvaluationError(f"position {value} of {len(thoughts)} thoughts")
+    return value
+
+
+def number(value: Any, what: str) -> float:
+    """A score as a number. Raises EvaluationError where it is none, or NaN."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise EvaluationError(f"{what} gave {value!r:.60}, which is no number")
+    if math.isnan(value):
+        raise EvaluationError(f"{what} gave NaN")
+    return value
