@@ -1,4 +1,4 @@
-"""Contenders: baselines made from a program; comparisons: paired, at equal cost, claiming no more than shown."""
+"""Contenders: baselines made from a program; comparisons: paired, at equal cost, claiming what is shown."""
 
 from __future__ import annotations
 

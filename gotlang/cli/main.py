@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": ("gotlang.cli.explain", "Explain an error code."),
     "ir": ("gotlang.cli.ir", "Print the intermediate form of a program."),
     "models": ("gotlang.cli.models", "Show which models are configured, reachable and priced."),
+    "graph": ("gotlang.cli.graph", "Draw a plan or a run: HTML, SVG, Mermaid, DOT."),
     "runs": ("gotlang.cli.runs", "List the runs in this folder."),
     "show": ("gotlang.cli.show", "Show a run: what it cost, each thought with its prompt and answer."),
     "cache": ("gotlang.cli.cache", "Look at the cache, prune it, pass it on."),

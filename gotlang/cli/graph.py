@@ -1,0 +1,200 @@
+"""`gotc graph`: a scheme's plan, or what a run did, as a picture."""
+
+from __future__ import annotations
+
+import json as json_module
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gotlang.cli.evaluating import write_file
+from gotlang.cli.output import FORMAT_VERSION, complain, errors_as_document, say, to_json
+from gotlang.errors import UsageError
+
+if TYPE_CHECKING:
+    from gotlang.report.history import Record
+    from gotlang.report.picture.nodes import Picture
+
+FORMATS = ("html", "svg", "mermaid", "dot", "json")
+ENDINGS = {".html": "html", ".htm": "html", ".svg": "svg", ".mmd": "mermaid", ".dot": "dot", ".json": "json"}
+FOLDER = Path(".gotc/graphs")
+MOST_DRAWN = 400
+"""Operations of a picture that cannot be opened and folded; more are drawn as folded groups."""
+
+
+@click.command("graph")
+@click.argument("subject", metavar="FILE|RUN")
+@click.option(
+    "--format",
+    type=click.Choice(FORMATS),
+    help="html is one file that works offline. [default: by the ending of --out, else html]",
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    help="Where to write; `-` is standard output. [default: html to .gotc/graphs, else `-`]",
+)
+@click.option(
+    "--scheme",
+    metavar="NAME",
+    help="Which scheme of a FILE. [default: the one named like the file, else the last]",
+)
+@click.option(
+    "--view",
+    type=click.Choice(("execution", "reasoning")),
+    default="execution",
+    help="Of a RUN: its operations, or its thoughts and which came from which; html has both.",
+)
+def command(subject: str, format: str | None, out: str | None, scheme: str | None, view: str) -> int:
+    """Draw the plan of a program FILE, or what a RUN of `gotc runs` did (`last` is the latest).
+
+    The layout is made here: nothing has to be installed to look at it.
+    """
+    form = format or (ENDINGS.get(Path(out).suffix.lower(), "html") if out is not None else "html")
+    with errors_as_document(form == "json"):
+        planned = subject == "-" or subject.endswith(".got") or Path(subject).is_file()
+        name, text = _plan(subject, scheme, form) if planned else _run(subject, view, form)
+        if out is None and form == "html":
+            out = str(FOLDER / f"{name}.html")
+        write_file(out or "-", text, "--out")
+        if out is not None and out != "-":
+            say(out) if form == "html" else complain(f"written to {out}")
+    return 0
+
+
+def _plan(path: str, scheme: str | None, form: str) -> tuple[str, str]:
+    from gotlang.cli.programs import program
+    from gotlang.report.picture.page import graph_page
+    from gotlang.report.picture.plan import plan
+
+    loaded = program(path)
+    chosen = loaded.scheme(scheme)
+    sources = dict(loaded.compilation.sources)
+    picture = plan(loaded.ir(0), chosen, sources)
+    if form == "html":
+        places = _places(picture, {name: source.text.splitlines() for name, source in sources.items()})
+        facts = [("", "the plan: what may run, in the order of the text")]
+        return chosen.name, graph_page(picture.title, facts, [picture], {"places": places})
+    return chosen.name, _drawn(picture, form, {"program": loaded.name, "scheme": chosen.name})
+
+
+def _run(name: str, view: str, form: str) -> tuple[str, str]:
+    from gotlang.report.history import History
+    from gotlang.report.picture.run import execution, reasoning
+
+    history = History()
+    record = history.find(name)
+    lines = list(history.graph(record.run))
+    if not lines:
+        raise UsageError(
+            f"run {record.run} left no graph: it did not end by itself",
+            help=f"`gotc run --resume {record.run}` goes on with it",
+        )
+    title = f"{record.program}: {record.scheme} by {record.model}"
+    if form != "html":
+        made = (reasoning if view == "reasoning" else execution)(lines, title)
+        return record.run, _drawn(
+            made, form, {"run": record.run, "program": record.program, "scheme": record.scheme}
+        )
+    from gotlang.report.picture.details import details
+    from gotlang.report.picture.page import graph_page
+
+    cache = _cache(record)
+    try:
+        content = details(lines, cache, _texts(record))
+    finally:
+        if cache is not None:
+            cache.close()
+    pictures = [execution(lines, title), reasoning(lines, title)]
+    if view == "reasoning":
+        pictures.reverse()
+    return record.run, graph_page(title, _facts(record), pictures, content)
+
+
+def _drawn(picture: Picture, form: str, head: dict[str, Any]) -> str:
+    from gotlang.report.picture.dot import dot
+    from gotlang.report.picture.mermaid import mermaid
+    from gotlang.report.picture.place import fold_deep
+    from gotlang.report.picture.svg import svg
+
+    match form:
+        case "dot":
+            return dot(picture)
+        case "mermaid":
+            return mermaid(picture)
+        case "svg":
+            return svg(picture, fold_deep(picture, MOST_DRAWN))
+    content = {
+        "format_version": FORMAT_VERSION,
+        **head,
+        "view": picture.view,
+        "nodes": [asdict(node) for node in picture.nodes],
+        "groups": [asdict(group) for group in picture.groups],
+        "edges": [list(edge) for edge in picture.edges],
+    }
+    return json_module.dumps(json_module.loads(to_json(content)), ensure_ascii=False, indent=2) + "\n"
+
+
+def _cache(record: Record) -> Any:
+    """Where the prompts and answers of a run are. None, saying so, where that is not known."""
+    from gotlang.cache import open_cache
+    from gotlang.errors import CacheError
+
+    if record.cache is None:
+        complain("this run kept no answers (--no-cache), so the picture has no prompts and no answers")
+        return None
+    try:
+        return open_cache(record.cache, readonly=True)
+    except CacheError as error:
+        complain(f"the picture has no prompts and no answers: {error.message}")
+        return None
+
+
+def _texts(record: Record) -> dict[str, list[str]]:
+    """The lines of a run's program, where it is as it was then."""
+    from gotlang.cli.running import digest
+    from gotlang.files import read_source
+
+    try:
+        source = read_source(record.path)
+    except UsageError:
+        return {}
+    if digest(source) != record.sha256:
+        return {}
+    lines = source.text.splitlines()
+    return dict.fromkeys((source.name, record.path, Path(record.path).name), lines)
+
+
+def _places(picture: Picture, texts: dict[str, list[str]]) -> dict[str, str]:
+    """The lines of the source that a picture's nodes come from."""
+    places = {}
+    for node in picture.nodes:
+        name, _, number = (node.place or "").rpartition(":")
+        if name in texts and 0 < int(number) <= len(texts[name]):
+            places[f"{name}:{number}"] = texts[name][int(number) - 1].strip()
+    return places
+
+
+def _facts(record: Record) -> list[tuple[str, str]]:
+    from gotlang.result import dollars
+
+    found = record.document or {}
+    facts = [("run", record.run)]
+    if found.get("simulated"):
+        facts.append(("", "simulated: no real model was asked"))
+    if found.get("score") is not None:
+        facts.append(("score", f"{found['score']:g}"))
+    if found.get("ground_truth") is not None:
+        facts.append(("", "right" if found["ground_truth"] else "wrong"))
+    ledger = found.get("ledger", {}).get("process")
+    if ledger:
+        facts.append(("", f"{ledger['calls']:,} answers"))
+        facts.append(("", dollars(ledger["usd"])))
+    if found.get("graph"):
+        facts.append(("volume", f"{found['graph']['volume']:,}"))
+        facts.append(("", f"{found['graph']['longest_path']} model calls on the longest path"))
+    if found.get("partial"):
+        facts.append(("partial:", str(found["partial"])))
+    return facts

@@ -1,0 +1,243 @@
+// What is known of an operation or a thought, the search, and what keys and the mouse do.
+const views = doc.views.map(makeView);
+
+function make(tag, text, kind) {
+  const element = document.createElement(tag);
+  if (text !== undefined && text !== null) element.textContent = text;
+  if (kind) element.className = kind;
+  return element;
+}
+
+function written(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function marked(text) {
+  const pre = make("pre"), word = $("search").value.trim().toLowerCase();
+  if (word.length < 2) { pre.textContent = text; return pre; }
+  const lower = text.toLowerCase();
+  let from = 0;
+  for (let at = lower.indexOf(word); at >= 0; at = lower.indexOf(word, from)) {
+    pre.append(text.slice(from, at), make("mark", text.slice(at, at + word.length)));
+    from = at + word.length;
+  }
+  pre.append(text.slice(from));
+  return pre;
+}
+
+function block(left, right, text) {
+  const box = make("section", null, "block"), head = make("header");
+  head.append(make("span", left), make("span", right));
+  box.append(head, marked(text));
+  return box;
+}
+
+function chips(...parts) {
+  const box = make("div", null, "chips");
+  for (const part of parts) if (part) box.append(Array.isArray(part) ? make("span", part[0], "chip " + part[1]) : make("span", part, "chip"));
+  return box;
+}
+
+const dollars = (value) => value === null || value === undefined ? null : "$" + (value < 0.01 ? value.toPrecision(2) : value.toFixed(4));
+
+function show(key) {
+  const panel = $("panel"), view = chosen.view;
+  panel.replaceChildren();
+  panel.scrollTop = 0;
+  if (key === null) return resized();
+  const node = view.nodes.get(key);
+  if (!node) { showGroup(panel, view, view.groups.get(key)); return resized(); }
+  panel.append(make("h2", node.label));
+  panel.append(chips([node.state, node.state === "failed" ? "bad" : "good"], node.score === null ? null : `score ${short(node.score)}`, dollars(node.usd)));
+  if (node.place) panel.append(make("div", node.place + (doc.places && doc.places[node.place] ? "   " + doc.places[node.place] : ""), "source"));
+  if (view.name === "reasoning") showThought(panel, view.details[node.id]);
+  else if (view.name === "plan") showPlan(panel, view.details[node.id]);
+  else showOperation(panel, doc.operations[node.id]);
+  neighbors(panel, view, key);
+  resized();
+}
+
+function showGroup(panel, view, group) {
+  panel.append(make("h2", group.label));
+  panel.append(chips(`${group.count} ${view.name === "reasoning" ? "thoughts" : "operations"}`, group.failed ? [`${group.failed} failed`, "bad"] : null, group.best === null ? null : `best score ${short(group.best)}`, dollars(group.usd)));
+  const button = make("button", view.folded.has(group.key) ? "open this group" : "fold this group", "link");
+  button.onclick = () => { toggle(group.key); show(group.key); };
+  panel.append(make("h3", "group"), button);
+}
+
+function showOperation(panel, operation) {
+  if (!operation) return;
+  panel.append(make("div", operation.path, "source"));
+  for (const [number, draws, sources, answers] of operation.asked || []) showAsked(panel, number, draws, sources, answers);
+  if (operation.thoughts.length) panel.append(make("h3", `thoughts (${operation.thoughts.length})`));
+  for (const thought of operation.thoughts) panel.append(thoughtBlock(thought));
+}
+
+function showAsked(panel, number, draws, sources, answers) {
+  const request = doc.requests[number] || {};
+  const settings = Object.entries(request.settings || {}).map(([name, value]) => `${name} ${written(value)}`).join(", ");
+  panel.append(make("h3", "prompt"));
+  if (!request.messages) panel.append(make("p", "It is not in the cache any more, so it is not known here.", "soft"));
+  for (const [role, text] of request.messages || []) panel.append(block(role, "", text));
+  if (request.model) panel.append(make("p", [request.model, settings].filter(Boolean).join(" · "), "soft"));
+  panel.append(make("h3", `answers (${draws.length})`));
+  draws.forEach((draw, index) => panel.append(block(`answer ${draw}`, { model: "paid", process: "the same as before", persistent: "from the cache" }[sources[index]] || sources[index], answers[index] === null ? "not in the cache any more" : answers[index])));
+}
+
+// A thought's value and parents stand where it was made.
+const makers = new Map();
+for (const [number, operation] of Object.entries(doc.operations || {}))
+  for (const thought of operation.thoughts) if ("value" in thought) makers.set(thought.made.join("."), { thought, number });
+
+function thoughtBlock(thought) {
+  const made = makers.get(thought.made.join("."));
+  const value = made ? made.thought.value : null;
+  const facts = [thought.score === undefined ? null : `score ${short(thought.score)}`, thought.valid === undefined ? null : thought.valid ? "valid" : "not valid", dollars(thought.usd)];
+  return block(`thought ${thought.made.join(".")}`, facts.filter(Boolean).join(" · "), value === null ? "empty" : written(value));
+}
+
+function showThought(panel, made) {
+  const found = makers.get(made.join("."));
+  if (!found) return;
+  panel.append(make("h3", "thought"), thoughtBlock(found.thought));
+  const operation = doc.operations[made[0]];
+  for (const [number, draws, sources, answers] of operation.asked || []) showAsked(panel, number, draws, sources, answers);
+  if (views.some((view) => view.name === "execution")) {
+    const button = make("button", "show the operation that made it", "link");
+    button.onclick = () => { choose("execution"); if (chosen.view.nodes.has("n" + made[0])) select("n" + made[0], { move: true }); };
+    panel.append(button);
+  }
+}
+
+function showPlan(panel, details) {
+  for (const [name, text] of Object.entries((details || {}).prompt || {})) panel.append(make("h3", name), block("template", "", text));
+}
+
+function neighbors(panel, view, key) {
+  for (const [title, table] of [["comes from", view.before], ["leads to", view.after]]) {
+    const others = table.get(key) || [];
+    if (!others.length) continue;
+    const list = make("ul");
+    for (const other of others.slice(0, 30)) {
+      const line = make("li"), button = make("button", view.nodes.get(other).label, "link");
+      button.onclick = () => select(other, { move: true });
+      line.append(button); list.append(line);
+    }
+    if (others.length > 30) list.append(make("li", `and ${others.length - 30} more`, "soft"));
+    panel.append(make("h3", title), list);
+  }
+}
+
+// ---------------------------------------------------------------- search
+
+const texts = new Map();
+function textOf(view, node) {
+  const key = view.name + node.key;
+  if (!texts.has(key)) {
+    const parts = [node.label, node.detail, node.place || "", node.state];
+    const operation = (id) => {
+      const found = doc.operations && doc.operations[id];
+      if (!found) return;
+      parts.push(found.path);
+      for (const [number, , , answers] of found.asked || []) {
+        for (const [, text] of (doc.requests[number] || {}).messages || []) parts.push(text);
+        parts.push(...answers.filter((answer) => answer !== null));
+      }
+      for (const thought of found.thoughts) if ("value" in thought) parts.push(written(thought.value) || "");
+    };
+    if (view.name === "execution") operation(node.id);
+    if (view.name === "reasoning") { const found = makers.get(view.details[node.id].join(".")); if (found) parts.push(written(found.thought.value) || ""); }
+    if (view.name === "plan") parts.push(...Object.values((view.details[node.id] || {}).prompt || {}));
+    texts.set(key, parts.join("\n").toLowerCase());
+  }
+  return texts.get(key);
+}
+
+let results = [], result = -1;
+function search() {
+  const view = chosen.view, word = $("search").value.trim().toLowerCase();
+  results = word ? [...view.nodes.values()].filter((node) => textOf(view, node).includes(word)).map((node) => node.key) : [];
+  result = -1;
+  chosen.matches = new Set(results.map((key) => standIn(view, key)).concat(results));
+  $("found").textContent = word ? String(results.length) : "";
+  redraw();
+}
+
+function next(step) {
+  if (!results.length) return;
+  result = (result + step + results.length) % results.length;
+  select(results[result], { move: true });
+  $("found").textContent = `${result + 1}/${results.length}`;
+}
+
+// ---------------------------------------------------------------- mouse and keys
+
+let drag = null;
+canvas.addEventListener("pointerdown", (event) => {
+  drag = { x: event.offsetX, y: event.offsetY, left: camera.x, top: camera.y, moved: false };
+  canvas.setPointerCapture(event.pointerId);
+});
+canvas.addEventListener("pointermove", (event) => {
+  if (!drag) { canvas.classList.toggle("over", at(event.offsetX, event.offsetY) !== null); return; }
+  const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
+  if (!drag.moved && Math.hypot(dx, dy) < 4) return;
+  drag.moved = true;
+  canvas.classList.add("dragging");
+  camera.x = drag.left - dx / camera.scale; camera.y = drag.top - dy / camera.scale;
+  redraw();
+});
+canvas.addEventListener("pointerup", (event) => {
+  const clicked = drag && !drag.moved;
+  drag = null;
+  canvas.classList.remove("dragging");
+  if (!clicked) return;
+  const key = at(event.offsetX, event.offsetY);
+  if (key !== null && key[0] === "g") toggle(key);
+  select(key);
+});
+canvas.addEventListener("wheel", (event) => {
+  event.preventDefault();
+  if (event.ctrlKey || event.metaKey || !event.shiftKey && event.deltaX === 0) zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.offsetX, event.offsetY);
+  else { camera.x += event.deltaX / camera.scale; camera.y += event.deltaY / camera.scale; redraw(); }
+}, { passive: false });
+canvas.addEventListener("keydown", (event) => {
+  const table = { ArrowDown: chosen.view.after, ArrowUp: chosen.view.before }[event.key];
+  if (table) {
+    const key = chosen.item !== null && chosen.item[0] === "n" ? (table.get(chosen.item) || [])[0] : chosen.view.nodes.keys().next().value;
+    if (key) select(key, { move: true });
+  } else if (event.key === "Escape") select(null);
+  else if (event.key === "0") fit();
+  else if (event.key === "+" || event.key === "-") zoom(event.key === "+" ? 1.25 : 0.8, canvas.clientWidth / 2, canvas.clientHeight / 2);
+  else return;
+  event.preventDefault();
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "/" && document.activeElement !== $("search")) { event.preventDefault(); $("search").focus(); }
+});
+$("search").addEventListener("input", search);
+$("search").addEventListener("keydown", (event) => {
+  if (event.key === "Enter") { event.preventDefault(); next(event.shiftKey ? -1 : 1); }
+  if (event.key === "Escape") { $("search").value = ""; search(); canvas.focus(); }
+});
+$("coloring").addEventListener("change", () => { chosen.coloring = $("coloring").value; legend(); redraw(); });
+$("fit").onclick = fit;
+$("fold").onclick = () => { for (const key of chosen.view.groups.keys()) chosen.view.folded.add(key); layOut(chosen.view); fit(); };
+$("unfold").onclick = () => { chosen.view.folded.clear(); layOut(chosen.view); fit(); };
+
+function resized() { redraw(); }
+new ResizeObserver(redraw).observe($("stage"));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); legend(); redraw(); });
+
+$("title").textContent = doc.title;
+$("facts").textContent = doc.facts.map(([name, value]) => name ? `${name} ${value}` : value).join(" · ");
+for (const view of views) {
+  const button = make("button", view.name);
+  button.type = "button"; button.dataset.view = view.name;
+  button.onclick = () => choose(view.name);
+  $("views").append(button);
+}
+if (views.length < 2) $("views").hidden = true;
+readTheme();
+choose(views[0].name);
+// For tests, and for whoever opens the console.
+globalThis.graph = { chosen, camera, choose, select, search, next, toggle, at };

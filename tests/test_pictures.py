@@ -1,0 +1,255 @@
+"""Pictures: what is taken out of a graph and what stays; layouts without overlaps; each format."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+from xml.dom import minidom
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.gotc import SORT128, SORTING, digits, document, gotc, row
+
+from gotlang.api import Options, compile, load
+from gotlang.models.simulated import SimulatedModel
+from gotlang.report.operations import Asks, operations
+from gotlang.report.picture.arrange import arrange
+from gotlang.report.picture.dot import dot
+from gotlang.report.picture.mermaid import mermaid
+from gotlang.report.picture.nodes import Group, Node, Picture
+from gotlang.report.picture.place import fold_deep, place
+from gotlang.report.picture.plan import plan
+from gotlang.report.picture.run import execution, reasoning
+from gotlang.report.picture.svg import cut, svg
+from gotlang.report.picture.tidy import contract, reduced, sorted_by_dependency
+
+EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=30)
+
+
+def forward(edges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(min(edge), max(edge)) for edge in edges if edge[0] != edge[1]]
+
+
+def reach(nodes: range, edges: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    """All pairs with a way from one to the other."""
+    found = set(edges)
+    for middle in nodes:
+        found |= {(a, c) for a, b in found if b == middle for b2, c in found if b2 == middle}
+    return found
+
+
+@given(EDGES)
+def test_what_a_longer_way_implies_is_left_out_and_nothing_else(edges: list[tuple[int, int]]) -> None:
+    edges = forward(edges)
+    kept = reduced(range(12), edges)
+    assert reach(range(12), kept) == reach(range(12), edges)
+    for edge in kept:
+        assert edge not in reach(range(12), [other for other in kept if other != edge])
+
+
+@given(EDGES, st.sets(st.integers(0, 11)))
+def test_what_led_through_a_hidden_node_leads_past_it(edges: list[tuple[int, int]], hidden: set[int]) -> None:
+    edges = forward(edges)
+    left, kept = contract(range(12), edges, hidden)
+    assert [node for node in range(12) if node not in hidden] == [node for node in left if node not in hidden]
+    wanted = {(a, b) for a, b in reach(range(12), edges) if a in left and b in left}
+    assert reach(range(12), kept) == wanted
+
+
+def test_a_hub_stays_where_it_spares_connections() -> None:
+    edges = [(a, 10) for a in range(5)] + [(10, b) for b in range(5, 10)]
+    assert len(contract(range(11), edges, {10})[1]) == 10
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=20))
+def test_circles_do_not_stop_the_layout(edges: list[tuple[int, int]]) -> None:
+    assert sorted(sorted_by_dependency(range(9), edges)) == list(range(9))
+
+
+@st.composite
+def pictures(draw: st.DrawFn) -> Picture:
+    count = draw(st.integers(0, 6))
+    parents = [draw(st.none() | st.integers(0, i - 1)) if i else None for i in range(count)]
+    groups = tuple(Group(i, f"group {i}", parent) for i, parent in enumerate(parents))
+    homes = draw(
+        st.lists(st.none() | st.integers(0, count - 1) if count else st.none(), min_size=1, max_size=14)
+    )
+    nodes = tuple(Node(i, "generate", f"node {i}", group=home) for i, home in enumerate(homes))
+    pairs = draw(
+        st.lists(st.tuples(st.integers(0, len(nodes) - 1), st.integers(0, len(nodes) - 1)), max_size=25)
+    )
+    return Picture("a picture", nodes, groups, tuple(pair for pair in pairs if pair[0] != pair[1]))
+
+
+@given(pictures(), st.sets(st.integers(0, 5)))
+def test_boxes_never_overlap_and_lie_in_their_groups(picture: Picture, folded: set[int]) -> None:
+    arrangements = arrange(picture)
+    boxes, whole = place(picture, arrangements, folded)
+    for group, arrangement in arrangements.items():
+        inside = [boxes[item] for line in arrangement.rows for item in line if item in boxes]
+        for number, one in enumerate(inside):
+            for other in inside[number + 1 :]:
+                apart = (
+                    one.x + one.width <= other.x + 1e-6
+                    or other.x + other.width <= one.x + 1e-6
+                    or one.y + one.height <= other.y + 1e-6
+                    or other.y + other.height <= one.y + 1e-6
+                )
+                assert apart
+        if group is not None and ("group", group) in boxes and group not in folded:
+            around = boxes["group", group]
+            for box in inside:
+                assert around.x <= box.x
+                assert box.x + box.width <= around.x + around.width + 1e-6
+                assert around.y <= box.y
+                assert box.y + box.height <= around.y + around.height + 1e-6
+    for box in boxes.values():
+        assert box.x >= -1e-6
+        assert box.x + box.width <= whole.width + 1e-6
+    minidom.parseString(svg(picture, folded))
+
+
+PROGRAM = """
+prompt guess(n: int) -> int:
+    "guess {{ n }}"
+prompt add(a: int, b: int) -> int:
+    "{{ a }} + {{ b }}"
+score distance(got: int, n: int) -> lower, best 0:
+    abs(got - n)
+scheme one(n: int) -> int:
+    Generate(k=2) guess(n)
+    Score() distance(it, n)
+    KeepBestN(1)
+scheme main(ns: list[int]) -> int:
+    foreach n in ns:
+        one(n)
+    reduce a, b:
+        Aggregate(1) add(a, b)
+"""
+
+
+def lines_of(count: int) -> list[dict[str, Any]]:
+    program = compile(PROGRAM, "main.got")
+    asks = Asks()
+    stand_ins = {"guess": lambda rng, n: str(n + rng.randrange(5)), "add": lambda rng, a, b: str(a + b)}
+    model = SimulatedModel(stand_ins)
+    result = program.run(ns=list(range(count)), options=Options(model=model, observe=asks))
+    found = operations(result.outcome.graph, program.compilation.sources, asks, program.ir(0))
+    lines: list[dict[str, Any]] = json.loads(json.dumps(list(found)))
+    return lines
+
+
+def test_a_run_is_drawn_in_the_blocks_of_its_program() -> None:
+    picture = execution(lines_of(4), "a run")
+    labels = [group.label for group in picture.groups]
+    assert labels[0] == "foreach n"
+    assert {"n 0", "n 3", "reduce a, b", "level 1", "pair 2"} <= set(labels)
+    kinds = [node.kind for node in picture.nodes]
+    assert (kinds.count("generate"), kinds.count("keepbest"), kinds.count("aggregate")) == (4, 4, 3)
+    assert "join" not in kinds
+    best = next(node for node in picture.nodes if node.kind == "keepbest")
+    made = next(node for node in picture.nodes if node.kind == "generate")
+    assert best.detail == f"1 thought · score {best.score:g}"
+    assert made.label == "Generate guess"
+    assert made.score == best.score  # what a thought was scored later is known where it was made
+    assert made.place is not None
+    assert made.place.startswith("main.got:")
+
+
+def test_thoughts_are_drawn_with_what_they_came_from() -> None:
+    picture = reasoning(lines_of(2), "a run")
+    last = next(node for node in picture.nodes if node.kind == "aggregate")
+    assert sum(target == last.id for _, target in picture.edges) == 2
+    assert [node.kind for node in picture.nodes].count("generate") == 4
+
+
+def test_one_element_needs_no_frame_of_its_own() -> None:
+    labels = [group.label for group in execution(lines_of(1), "a run").groups]
+    assert labels == ["foreach n"]
+
+
+def test_a_plan_shows_steps_as_they_are_written() -> None:
+    program = compile(PROGRAM, "main.got")
+    picture = plan(program.ir(0), program.scheme("main"), dict(program.compilation.sources))
+    assert [group.label for group in picture.groups] == ["foreach n", "reduce a, b"]
+    ask = next(node for node in picture.nodes if node.kind == "generate")
+    assert (ask.label, ask.detail, ask.state) == ("Generate guess", "k = 2", "planned")
+    assert picture.details[ask.id] == {"prompt": {"user": "guess {{ n }}"}}
+
+
+def test_every_program_has_a_plan() -> None:
+    for path in sorted(SORT128.parent.rglob("*.got")):
+        program = load(path)
+        for scheme in program.ir(0).schemes:
+            picture = plan(program.ir(0), scheme, dict(program.compilation.sources))
+            minidom.parseString(svg(picture))
+            reached = {target for _, target in picture.edges}
+            alone = [node.label for node in picture.nodes if node.id not in reached and node.kind != "input"]
+            assert alone == [], (path, scheme.name)
+
+
+def test_many_operations_are_folded_level_by_level() -> None:
+    groups = (Group(0, "all"), *(Group(i, f"part {i}", 0) for i in range(1, 5)))
+    nodes = tuple(Node(i, "generate", "ask", group=1 + i % 4) for i in range(40))
+    picture = Picture("wide", nodes, groups)
+    assert fold_deep(picture, 100) == set()
+    assert fold_deep(picture, 10) == {1, 2, 3, 4}
+    assert fold_deep(picture, 3) == {0, 1, 2, 3, 4}
+
+
+NASTY = Picture(
+    'a "title" <b>&', (Node(0, "generate", 'say "hi" <b> & \\ ; `x`', "two\nlines"),), (Group(0, "a]b"),)
+)
+
+
+def test_labels_are_quoted_in_every_format() -> None:
+    assert 'label="say \\"hi\\" <b> & \\\\ ; `x`\\ntwo\\nlines"' in dot(NASTY)
+    drawn = minidom.parseString(svg(NASTY)).getElementsByTagName("text")
+    assert any("say " in node.firstChild.data for node in drawn if node.firstChild)
+    (line,) = [line for line in mermaid(NASTY).splitlines() if line.lstrip().startswith("n0(")]
+    label = re.fullmatch(r'\s*n0\("(.*)"\):::ask_', line)
+    assert label is not None
+    assert not set('"<>&`\\') & set(label[1].replace("<br/>", ""))
+
+
+def test_texts_are_cut_to_their_room() -> None:
+    text = "".join(random.Random(0).choices("abcdefghijklmnopqrstuvwxyz ", k=300))
+    short = cut(text, 120, 12)
+    assert short.endswith("…")
+    assert len(short) < 30
+    assert cut("short", 120, 12) == "short"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    digits(tmp_path)
+    done = gotc("run", SORT128, *row(tmp_path / "digits.csv", 0), "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def test_the_command_writes_every_format_of_a_run_and_of_a_plan(folder: Path) -> None:
+    for subject in (("last",), (SORTING, "--scheme", "got")):
+        found = document(gotc("graph", *subject, "--format", "json", cwd=folder))
+        assert found["nodes"]
+        assert gotc("graph", *subject, "--format", "dot", cwd=folder).stdout.startswith("digraph")
+        assert gotc("graph", *subject, "--format", "mermaid", cwd=folder).stdout.startswith("flowchart")
+        assert gotc("graph", *subject, "--out", "a.svg", cwd=folder).returncode == 0
+        minidom.parse(str(folder / "a.svg"))
+    done = gotc("graph", "last", cwd=folder)
+    page = (folder / done.stdout.strip()).read_text()
+    assert "Cut these 128 digits" in page
+    assert "://" not in page  # it asks for nothing
+    thoughts = document(gotc("graph", "last", "--format", "json", "--view", "reasoning", cwd=folder))
+    assert thoughts["view"] == "reasoning"
+
+
+def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+    missing = gotc("graph", "nothing.got", cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "nothing.got" in missing.stderr
+    assert gotc("graph", "last", cwd=tmp_path).returncode == 2
