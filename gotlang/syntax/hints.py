@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 _PYTHON = {
@@ -67,6 +67,14 @@ LABELS = {
 }
 """Words that start no label, because who writes them means a block."""
 
+# What a line may start with.
+_OPENINGS = (
+    *("import", "param", "prompt", "scheme", "score", "simulate", "study", "type"),
+    *("examples", "instruction", "parse", "system", "user"),
+    *("elif", "else", "foreach", "if", "reduce", "repeat", "return"),
+    *("data", "maximize", "minimize", "program", "prompts", "subject", "vary"),
+)
+
 _SETTING_WITHOUT = re.compile(r"(?:[a-z_]\w*[ \t]*=[ \t]*)?([A-Z]\w*)[ \t]+([a-z_]\w*)")
 _VALUE = re.compile(r"=[ \t]*([\w.]+)")
 
@@ -97,7 +105,11 @@ def hint(
         return "a comment starts with `#`"
     if terminal in {"STRING", "LONG_STRING"} and re.search(r"\b[fFrRbBuU]{1,2}$", before):
         return "a text has no letter before it; a prompt's text takes values as `{{ name }}`"
-    return _of_declaration(met, wanted, opening) or _misspelt(terminal, met, wanted, known)
+    return (
+        _of_declaration(met, wanted, opening)
+        or _misspelt(terminal, met, [known[terminal] for terminal in wanted if terminal in known])
+        or (_misspelt("NAME", opening, _OPENINGS) if re.fullmatch(r"[\w ]+", before) else None)
+    )
 
 
 def _of_equal_sign(wanted: set[str], before: str, rest: str, in_prompt: bool) -> str | None:
@@ -132,9 +144,8 @@ def _of_declaration(met: str, wanted: set[str], opening: str) -> str | None:
     return None
 
 
-def _misspelt(terminal: str, met: str, wanted: set[str], known: Mapping[str, str]) -> str | None:
-    if terminal not in {"NAME", "OPERATION"}:
+def _misspelt(terminal: str, word: str, words: Iterable[str]) -> str | None:
+    if terminal not in {"NAME", "OPERATION"} or word in _OPENINGS:
         return None
-    words = [known[w] for w in wanted if w in known and known[w].isalpha()]
-    near = get_close_matches(met.lower(), words, n=1, cutoff=0.75)
+    near = get_close_matches(word.lower(), [word for word in words if word.isalpha()], n=1, cutoff=0.76)
     return f"did you mean `{near[0]}`?" if near else None

@@ -9,6 +9,7 @@ from gotlang.diagnostics import Diagnostic
 from gotlang.span import Span
 from gotlang.syntax.grammar import parser
 from gotlang.syntax.hints import hint
+from gotlang.syntax.scan import end_of_code
 from gotlang.syntax.words import expected, misfit
 
 if TYPE_CHECKING:
@@ -42,11 +43,10 @@ def explain(error: UnexpectedInput, name: str, text: str, base: int) -> tuple[Di
         ), False
     if terminal == "_INDENT":
         # The place of an indentation is the line end before it.
-        stop = text.find("\n", end)
         return _diagnostic(
             name,
             base,
-            (end, max(end + 1, stop)),
+            (end, end_of_code(text, end)),
             "GOT0003",
             "this line is indented, and nothing above it opens a block",
             help="line it up with the line above, or end that one with `:`",

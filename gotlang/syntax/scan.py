@@ -55,6 +55,13 @@ def scan(name: str, text: str, base: int = 0) -> tuple[list[Piece], list[Comment
     return scanner.pieces, scanner.comments
 
 
+def end_of_code(text: str, start: int) -> int:
+    """Where the code of the line that starts at an offset ends, for what a comment is not to be blamed."""
+    end = text.find("\n", start)
+    line = text[start : end if end >= 0 else len(text)]
+    return start + max(1, len(line.split(" #", 1)[0].rstrip()))
+
+
 def line_starts(text: str) -> list[int]:
     """Where lines with code start that do not continue another one, except the first."""
     starts = []
@@ -142,12 +149,11 @@ class _Scanner:
             columns.pop()
         if column != columns[-1]:
             columns.append(column)
-            line_end = self._text.find("\n", code)
             self._problem(
                 "GOT0003",
                 "this line is indented like no line above it",
                 code,
-                line_end if line_end > code else code + 1,
+                end_of_code(self._text, code),
                 "line it up with the block it belongs to",
             )
 

@@ -37,6 +37,11 @@ _GROUPS = (
         "a step such as `Generate(k=5) sort(part)`",
         _EXPRESSION | _set("OPERATION FOREACH REDUCE REPEAT IF RETURN"),
     ),
+    (
+        "a setting, a text, or another part of a prompt",
+        _set("SYSTEM INSTRUCTION USER EXAMPLES PARSE NAME STRING LONG_STRING"),
+    ),
+    ("a clause of a study", _set("PROGRAM DATA SUBJECT VARY PROMPTS OBJECTIVE NAME")),
     ("an expression", _EXPRESSION),
     ("a constant", _set("INT FLOAT STRING LONG_STRING TRUE FALSE MINUS LSQB")),
     ("a type", _set("NAME OPERATION STRING LBRACE")),
