@@ -4,7 +4,7 @@
     python benchmarks/schemes.py --write   # writes it
 
 A formula names the program's params and what stands in the column "with": sizes that the input fixes
-(parts of a list) or, where the scheme is dynamic, that the model decided in this very run. Runs are
+(parts of a list) or, where the scheme is dynamic, what this very run asked of one prompt. Runs are
 simulated, without early stop, so that they ask for everything the scheme describes.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,6 +24,7 @@ from gotlang.data import inputs
 from gotlang.data import load as load_data
 from gotlang.ir.evaluate import evaluate
 from gotlang.result import Result
+from gotlang.runtime.events import Asked, Event
 from gotlang.span import Source
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse
@@ -35,7 +37,11 @@ PAGE = ROOT / "docs" / "schemes.md"
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One scheme on one task; `sizes` are the names in the formulas `calls` and `path` that are no params."""
+    """One scheme on one task.
+
+    `sizes` are the names in the formulas `calls` and `path` that are no params; `decided` are those that the
+    run decides: how many answers were asked of these prompts. `at_least` marks a path that may get longer.
+    """
 
     program: str
     scheme: str
@@ -48,8 +54,14 @@ class Row:
     row: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
-    dynamic: bool = False
+    decided: Mapping[str, str] = field(default_factory=dict)
+    at_least: bool = False
     inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the graph depends on answers."""
+        return bool(self.decided)
 
     @property
     def name(self) -> str:
@@ -63,33 +75,50 @@ def program_of(name: str) -> Program:
     return load(PROGRAMS / f"{name}.got")
 
 
-def run(row: Row) -> Result:
+@final
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run, and what its row's formulas give for it."""
+
+    result: Result
+    calls: int
+    path: int
+    sizes: Mapping[str, int]
+
+
+def measure(row: Row) -> Measured:
     """One simulated run."""
     program = program_of(row.program)
     scheme = program.scheme(row.scheme)
-    given = dict(row.inputs)
-    truth: dict[str, Any] = {}
+    given, truth = dict(row.inputs), {}
     if row.data:
         table = load_data(PROGRAMS / "data" / row.data)
         optional = {"truth": scheme.truth} if "truth" in row.columns else {}
         found = inputs(table, row.row, row.columns, dict(scheme.parameters), optional)
         truth = {"truth": found.pop("truth")} if "truth" in found else {}
         given |= found
-    return program.run(
-        given, scheme=row.scheme, options=Options(params=row.params, early_stop=False), **truth
-    )
+    asked: Counter[str] = Counter()
+
+    def count(event: Event) -> None:
+        if isinstance(event, Asked):
+            asked[event.request.prompt] += len(event.numbers)
+
+    options = Options(params=row.params, early_stop=False, observe=count)
+    result = program.run(given, scheme=row.scheme, options=options, **truth)
+    sizes = {**row.sizes, **{name: asked[prompt] for name, prompt in row.decided.items()}}
+    params = {param.name: param.default for param in program.ir(0).params} | dict(row.params)
+    return Measured(result, value_of(row.calls, params | sizes), value_of(row.path, params | sizes), sizes)
 
 
-def value_of(formula: str, row: Row) -> int:
-    """What a formula gives for a row's params and sizes."""
+def value_of(formula: str, names: Mapping[str, Any]) -> int:
+    """What a formula gives."""
     module, problems = parse(Source.of("formula.got", f"scheme formula() -> int:\n    return {formula}\n"))
     assert not problems, problems
     scheme = module.declarations[0]
     assert isinstance(scheme, n.Scheme)
     statement = scheme.body.statements[0]
     assert isinstance(statement, n.Return)
-    params = {param.name: param.default for param in program_of(row.program).ir(0).params}
-    return int(evaluate(statement.value, {**params, **row.params, **row.sizes}))
+    return int(evaluate(statement.value, names))
 
 
 def code_lines(name: str) -> int:
@@ -192,12 +221,12 @@ def sorting() -> Iterator[Row]:
         "egot",
         "sorting 256",
         "graph",
-        "2 + 3 * nodes + again",
-        "2 + 3 * levels + longer",
+        "1 + answers + ratings + nodes",
+        "2 + 3 * levels",
         "numbers256.csv",
         SORT,
-        sizes={"nodes": 21, "again": 2, "longer": 2},
-        dynamic=True,
+        decided={"answers": "solve", "ratings": "rate", "nodes": "gather"},
+        at_least=True,
     )
 
 
@@ -237,12 +266,23 @@ def keywords() -> Iterator[Row]:
     yield Row("keywords", "tot2", task, "tree", "tot2_branches * tot2_levels", "tot2_levels", data, COUNTRIES)
     calls = "1 + passages * count_tries + (passages - 1) * merge_tries + mended"
     for scheme, sizes in (
-        ("got4", {"passages": 4, "levels": 2, "mended": 0, "longer": 0}),
-        ("got8", {"passages": 8, "levels": 3, "mended": 0, "longer": 0}),
-        ("gotx", {"passages": 14, "levels": 4, "mended": 0, "longer": 0}),
+        ("got4", {"passages": 4, "levels": 2}),
+        ("got8", {"passages": 8, "levels": 3}),
+        ("gotx", {"passages": 14, "levels": 4}),
     ):
-        path = "2 + levels + longer"
-        yield Row("keywords", scheme, task, "graph", calls, path, data, COUNTRIES, sizes=sizes, dynamic=True)
+        yield Row(
+            "keywords",
+            scheme,
+            task,
+            "graph",
+            calls,
+            "2 + levels",
+            data,
+            COUNTRIES,
+            sizes=sizes,
+            decided={"mended": "repair"},
+            at_least=True,
+        )
 
 
 def documents() -> Iterator[Row]:
@@ -264,13 +304,12 @@ def others() -> Iterator[Row]:
         "tot",
         "game of 24",
         "tree",
-        "1 + samples[0] * first + keep[0] + samples[1] * second + keep[1] + samples[2] * third",
+        "1 + keep[0] + keep[1] + verdicts + judgements",
         "6",
         "game24.csv",
         {"numbers": "Puzzles"},
         900,
-        sizes={"first": 6, "second": 29, "third": 21},
-        dynamic=True,
+        decided={"verdicts": "value", "judgements": "judge"},
     )
     yield Row("chain_of_thought", "chain_of_thought", "stories", "chain", "1", "1", "stories.csv", STORY)
     yield Row("zero_shot", "zero_shot", "stories", "chain", "1", "1", "stories.csv", STORY)
@@ -284,8 +323,7 @@ def others() -> Iterator[Row]:
         "1 + parts",
         "stories.csv",
         STORY,
-        sizes={"parts": 3},
-        dynamic=True,
+        decided={"parts": "answer"},
     )
     yield Row(
         "decomposed_prompting",
@@ -296,8 +334,7 @@ def others() -> Iterator[Row]:
         "3",
         "",
         inputs={"question": 'Join the last letters of the words in "Alan Mathison Turing".'},
-        sizes={"words": 3},
-        dynamic=True,
+        decided={"words": "last_letter"},
     )
     stories = load_data(PROGRAMS / "data" / "stories.csv")
     yield Row(
@@ -316,12 +353,12 @@ def others() -> Iterator[Row]:
         "forest_of_thought",
         "stories",
         "tree",
-        "len(hints) * (2 * depth * branches + 2) + corrected",
-        "2 * depth + 2 + longer",
+        "len(hints) * (2 * depth * branches + 1) + checks + corrected",
+        "2 * depth + 2",
         "stories.csv",
         STORY,
-        sizes={"corrected": 0, "longer": 0},
-        dynamic=True,
+        decided={"checks": "consistent", "corrected": "correct"},
+        at_least=True,
     )
     yield Row(
         "dynamic_least_to_most",
@@ -332,8 +369,7 @@ def others() -> Iterator[Row]:
         "2 + phrases",
         "commands.csv",
         {"command": "Command", "truth": "Moves"},
-        sizes={"clauses": 2, "phrases": 5},
-        dynamic=True,
+        decided={"clauses": "phrases", "phrases": "translate"},
     )
     yield Row(
         "skeleton_of_thought",
@@ -344,20 +380,19 @@ def others() -> Iterator[Row]:
         "2",
         "",
         inputs={"question": "How do I learn to draw?"},
-        sizes={"points": 6},
-        dynamic=True,
+        decided={"points": "expand"},
     )
     yield Row(
         "socratic_questioning",
         "socratic_questioning",
         "questions of several hops",
         "graph",
-        "1 + 4 * asked",
-        "1 + 4 * asked",
+        "attempts + turns + hints",
+        "1",
         "towns.csv",
         TOWN,
-        sizes={"asked": 2},
-        dynamic=True,
+        decided={"attempts": "attempt", "turns": "raise_questions", "hints": "as_hint"},
+        at_least=True,
     )
     yield Row(
         "probtree",
@@ -369,8 +404,7 @@ def others() -> Iterator[Row]:
         "towns.csv",
         TOWN,
         3,
-        sizes={"questions": 5, "inner": 2},
-        dynamic=True,
+        decided={"questions": "closed_book", "inner": "combine"},
     )
     yield Row(
         "decompose_analyse_rethink",
@@ -382,8 +416,7 @@ def others() -> Iterator[Row]:
         "stories.csv",
         STORY,
         1,
-        sizes={"questions": 7, "inner": 3},
-        dynamic=True,
+        decided={"questions": "analyse", "inner": "rethink"},
     )
     yield Row(
         "adaptive_graph",
@@ -395,20 +428,19 @@ def others() -> Iterator[Row]:
         "towns.csv",
         TOWN,
         3,
-        sizes={"tasks": 4, "graphs": 2},
-        dynamic=True,
+        decided={"tasks": "is_complex", "graphs": "conclude"},
     )
     yield Row(
         "egot_lake",
         "egot_lake",
         "frozen lake",
         "graph",
-        "2 + 3 * nodes + again",
-        "2 + 3 * levels + longer",
+        "1 + answers + ratings + nodes",
+        "2 + 3 * levels",
         "lakes.csv",
         {"lake": "Lake"},
-        sizes={"nodes": 45, "again": 20, "longer": 3},
-        dynamic=True,
+        decided={"answers": "solve", "ratings": "rate", "nodes": "gather"},
+        at_least=True,
     )
 
 
@@ -417,20 +449,20 @@ ROWS = (*listings(), *sorting(), *sets(), *keywords(), *documents(), *others())
 
 def line(row: Row) -> str:
     """A row of the page's table."""
-    result = run(row)
-    calls, path = result.outcome.ledger.accounts[0].calls, result.outcome.hops
+    measured = measure(row)
+    outcome = measured.result.outcome
     kind = f"{row.structure}, {'dynamic' if row.dynamic else 'static'}"
-    known = ", ".join(f"{name} {json.dumps(value)}" for name, value in {**row.params, **row.sizes}.items())
+    known = {**row.params, **measured.sizes}
     cells = [
         f"[{row.program}](../programs/{row.program}.got)",
         row.scheme,
         row.task,
         kind,
         f"`{row.calls}`",
-        str(calls),
-        f"`{row.path}`",
-        str(path),
-        known,
+        str(outcome.ledger.accounts[0].calls),
+        f"`{row.path}`" + (" or more" if row.at_least else ""),
+        str(outcome.hops),
+        ", ".join(f"{name} {json.dumps(value)}" for name, value in known.items()),
         str(code_lines(row.program)),
     ]
     return "| " + " | ".join(cells) + " |"

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.schemes import PAGE, ROWS, Row, code_lines, page, program_of, run, value_of
+from benchmarks.schemes import PAGE, ROWS, Row, code_lines, measure, page, program_of
 from gotlang.api import Options, load
 from gotlang.data import inputs
 from gotlang.data import load as load_data
@@ -35,12 +35,13 @@ def test_a_program_has_no_error_and_no_warning(path: Path) -> None:
 def test_a_scheme_asks_what_its_formulas_say_and_takes_no_time(row: Row) -> None:
     program_of(row.program)
     started = time.process_time()
-    result = run(row)
+    measured = measure(row)
     assert time.process_time() - started < 2
-    assert result.value is not None
-    assert result.outcome.failures == ()
-    assert result.outcome.ledger.accounts[0].calls == value_of(row.calls, row)
-    assert result.outcome.hops == value_of(row.path, row)
+    outcome = measured.result.outcome
+    assert outcome.value is not None
+    assert outcome.failures == ()
+    assert outcome.ledger.accounts[0].calls == measured.calls
+    assert outcome.hops >= measured.path if row.at_least else outcome.hops == measured.path
 
 
 @pytest.mark.parametrize(
@@ -57,17 +58,17 @@ def test_a_scheme_asks_what_its_formulas_say_and_takes_no_time(row: Row) -> None
     ],
 )
 def test_the_papers_own_counts(program: str, scheme: str, calls: int, path: int) -> None:
-    row = next(row for row in ROWS if (row.program, row.scheme) == (program, scheme))
-    assert (value_of(row.calls, row), value_of(row.path, row)) == (calls, path)
+    found = measure(next(row for row in ROWS if (row.program, row.scheme) == (program, scheme)))
+    assert (found.calls, found.path) == (calls, path)
 
 
 def test_sorting_as_framework_of_thoughts_has_it() -> None:
-    found = [(value_of(r.calls, r), value_of(r.path, r)) for r in ROWS if r.scheme == "got_rounds"]
-    assert found == [(112, 6), (110, 7)]
+    found = [measure(row) for row in ROWS if row.scheme == "got_rounds"]
+    assert [(one.calls, one.path) for one in found] == [(112, 6), (110, 7)]
 
 
 def test_every_program_with_a_scheme_has_its_row() -> None:
-    named = {row.program for row in ROWS}
+    named = {row.program for row in ROWS} | {"small_model"}  # no scheme of the papers
     missing = [
         path.name
         for path in FILES
