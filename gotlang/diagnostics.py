@@ -110,11 +110,12 @@ def _excerpt(
     )
     carets = mark * max(1, min(length, _MAX_WIDTH - (column - shift)))
     padded = str(number).rjust(len(gutter))
+    before, after = " " * (column - 1 - shift), f" {text}" if text else ""
     return [
         f"{gutter}{blue}{arrow}{reset} {span.source}:{number}:{column}",
         f"{gutter} {blue}|{reset}",
         f"{blue}{padded} |{reset} {shown.rstrip()}",
-        f"{gutter} {blue}|{reset} {' ' * (column - 1 - shift)}{tone}{carets}{f' {text}' if text else ''}{reset}",
+        f"{gutter} {blue}|{reset} {before}{tone}{carets}{after}{reset}",
         f"{gutter} {blue}|{reset}",
     ]
 

@@ -33,7 +33,9 @@ class CompileError(GotError):
 
     exit_code = 2
 
-    def __init__(self, diagnostics: Sequence[Diagnostic], sources: Mapping[str, Source] | None = None) -> None:
+    def __init__(
+        self, diagnostics: Sequence[Diagnostic], sources: Mapping[str, Source] | None = None
+    ) -> None:
         errors = sum(d.severity == "error" for d in diagnostics)
         super().__init__(f"{errors} error{'s' if errors != 1 else ''}")
         self.diagnostics = tuple(diagnostics)

@@ -1,4 +1,4 @@
-"""How a prompt's answer is to be read, as data: `parse json`, `parse tag("Merged")`, `parse lines`, `parse after "..."`."""
+"""How a prompt's answer is to be read, as data: what stands after `parse`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contenders: baselines made from a program; comparisons: paired, at equal cost, claiming what is shown."""
+"""Contenders: baselines made from a program. Comparisons: paired, also at equal cost."""
 
 from __future__ import annotations
 

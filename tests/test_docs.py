@@ -16,7 +16,7 @@ from tests.support.answers import any_model, some_value
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SNIPPETS = [
-    pytest.param(match[1], id=f"{page.relative_to(ROOT)}:{page.read_text()[: match.start()].count(chr(10)) + 1}")
+    pytest.param(match[1], id=f"{page.relative_to(ROOT)}:{page.read_text()[: match.start()].count(chr(10))}")
     for page in PAGES
     if page.exists()
     for match in re.finditer(r"^```got\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)

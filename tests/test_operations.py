@@ -90,7 +90,10 @@ def test_scores_by_prompts_are_means_of_samples() -> None:
 
 
 def test_a_score_may_ask_a_model_before_its_number() -> None:
-    declarations = "score quality(n: int) -> lower:\n    a = Generate(k=2) rate(n)\n    b = Generate() next(n)\n    mean(a) + b"
+    declarations = (
+        "score quality(n: int) -> lower:\n    a = Generate(k=2) rate(n)\n"
+        "    b = Generate() next(n)\n    mean(a) + b"
+    )
     result = run(
         "Generate() parts(3)\nScore(k=2) quality(it)\nKeepBestN(1)", declarations=declarations, result="int"
     )
@@ -154,7 +157,8 @@ def test_reduce_merges_neighbours_and_moves_an_odd_one_up() -> None:
 def test_reduce_tells_level_position_and_last() -> None:
     body = (
         "reduce a, b in [[0], [0], [0]] as step:\n"
-        "    Map() a + b + [step.level * 10 + step.position, 1 if step.last else 0]\n    Select([0])\n    Vote()"
+        "    Map() a + b + [step.level * 10 + step.position, 1 if step.last else 0]\n"
+        "    Select([0])\n    Vote()"
     )
     assert run(body, result="list[int]").value == [0, 0, 11, 0, 0, 21, 1]
 

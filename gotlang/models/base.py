@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, final
 
 DEFAULT_MAX_TOKENS = 2048
-"""Answer tokens a request may cost where a prompt sets no `max_tokens`; always sent, so that a budget holds."""
+"""Answer tokens of a request where a prompt sets no `max_tokens`; always sent, so that a budget holds."""
 
 
 @final
@@ -77,7 +77,7 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request as the endpoint counted them; `cached_input_tokens` are part of `input_tokens`."""
+    """Tokens of one request as the endpoint counted them; `cached_input_tokens` are among `input_tokens`."""
 
     input_tokens: int = 0
     output_tokens: int = 0

@@ -87,10 +87,10 @@ class SimulatedModel:
     many answers one request may ask for (1 stands for an endpoint that refuses `n`). `failure_rate`, from 0
     to 1, is the share of requests that fail with a retryable ModelError; asked again, the same request may
     succeed. `sleep` is awaited with each reply's latency in seconds (`asyncio.sleep` on a `VirtualTimeLoop`);
-    without it replies come at once and only report their latency. `version` tells stand-ins from what they were
-    before a change: it is part of the model's name, so that no cache gives an old one's answers for a new one's;
-    what they answer does not depend on it. Raises UsageError for a batch below 1 and for a failure_rate that is
-    no share.
+    without it replies come at once and only report their latency. `version` tells stand-ins from what they
+    were before a change: it is part of the model's name, so that no cache gives an old one's answers for a
+    new one's; what they answer does not depend on it. Raises UsageError for a batch below 1 and for a
+    failure_rate that is no share.
     """
 
     simulated = True

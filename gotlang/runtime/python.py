@@ -16,7 +16,7 @@ from gotlang.ir.program import Program, PythonImport
 
 
 def resolve(folder: str, written: str) -> Path:
-    """The file that a program means by a path. Raises UsageError where it lies outside the program's folder."""
+    """The file that a program means by a path. Raises UsageError where it lies outside its folder."""
     if (why := outside(written)) is not None:
         raise UsageError(why)
     base = Path(folder).resolve()

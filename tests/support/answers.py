@@ -1,4 +1,4 @@
-"""A model that answers any prompt with some value of its type: for running programs that bring no stand-ins."""
+"""A model that answers any prompt with some value of its type: for programs that bring no stand-ins."""
 
 from __future__ import annotations
 
