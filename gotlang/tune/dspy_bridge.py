@@ -80,7 +80,7 @@ def module(program: IR, prompts: Sequence[str], run: Run) -> Any:
     dspy = load_dspy()
     base: Any = dspy.Module
 
-    class Scheme(base):  # type: ignore[misc]
+    class Scheme(base):
         """A scheme of a .got program."""
 
         def __init__(self) -> None:
