@@ -486,7 +486,11 @@ def page() -> str:
         "| program | scheme | task | structure | calls | run | longest path | run | with | lines |",
         "| --- | --- | --- | --- | --- | ---: | --- | ---: | --- | ---: |",
     ]
-    return HEAD + "\n".join([*head, *map(line, ROWS)]) + "\n"
+    table = "\n".join([*head, *map(line, ROWS)])
+    pages = sorted((ROOT / "docs" / "schemes").glob("*.md"))
+    titles = [path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for path in pages]
+    links = [f"- [{title}](schemes/{path.name})" for title, path in zip(titles, pages, strict=True)]
+    return HEAD + table + "\n\n## What each scheme is\n\n" + "\n".join(links) + "\n"
 
 
 if __name__ == "__main__":
