@@ -115,6 +115,12 @@ class Program:
 
         return run_to_end(go(), virtual=is_simulated((options or Options()).model))
 
+    def tune(self, **wishes: Any) -> Any:
+        """Look for better params and prompts; `gotlang.tune.python.tune_program` says what it takes."""
+        from gotlang.tune.python import tune_program
+
+        return tune_program(self, **wishes)
+
     async def arun(
         self,
         inputs: Mapping[str, Any] | None = None,

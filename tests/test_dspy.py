@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,17 @@ def test_what_the_proposer_costs_counts_against_the_budget(tmp_path: Path) -> No
     done = tune(prompt_plan(tmp_path, OPTIMIZERS["copro"]), Options(model=model), folder=None)
     each = model.price.input_per_million * 50 / 1e6 + model.price.output_per_million * 5 / 1e6
     assert done.usd == pytest.approx(each * (model.proposals + model.answers))
+
+
+def test_proposals_take_no_more_than_their_share(tmp_path: Path) -> None:
+    plan = prompt_plan(tmp_path, OPTIMIZERS["copro"])
+    free = tune(plan, Options(model=Obedient(helpful)), folder=None)
+    model = Obedient(helpful)
+    # A proposal may cost more than it does: a share that covers what they cost lets only some through.
+    tight = tune(replace(plan, budget=free.usd * 1.15), Options(model=model), folder=None)
+    assert 0 < model.proposals < 14
+    assert tight.usd <= free.usd * 1.15
+    assert tight.held_out is not None
 
 
 def test_a_proposal_that_drops_what_a_prompt_must_show_is_not_used(tmp_path: Path) -> None:

@@ -429,3 +429,26 @@ def test_a_plan_of_a_program_without_a_study() -> None:
 
     with pytest.raises(UsageError, match="holds no study"):
         plan_of(compile(GUESS, "guess.got").compilation, Path())
+
+
+# ---------------------------------------------------------------- from Python
+
+
+def test_a_program_tunes_itself(tmp_path: Path) -> None:
+    guess_study(tmp_path, "train 5, test 5\nminimize cost")
+    done = load(tmp_path / "guess.got").tune(
+        data="numbers.csv",
+        columns={"target": "Target"},
+        minimize="error(result, target)",
+        subject_to=["cost <= 2 * baseline"],
+        train=20,
+        test=20,
+        trials=8,
+        sampler="random(seed=2)",
+        fusion=False,
+        folder=None,
+    )
+    assert len(done.records) == 8
+    assert set(done.tuned.params) == {"tries", "style"}
+    with pytest.raises(CompileError):
+        load(tmp_path / "guess.got").tune(data="numbers.csv", minimize="eror(result)", folder=None)

@@ -163,7 +163,7 @@ def test_a_missing_library_is_named() -> None:
 
 def test_a_forecast_of_too_little_says_nothing() -> None:
     points = [{"x": 20, "y": 20}] * 4
-    assert not Forecast(SQUARE, points, [{"sum": 15.0}] * 4).breaks({"x": 20, "y": 20})
+    assert Forecast(SQUARE, points, [{"sum": 15.0}] * 4).broken({"x": 20, "y": 20}) == {}
 
 
 # ---------------------------------------------------------------- racing

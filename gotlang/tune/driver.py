@@ -168,7 +168,7 @@ async def _study(
             purse.max_usd = SHARE * plan.budget
         with _alone(folder / f"{name}.lock"):
             texts = await propose(plan, Evaluation(plan, space, session), rows, kept)
-        purse.max_usd = plan.budget
+        purse.max_usd, purse.empty = plan.budget, False
         space = with_texts(space, {prompt: len(found) for prompt, found in texts.items()})
         evaluation = Evaluation(plan, space, session, texts)
         records = Records(

@@ -1,8 +1,8 @@
 """A whole program as a `dspy.Module`, for any optimizer of DSPy's with a metric of one's own.
 
-    student = dspy_module(load("merge.got"), prompts=["improve"])
-    better = dspy.COPRO(metric=metric).compile(student, trainset=examples, eval_kwargs={})
-    tuned_program(better).run(documents=[...])
+student = dspy_module(load("merge.got"), prompts=["improve"])
+better = dspy.COPRO(metric=metric).compile(student, trainset=examples, eval_kwargs={})
+tuned_program(better).run(documents=[...])
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Forecast:
 
     def __init__(self, space: Space, points: Sequence[Point], excess: Sequence[Mapping[str, float]]) -> None:
         self._space = space
-        self._lines: list[tuple[Any, float, Any]] = []
+        self._lines: list[tuple[str, Any, float, Any]] = []
         known = [(self._features(p), e) for p, e in zip(points, excess, strict=True) if e]
         if not known or len(known) < len(known[0][0]) + FEWEST:
             return
@@ -38,20 +38,21 @@ class Forecast:
             line = inverse @ (matrix.T @ wanted)
             spread = wanted - matrix @ line
             variance = float(spread @ spread) / max(1, len(known) - matrix.shape[1])
-            self._lines.append((line, variance, inverse))
+            self._lines.append((name, line, variance, inverse))
 
-    def breaks(self, point: Point) -> bool:
-        """Whether a point would surely break a constraint."""
+    def broken(self, point: Point) -> dict[str, float]:
+        """The constraints that a point would surely break, with how far it would be beyond their bounds."""
         if not self._lines:
-            return False
+            return {}
         import numpy as np
 
         x = np.array(self._features(point))
-        for line, variance, inverse in self._lines:
-            scatter = math.sqrt(variance * (1.0 + float(x @ inverse @ x)))
-            if float(x @ line) - 2.0 * scatter > 0:
-                return True
-        return False
+        out = {}
+        for name, line, variance, inverse in self._lines:
+            far = float(x @ line)
+            if far - 2.0 * math.sqrt(variance * (1.0 + float(x @ inverse @ x))) > 0:
+                out[name] = far
+        return out
 
     def _features(self, point: Point) -> list[float]:
         out = [1.0]

@@ -17,7 +17,7 @@ from typing import Any, final
 from gotlang.errors import UsageError
 from gotlang.tune.forecast import Forecast
 from gotlang.tune.plan import Method
-from gotlang.tune.space import Point, Space, Value
+from gotlang.tune.space import Space, Value
 
 MOST_RETRIES = 30
 """How often a sampler is asked again where it proposes what is known, or what cannot be allowed."""
@@ -95,7 +95,6 @@ class Proposals:
             self._propose()
 
     def _propose(self) -> None:
-        import optuna
 
         if not self._points:
             self._study.enqueue_trial(self.space.start)
@@ -104,17 +103,25 @@ class Proposals:
             for attempt in range(MOST_RETRIES):
                 trial = self._study.ask()
                 point = self.space.suggest(trial)
-                last = attempt == MOST_RETRIES - 1 or not self._points
-                if last or (point not in self._points and not self._refused(point)):
+                if attempt == MOST_RETRIES - 1 or not self._points:
                     break
-                self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
+                broken = self._forecast.broken(point)
+                if point not in self._points and not broken:
+                    break
+                self._refuse(trial, broken)
         self._points.append(point)
         self._trials.append(trial)
 
-    def _refused(self, point: Point) -> bool:
-        refused = self._forecast.breaks(point)
-        self.rejected += refused
-        return refused
+    def _refuse(self, trial: Any, broken: Mapping[str, float]) -> None:
+        """Ask for another point; the sampler learns what this one would break."""
+        import optuna
+
+        state = optuna.trial.TrialState
+        self.rejected += bool(broken)
+        for name, excess in broken.items():
+            trial.set_constraint(name, excess)
+        learns = broken and len(self._study.directions) == 1
+        self._study.tell(trial, state=state.PRUNED if learns else state.FAIL)
 
     def _tell(self, trial: Any, told: Told) -> None:
         import optuna

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, final
 
-from gotlang.errors import BudgetExceeded, UsageError
+from gotlang.errors import BudgetExceeded, GotError, UsageError
 from gotlang.runtime.ledger import Ledger
 from gotlang.runtime.sampling import Sampler
 from gotlang.tune.dspy_bridge import Listener, Ran, module, usable
@@ -146,10 +146,16 @@ async def _search(
     model = runner.models(plan.proposer)
     sampler = Sampler(Ledger(), runner.budget, runner.gate.lane(), {}, cache=runner.cache)
     proposer = Proposer(model, sampler, asyncio.get_running_loop(), runner.settings.seed)
-    with contextlib.suppress(BudgetExceeded):
+    try:
         for row in some:
             await trials.measure({}, row)
         await asyncio.to_thread(_optimize, trials, search, proposer, runner.settings.seed)
+    except Exception as error:
+        # DSPy wraps what goes wrong below it. Without money, what was tried so far is what there is.
+        if not _caused_by(error, BudgetExceeded):
+            if (cause := _caused_by(error, GotError)) is None:
+                raise
+            raise cause from None
     program = evaluation.session.ir
     keep = int(given.get("keep", KEEP))
     return {
@@ -160,6 +166,15 @@ async def _search(
         ]
         for name in search.prompts
     }
+
+
+def _caused_by(error: BaseException | None, kind: type[GotError]) -> GotError | None:
+    """The error of a kind that led to this one, or is it."""
+    while error is not None:
+        if isinstance(error, kind):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _optimize(trials: Trials, search: PromptSearch, proposer: Proposer, seed: int) -> None:

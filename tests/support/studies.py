@@ -60,7 +60,7 @@ def guess_plan(folder: Path, clauses: str = "", rows: int = 40) -> Plan:
         train 20, test 20
         minimize error(result, target)
         subject to cost <= 2 * baseline
-        trials 12
+        trials 20
         fusion false, early_stop false
     """
     return read_plan(guess_study(folder, clauses or default, rows))

@@ -1,0 +1,94 @@
+"""The report of a study, and the command that runs one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+
+from support.studies import GUESS, guess_plan, guess_study
+
+from gotlang.tune.driver import tune
+from gotlang.tune.report import report
+
+ROOT = Path(__file__).parents[1]
+CLAUSES = """
+train 20, test 20
+minimize error(result, target)
+subject to cost <= 2 * baseline
+trials 20
+fusion false, early_stop false
+"""
+
+
+def gotc(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "gotlang", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_the_report_needs_no_network(tmp_path: Path) -> None:
+    pytest.importorskip("plotly", reason="the extra `tune` is not installed")
+    page = report(tune(guess_plan(tmp_path, CLAUSES), folder=None))
+    assert "rows that the search never saw" in page
+    assert page.count("Not drawn") == 0
+    assert not re.search(r"<(script|link|img)[^>]+(src|href)=", page)
+    for name in ("History", "Importance", "Contour", "simulated"):
+        assert name in page
+
+
+def test_tune_then_run_tuned_then_apply(tmp_path: Path) -> None:
+    guess_study(tmp_path, CLAUSES)
+    first = gotc(tmp_path, "tune", "study.got", "--model", "simulated")
+    assert first.returncode == 0, first.stderr
+    assert "better" in first.stdout
+    assert "20 of 20 trials" in first.stderr
+    found = json.loads((tmp_path / "near.tuned.json").read_text())
+    assert found["held_out"]["verdict"] == "better"
+    tries, style = found["params"]["tries"], found["params"]["style"]
+    run = gotc(
+        tmp_path,
+        "run",
+        "guess.got",
+        "--input",
+        "target=7",
+        "--tuned",
+        "near.tuned.json",
+        "--json",
+        "--no-cache",
+    )
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["ledger"]["none"]["calls"] <= tries
+    again = gotc(
+        tmp_path, "tune", "study.got", "--model", "simulated", "--apply", "--json", "--report", "r.html"
+    )
+    assert again.returncode == 0, again.stderr
+    document = json.loads(again.stdout)
+    assert document["applied"]
+    assert document["held_out"]["verdict"] == "better"
+    text = (tmp_path / "guess.got").read_text()
+    assert text != GUESS
+    assert f"param tries = {tries} in 1..8\n" in text
+    assert f'param style = "{style}" in ["plain", "fancy"]\n' in text
+    assert (tmp_path / "r.html").stat().st_size > 100_000
+
+
+def test_a_budget_ends_with_exit_code_3(tmp_path: Path) -> None:
+    guess_study(tmp_path, CLAUSES)
+    done = gotc(tmp_path, "tune", "study.got", "--model", "simulated", "--budget", "0.0004")
+    assert done.returncode == 3, (done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_without_a_study_is_said(tmp_path: Path) -> None:
+    guess_study(tmp_path, CLAUSES)
+    done = gotc(tmp_path, "tune", "guess.got")
+    assert done.returncode == 2
+    assert "holds no study" in done.stderr
