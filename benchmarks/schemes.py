@@ -216,6 +216,7 @@ def sorting() -> Iterator[Row]:
             params=params,
             sizes=parts,
         )
+    yield Row("egot", "io", "sorting 256", "one prompt", "1", "1", "numbers256.csv", SORT)
     yield Row(
         "egot",
         "egot",

@@ -12,11 +12,13 @@ import json
 import math
 import random
 
-OVERLOOKED = 0.014
+OVERLOOKED = 0.008
 """The share of numbers in both sets that an answer overlooks, for two sets of 16; it grows with the square
 root of the product of their sizes, since each number has to be looked for in the whole other set."""
-GROWTH = 1.6
+GROWTH = 2.2
 """The power of that growth."""
+MOST = 0.45
+"""It never grows beyond this."""
 ADDED = 0.25
 """Numbers of only one set in an answer, for each number overlooked."""
 STEPS = 0.55
@@ -81,7 +83,7 @@ def repair(rng: random.Random, first: list[int], second: list[int], attempt: lis
 
 
 def _rate(first: list[int], second: list[int]) -> float:
-    return min(0.6, OVERLOOKED * (math.sqrt(len(first) * len(second)) / 16) ** GROWTH)
+    return min(MOST, OVERLOOKED * (math.sqrt(len(first) * len(second)) / 16) ** GROWTH)
 
 
 def _intersection(rng: random.Random, first: list[int], second: list[int], factor: float) -> list[int]:

@@ -225,3 +225,9 @@ def test_the_graph_beats_the_tree_and_the_tree_one_prompt(
         mean_score(program, scheme, data, columns, params) for scheme in (graph, "tot", "io")
     )
     assert graph_ < tree < one
+
+
+def test_egot_beats_one_prompt_on_256_numbers() -> None:
+    columns = {"numbers": "Unsorted"}
+    graph, one = (mean_score("egot", scheme, "numbers256.csv", columns, {}) for scheme in ("egot", "io"))
+    assert graph < one
