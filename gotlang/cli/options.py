@@ -21,7 +21,7 @@ FOLDER = Path(".gotc")
 CACHE = FOLDER / "cache.sqlite"
 
 DEFAULT_CONCURRENCY = 64
-SCHEDULES = ("breadth-first", "depth-first", "best-first")
+SCHEDULES = ("breadth-first", "depth-first", "best-first", "longest-path-first")
 """The names that the runtime knows; spelt here too, so that `--help` need not import it (a test compares)."""
 
 

@@ -26,7 +26,7 @@ EAGER_DEPTH = 8
 
 def scheme(x: Expander, declared: ir.Scheme, frame: Frame) -> Handle:
     """Lay out a scheme whose parameters are bound in a frame."""
-    x.remaining.scheme(declared.name)
+    x.remaining.through(declared.body)
     frame.names[declared.body.entry] = x.start(frame, frame.origin)
     result = x.region(declared.body, frame)
     if not declared.collect:

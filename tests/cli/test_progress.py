@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import sys
 import time
@@ -12,8 +13,9 @@ from support.gotc import VOTE
 from gotlang.api import Options, compile
 from gotlang.cli.live import Display
 from gotlang.cli.progress import Progress, duration
+from gotlang.models.base import Price, Request, Usage
 from gotlang.models.simulated import SimulatedModel
-from gotlang.runtime.budget import Budget
+from gotlang.runtime.budget import Budget, cost
 
 PROGRAM = compile(VOTE.partition("\n")[2])
 
@@ -50,8 +52,14 @@ def test_answers_that_cannot_be_read_are_counted_as_failed() -> None:
 def test_spent_and_limits() -> None:
     progress = Progress()
     assert "$" not in progress.line()
-    progress.budget = Budget(0.5, 100)
-    progress.budget.spent_usd, progress.budget.spent_calls = 0.125, 7
+    progress.budget = budget = Budget(0.5, 100)
+
+    async def spend() -> None:
+        price = Price(1.0, 1.0)
+        reservation = await budget.reserve(Request("a-model", ()), 7, price)
+        budget.settle(reservation, 7, cost(price, Usage(125_000)))
+
+    asyncio.run(spend())
     assert "$0.1250 of $0.5000, 7 of 100 answers" in progress.line()
     progress.priced = False
     assert "cost unknown, 7 of 100 answers" in progress.line()
