@@ -271,7 +271,10 @@ class Evaluator:
             for argument in given:
                 if isinstance(argument, list | str):
                     fuel.spend(len(argument))
-            return bounded(call(*given))
+            made = bounded(call(*given))
+            if isinstance(made, list):
+                fuel.spend(len(made))
+            return made
 
         return run
 

@@ -6,11 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from gotlang.ir import program as ir
+from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
 from gotlang.syntax import expressions as e
-from gotlang.syntax.walk import children
+from gotlang.syntax.walk import children, walk
 
 POOL_NAMES = frozenset({"it", "thoughts", "truth", "score", "valid"})
 """Names that the step's own thoughts give a meaning."""
+
+
+_LOOKS_AT_POOL = POOL_NAMES | THOUGHT_FUNCTIONS.keys()
+
+
+def looks_at_pool(node: e.Expression) -> bool:
+    """Whether an expression looks at the current thoughts, not only at names."""
+    if not _LOOKS_AT_POOL.isdisjoint(free_names(node)):
+        return True
+    return any(isinstance(x, e.Call) and x.function.text in THOUGHT_FUNCTIONS for x in walk(node))
 
 
 def free_names(node: e.Node) -> dict[str, None]:

@@ -1,0 +1,184 @@
+"""What a scheme costs before anything is paid: calls, requests, the longest path, volume, tokens and dollars.
+
+Each is a range: exact where nothing is left to a model, bounds where a model decides how it goes. Where it
+can be, it is also a formula in the params, such as `1 + 8*sort_tries + 7*merge_tries`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, final
+
+from gotlang.ir import program as ir
+from gotlang.ir.forecast.flows import Bill, Flow, Measure, Scope
+from gotlang.ir.forecast.guess import Guess
+from gotlang.ir.forecast.polynomial import ZERO, Amount, Atom
+from gotlang.ir.forecast.schemes import Forecaster
+from gotlang.types import FLOAT, ListType, Type, accepts
+
+Dollars = Callable[[float, float], float]
+"""What so many input and output tokens cost, in US dollars."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number from `low` to `high` (None: any number); `expected` is what is likely (None: not known).
+
+    `formula` says how it depends on the params, where that can be said, and else `formula_high` on what its
+    upper bound depends.
+    """
+
+    low: float
+    high: float | None
+    expected: float | None = None
+    formula: str | None = None
+    formula_high: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The range as plain JSON."""
+        return asdict(self)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Answers asked of models (`calls`), requests over the wire, model calls in a row (`longest_path`),
+    thoughts from which the result can be reached (`volume`), tokens, US dollars (None: no known price)."""
+
+    calls: Range
+    requests: Range
+    longest_path: Range
+    volume: Range
+    input_tokens: Range
+    output_tokens: Range
+    usd: Range | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The costs as plain JSON, by name."""
+        names = ("calls", "requests", "longest_path", "volume", "input_tokens", "output_tokens")
+        ranges: dict[str, Any] = {name: getattr(self, name).as_json() for name in names}
+        return {**ranges, "usd": self.usd.as_json() if self.usd is not None else None}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a scheme costs: `costs` if every answer is asked for, `early` with early stop. `params` are the
+    values that the numbers hold for, `unknown` the atoms of formulas that no param decides. That all answers
+    can be read is taken for granted, and nothing for cached."""
+
+    scheme: str
+    params: Mapping[str, Any]
+    inputs_known: bool
+    costs: Costs
+    early: Costs
+    unknown: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The estimate as plain JSON."""
+        return {
+            "scheme": self.scheme,
+            "params": dict(self.params),
+            "inputs_known": self.inputs_known,
+            **self.costs.as_json(),
+            "with_early_stop": self.early.as_json(),
+            "unknown": list(self.unknown),
+        }
+
+
+def estimate(
+    program: ir.Program,
+    scheme: ir.Scheme,
+    measure: Measure,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    dollars: Dollars | None = None,
+    wave: int | None = None,
+) -> Estimate:
+    """Estimate a scheme's cost.
+
+    Without `inputs`, what depends on them stays in the formulas and leaves the bounds open. `params` are
+    the params' values (default: their own), `wave` is how many answers the first wave of an early-stopped
+    sampling asks for.
+    """
+    values = {param.name: param.default for param in program.params} | dict(params or {})
+
+    def costs(early: bool) -> tuple[Costs, list[Amount]]:
+        forecaster = Forecaster(program, measure, early=early, wave=wave)
+        root = Scope(None, {}, ZERO)
+        for param in program.params:
+            root.names[param.name] = _param(param, values[param.name], forecaster)
+        scope = root.inside(
+            {name: _input(name, type_, inputs, forecaster) for name, type_ in scheme.parameters}
+        )
+        flow, bill = forecaster.scheme(scheme, scope)
+        return _costs(flow, bill, dollars, formulas=not early), [bill.calls, flow.hops]
+
+    plain, amounts = costs(False)
+    early, _ = costs(True)
+    decided = {param.name for param in program.params}
+    atoms = dict.fromkeys(atom for amount in amounts if amount.exact for atom in amount.exact.atoms)
+    unknown = tuple(atom.text for atom in atoms if atom.text not in decided and atom.low != atom.high)
+    return Estimate(scheme.name, values, inputs is not None, plain, early, unknown)
+
+
+def _param(param: ir.Param, value: Any, forecaster: Forecaster) -> Guess:
+    """What is known of a param: its value, and the range that it may be set to."""
+    known = forecaster.guesser.known(value, chosen=True)
+    if known.number is None or value < 0:
+        return known
+    domain = param.domain or ir.Domain()
+    choices = [choice for choice in domain.choices if isinstance(choice, int | float)]
+    least = domain.low if domain.low is not None else min(choices, default=1 if value >= 1 else 0)
+    most = domain.high if domain.high is not None else max(choices, default=math.inf)
+    if least < 0:
+        return known
+    return replace(known, number=Amount.of(Atom(param.name, value, value, least, most)))
+
+
+def _input(name: str, type_: Type, inputs: Mapping[str, Any] | None, forecaster: Forecaster) -> Guess:
+    """What is known of an input: itself, or its name."""
+    if inputs is not None and name in inputs:
+        return forecaster.guesser.known(inputs[name])
+    if isinstance(type_, ListType):
+        return Guess(length=Amount.of(Atom(f"len({name})")))
+    if (accepts(FLOAT, type_) and accepts(type_, FLOAT)) or str(type_) == "int":
+        return Guess(number=Amount.of(Atom(name)), tokens=(1, 20))
+    return Guess()
+
+
+def _costs(flow: Flow, bill: Bill, dollars: Dollars | None, *, formulas: bool) -> Costs:
+    tokens_in, tokens_out = _range(bill.input_tokens, False), _range(bill.output_tokens, False)
+    usd = None
+    if dollars is not None:
+        low, high = dollars(tokens_in.low, tokens_out.low), None
+        if tokens_in.high is not None and tokens_out.high is not None:
+            high = dollars(tokens_in.high, tokens_out.high)
+        usd = Range(low, high, low if low == high else None)
+    return Costs(
+        _range(bill.calls, formulas),
+        _range(bill.requests, formulas),
+        _range(flow.hops, formulas),
+        _range(flow.volume, False),
+        tokens_in,
+        tokens_out,
+        usd,
+    )
+
+
+def _range(amount: Amount, formula: bool) -> Range:
+    low, high = _number(amount.bounds[0]) or 0, _number(amount.bounds[1])
+    low = max(0, low)  # a formula may hold from one part, or one round, upwards
+    exact = amount.exact
+    formulas = [str(p) if p is not None and formula else None for p in (exact, amount.high)]
+    return Range(low, high, low if low == high else None, formulas[0], formulas[1] if exact is None else None)
+
+
+def _number(value: float) -> float | None:
+    if value == math.inf:
+        return None
+    return int(value) if value == int(value) else value

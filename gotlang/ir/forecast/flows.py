@@ -1,0 +1,197 @@
+"""What a forecast counts: model calls and tokens (`Bill`), thoughts that flow (`Flow`), names (`Scope`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+from gotlang.ir import program as ir
+from gotlang.ir.forecast.guess import NOTHING_KNOWN, UNKNOWN, Guess
+from gotlang.ir.forecast.polynomial import ONE, ZERO, Amount, Polynomial
+
+
+class Measure(Protocol):
+    """Counts tokens before anything is asked."""
+
+    default_max_tokens: int
+    batch: int
+    """How many answers one request may ask for."""
+
+    def value(self, value: Any) -> int:
+        """The tokens of a value as a prompt shows it."""
+
+    def request(
+        self, prompt: ir.Prompt, known: Mapping[str, Any], tokens: Mapping[str, tuple[float, float]]
+    ) -> tuple[float, float]:
+        """The fewest and the most tokens of a request, of whose arguments some values are known, and of the
+        others how many tokens they have."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Answers asked of models, requests, and tokens."""
+
+    calls: Amount = ZERO
+    requests: Amount = ZERO
+    input_tokens: Amount = ZERO
+    output_tokens: Amount = ZERO
+
+    def __add__(self, other: Bill) -> Bill:
+        return Bill(
+            self.calls + other.calls,
+            self.requests + other.requests,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+    def times(self, count: Amount) -> Bill:
+        """The same so many times."""
+        return Bill(
+            self.calls * count, self.requests * count, self.input_tokens * count, self.output_tokens * count
+        )
+
+    def or_(self, other: Bill) -> Bill:
+        """One or the other."""
+        return Bill(
+            self.calls.or_(other.calls),
+            self.requests.or_(other.requests),
+            self.input_tokens.or_(other.input_tokens),
+            self.output_tokens.or_(other.output_tokens),
+        )
+
+
+FREE = Bill()
+ANYTHING = Amount(Polynomial.of(0), None)
+UNBOUNDED = Bill(ANYTHING, ANYTHING, ANYTHING, ANYTHING)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The thoughts of a pool: how many, what each is like, how many model calls in a row stand before the
+    last of them, and from how many thoughts each can be reached. `part` is one result of a `foreach` whose
+    block leaves exactly one; `start` marks the empty thought."""
+
+    count: Amount = ONE
+    each: Guess = NOTHING_KNOWN
+    hops: Amount = ZERO
+    volume: Amount = ZERO
+    single: bool = False
+    part: Flow | None = None
+    start: bool = False
+
+    def or_(self, other: Flow) -> Flow:
+        """One or the other."""
+        if self == other:
+            return self
+        return Flow(
+            self.count.or_(other.count),
+            self.each.or_(other.each),
+            self.hops.or_(other.hops),
+            self.volume.or_(other.volume),
+            self.single and other.single,
+            start=self.start and other.start,
+        )
+
+    @property
+    def guess(self) -> Guess:
+        """What is known of the value that a name for these thoughts has."""
+        if self.single:
+            return self.each
+        low, high = self.count.bounds
+        tokens = 2 + low * self.each.tokens[0], 2 + high * (self.each.tokens[1] + 1) if high else 2.0
+        return Guess(UNKNOWN, None, self.count, self.each, tokens)
+
+
+@final
+class Scope(Mapping[str, Guess]):
+    """Names in force, as what is known of their values; `floor` are the model calls before whatever put this
+    block into the graph, `depth` how many schemes are calling each other."""
+
+    def __init__(
+        self, parent: Scope | None, names: dict[str, Flow | Guess], floor: Amount, depth: int = 0
+    ) -> None:
+        self.parent = parent
+        self.names = names
+        self.floor = floor
+        self.depth = depth
+
+    def inside(self, names: Mapping[str, Flow | Guess], floor: Amount | None = None) -> Scope:
+        """A scope for a block in this one."""
+        return Scope(self, dict(names), floor if floor is not None else self.floor, self.depth)
+
+    def find(self, name: str) -> Flow | Guess | None:
+        """What a name stands for, or None."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+    def flow(self, name: str) -> Flow:
+        """The pool of a name."""
+        found = self.find(name)
+        assert isinstance(found, Flow), name
+        return found
+
+    def hops(self, names: Iterable[str], start: Amount | None = None) -> Amount:
+        """The model calls in a row before the last of these is there."""
+        hops = self.floor if start is None else self.floor.up_to(start)
+        for name in names:
+            if isinstance(found := self.find(name), Flow):
+                hops = hops.up_to(found.hops)
+        return hops
+
+    @property
+    def root(self) -> Scope:
+        """The scope that holds the params."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def __getitem__(self, name: str) -> Guess:
+        found = self.find(name)
+        if found is None:
+            raise KeyError(name)
+        return found.guess if isinstance(found, Flow) else found
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.find(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        raise TypeError("names are looked up, not gone through")
+
+    def __len__(self) -> int:
+        raise TypeError("names are looked up, not counted")
+
+
+Result = tuple[Flow, Bill]
+"""What a step or a block gives, and what it costs."""
+
+
+def any_of(flows: Sequence[Flow]) -> Flow:
+    """What is one of these; there is at least one."""
+    found = flows[0]
+    for other in flows[1:]:
+        found = found.or_(other)
+    return found
+
+
+def one_of(ends: Sequence[Result]) -> Result:
+    """How something ends that may end in these ways."""
+    found, bill = ends[0]
+    for other, cost in ends[1:]:
+        found, bill = found.or_(other), bill.or_(cost)
+    return found, bill
+
+
+def between(before: Amount, after: Amount) -> Amount:
+    """The model calls that something adds to a path."""
+    low = after.low - before.low
+    if after.high is None or before.high is None:
+        return Amount(low, None)
+    return Amount(low, after.high - before.high)

@@ -1,0 +1,234 @@
+"""Sums of products of params: how a cost depends on them, as numbers and as text.
+
+    1 + 8*sort_tries + 7*merge_tries
+
+An atom is a param, or anything else that is not worked out further: the length of a list that a model
+writes, the larger of two costs. Its value lies between `low` and `high`; `least` and `most` bound it
+whatever the program is run with, which is what comparisons go by.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import final
+
+_NEEDS_NO_PARENTHESES = re.compile(r"[\w.]+(\(.*\))?")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A factor that is not negative; two of the same text are the same."""
+
+    text: str
+    low: float = 0
+    high: float = math.inf
+    least: float = 0
+    most: float = math.inf
+
+
+Product = tuple[Atom, ...]
+"""Atoms in order of their texts, one that stands squared twice."""
+
+
+@final
+class Polynomial:
+    """A sum of products with factors. Frozen; equal where the sums are."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: Mapping[Product, float]) -> None:
+        self.terms = {product: factor for product, factor in terms.items() if factor}
+
+    @staticmethod
+    def of(value: float | Atom) -> Polynomial:
+        """A number or an atom as a polynomial."""
+        return Polynomial({(value,): 1}) if isinstance(value, Atom) else Polynomial({(): value})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Polynomial) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.terms.items()))
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def __add__(self, other: Polynomial) -> Polynomial:
+        terms = dict(self.terms)
+        for product, factor in other.terms.items():
+            terms[product] = terms.get(product, 0) + factor
+        return Polynomial(terms)
+
+    def __sub__(self, other: Polynomial) -> Polynomial:
+        return self + Polynomial.of(-1) * other
+
+    def __mul__(self, other: Polynomial) -> Polynomial:
+        terms: dict[Product, float] = {}
+        for left, a in self.terms.items():
+            for right, b in other.terms.items():
+                product = tuple(sorted((*left, *right), key=lambda atom: atom.text))
+                terms[product] = terms.get(product, 0) + a * b
+        return Polynomial(terms)
+
+    @property
+    def constant(self) -> float | None:
+        """Its value where it is a plain number."""
+        if not self.terms:
+            return 0
+        return self.terms.get(()) if len(self.terms) == 1 else None
+
+    @property
+    def atoms(self) -> Iterator[Atom]:
+        """The atoms in it, in order of appearance, each once."""
+        yield from dict.fromkeys(atom for product in self.terms for atom in product)
+
+    @property
+    def low(self) -> float:
+        """Its value where every atom has its lowest: its lower bound, since costs grow with every atom."""
+        return sum(_times(factor, (atom.low for atom in product)) for product, factor in self.terms.items())
+
+    @property
+    def high(self) -> float:
+        """Its value where every atom has its highest."""
+        highs = [_times(factor, (atom.high for atom in product)) for product, factor in self.terms.items()]
+        return math.inf if math.inf in highs else sum(highs)
+
+    @property
+    def least(self) -> float:
+        """A number that it is never below, whatever the program is run with."""
+        return sum(
+            _times(factor, (atom.least if factor > 0 else atom.most for atom in product))
+            for product, factor in self.terms.items()
+        )
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        words: list[str] = []
+        for product, factor in sorted(self.terms.items(), key=lambda term: term[0] != ()):
+            sign = "-" if factor < 0 else "+"
+            if words or sign == "-":
+                words.append(sign)
+            words.append(_term(product, abs(factor)))
+        text = " ".join(words)
+        return "-" + text[2:] if text.startswith("- ") else text
+
+
+def _times(factor: float, values: Iterator[float]) -> float:
+    """A product in which nothing times infinity is nothing."""
+    for value in values:
+        factor = 0 if factor == 0 or value == 0 else factor * value
+    return factor
+
+
+def _term(product: Product, factor: float) -> str:
+    number = f"{factor:g}" if factor % 1 else str(int(factor))
+    names: dict[str, int] = {}
+    for atom in product:
+        names[atom.text] = names.get(atom.text, 0) + 1
+    factors = [
+        (text if _NEEDS_NO_PARENTHESES.fullmatch(text) else f"({text})") + (f"**{power}" if power > 1 else "")
+        for text, power in names.items()
+    ]
+    return "*".join(factors if factors and factor == 1 else [number, *factors])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number from `low` to `high` (None: without bound); known exactly where both are the same."""
+
+    low: Polynomial
+    high: Polynomial | None
+
+    @staticmethod
+    def of(value: float | Atom | Polynomial) -> Amount:
+        """A number that is known, be it as a formula."""
+        exact = value if isinstance(value, Polynomial) else Polynomial.of(value)
+        return Amount(exact, exact)
+
+    @staticmethod
+    def between(low: float, high: float) -> Amount:
+        """A number with bounds."""
+        return Amount(Polynomial.of(low), None if high == math.inf else Polynomial.of(high))
+
+    @property
+    def exact(self) -> Polynomial | None:
+        """The formula, where there is one."""
+        return self.low if self.low == self.high else None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The numbers it lies between."""
+        return self.low.low, math.inf if self.high is None else self.high.high
+
+    @property
+    def number(self) -> float | None:
+        """The number itself, where it is known."""
+        low, high = self.bounds
+        return low if low == high else None
+
+    def __add__(self, other: Amount) -> Amount:
+        high = self.high + other.high if self.high is not None and other.high is not None else None
+        return Amount(self.low + other.low, high)
+
+    def __mul__(self, other: Amount) -> Amount:
+        low = self.low * other.low
+        if ZERO in (self, other):
+            return ZERO
+        high = self.high * other.high if self.high is not None and other.high is not None else None
+        return Amount(low, high)
+
+    def or_(self, other: Amount) -> Amount:
+        """What is one or the other."""
+        if self == other:
+            return self
+        high = None
+        if self.high is not None and other.high is not None:
+            high = larger(self.high, other.high)
+        return Amount(smaller(self.low, other.low), high)
+
+    def up_to(self, other: Amount) -> Amount:
+        """The larger of both."""
+        high = None
+        if self.high is not None and other.high is not None:
+            high = larger(self.high, other.high)
+        return Amount(larger(self.low, other.low), high)
+
+    def at_most(self, other: Amount) -> Amount:
+        """The smaller of both."""
+        if self.high is None or other.high is None:
+            high = self.high if other.high is None else other.high
+        else:
+            high = smaller(self.high, other.high)
+        return Amount(smaller(self.low, other.low), high)
+
+
+ZERO = Amount.of(0)
+ONE = Amount.of(1)
+
+
+def larger(a: Polynomial, b: Polynomial) -> Polynomial:
+    """The larger of two formulas: one of them where that is certain, else an atom that says so."""
+    if (a - b).least >= 0:
+        return a
+    if (b - a).least >= 0:
+        return b
+    return Polynomial.of(
+        Atom(f"max({a}, {b})", max(a.low, b.low), max(a.high, b.high), max(a.least, b.least))
+    )
+
+
+def smaller(a: Polynomial, b: Polynomial) -> Polynomial:
+    """The smaller of two formulas, likewise."""
+    if (a - b).least >= 0:
+        return b
+    if (b - a).least >= 0:
+        return a
+    return Polynomial.of(
+        Atom(f"min({a}, {b})", min(a.low, b.low), min(a.high, b.high), min(a.least, b.least))
+    )
