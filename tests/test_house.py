@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "gotlang").rglob("*.py"))
 
 
-def run(*command: str, **settings: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=300, **settings)  # type: ignore[call-overload, no-any-return]
+def run(*command: str, cwd: Path = ROOT, **settings: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=cwd, text=True, capture_output=True, timeout=300, **settings)  # type: ignore[call-overload, no-any-return]
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -88,8 +88,11 @@ def test_the_wheel_runs_a_program_in_an_empty_environment(tmp_path: Path) -> Non
         "question=6 * 7",
         "--no-cache",
         env=environment,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     assert "42" in done.stdout
-    where = run(str(interpreter), "-c", "import gotlang; print(gotlang.__file__)", env=environment).stdout
+    where = run(
+        str(interpreter), "-c", "import gotlang; print(gotlang.__file__)", env=environment, cwd=tmp_path
+    ).stdout
     assert where.startswith(str(target))

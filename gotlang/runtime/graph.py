@@ -22,7 +22,7 @@ STATES = ("waiting", "ready", "running", "done", "failed")
 
 NOTHING = Thoughts()
 
-MAX_OPERATIONS = 2_000_000
+MAX_OPERATIONS = 500_000
 """A program that needs more is taken for one that never ends."""
 
 
