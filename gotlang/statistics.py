@@ -1,4 +1,4 @@
-"""What a sample tells of a mean: bootstrap intervals, seeded, and the verdict that they allow.
+"""What a sample tells of a mean: seeded bootstrap intervals, and the verdict that they allow.
 
 An interval is the percentile bootstrap's: the mean of rows drawn again with replacement, many times over.
 Such means vary less than those of new rows would, by the factor (n-1)/n in variance; the interval is widened
@@ -11,7 +11,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import NormalDist, fmean
 from typing import Literal, final
 
 RESAMPLES = 1000
@@ -64,6 +64,24 @@ def mean_interval(
     low = mean + (quantile(means, tail) - mean) * widened
     high = mean + (quantile(means, 1 - tail) - mean) * widened
     return Interval(mean, low, high, rows, level)
+
+
+def share_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval:
+    """The mean of values from 0 to 1, most of them one or the other, and Wilson's interval for it.
+
+    Drawing again cannot tell how much lies between "none of 30 rows" and never; this can. Raises ValueError
+    for values outside 0 to 1.
+    """
+    if not all(0 <= value <= 1 for value in values):
+        raise ValueError("every value must lie between 0 and 1")
+    rows = len(values)
+    if rows == 0:
+        return Interval(math.nan, -math.inf, math.inf, 0, level)
+    mean = fmean(values)
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    middle = (mean + z * z / (2 * rows)) / (1 + z * z / rows)
+    reach = z / (1 + z * z / rows) * math.sqrt(mean * (1 - mean) / rows + z * z / (4 * rows * rows))
+    return Interval(mean, max(0.0, middle - reach), min(1.0, middle + reach), rows, level)
 
 
 def difference_interval(

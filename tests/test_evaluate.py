@@ -93,6 +93,16 @@ def test_repeats_have_seeds_of_their_own() -> None:
     assert found.values("score") == {0: mean}
 
 
+def test_a_mistake_in_the_inputs_is_said_once() -> None:
+    async def go() -> None:
+        async with Session(program(), Options(model=SimulatedModel({"guess": guess}))) as session:
+            rows = [Row(0, {"m": 1}), Row(1, {"m": 2})]
+            await run_rows(session, session.ir.scheme("main"), rows, Plan())
+
+    with pytest.raises(UsageError, match="no input `m`"):
+        run_to_end(go(), virtual=True)
+
+
 def test_the_order_in_which_rows_run_changes_nothing() -> None:
     numbers = [2, 3, 13, 500, 600, 700]
     one, many = evaluate(numbers, Plan(parallel=1)), evaluate(numbers, Plan(parallel=6))

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 from support.browser import Browser, browser, needs_browser
-from support.gotc import SORT128, digits, gotc, row
+from support.gotc import SORT128, SORTING, digits, gotc, row
+
+from .cli.test_eval import data
 
 pytestmark = needs_browser
 
@@ -227,3 +229,53 @@ def test_five_thousand_operations_are_usable_within_three_seconds(window: Browse
     print(f"loaded {loaded:.2f} s, all open {opened:.2f} s, searched {searched:.2f} s")
     assert max(loaded, opened, searched) < 3
     assert window.errors() == []
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a comparison, made once."""
+    folder = tmp_path_factory.mktemp("compared")
+    data(folder, 12, 32)
+    done = gotc(
+        *("compare", SORTING, "--schemes", "io,cot,got,best-of-n", "--data", "lists.csv", "--html", "c.html"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "c.html"
+
+
+def test_a_comparison_shows_boxes_a_front_and_what_became_of_each_row(
+    window: Browser, compared: Path, tmp_path: Path
+) -> None:
+    window.open(compared)
+    count = "return document.querySelectorAll(arguments[0]).length"
+    assert window.run(count, "svg .box") == 4
+    assert window.run(count, "svg .bar") == 4
+    assert window.run(count, "svg .point") == 4
+    assert window.run(count, "svg .difference") == 3
+    assert window.run(count, "#rows tbody tr") == 12
+    keep(window, tmp_path, "compare")
+    window.run("document.querySelector('#rows tr[data-row=\"3\"]').scrollIntoView({ block: 'center' })")
+    place = window.run(
+        "const box = document.querySelector('#rows tr[data-row=\"3\"]').getBoundingClientRect();"
+        "return { x: box.left + 40, y: box.top + box.height / 2 }"
+    )
+    window.click(place["x"], place["y"])
+    panel = text(window, "#panel")
+    assert "Row 3" in panel
+    assert "numbers" in panel
+    assert "mistakes" in panel
+    assert "--row 3 --scheme got" in panel
+    assert window.run(count, "svg .dot.on") == 4
+    keep(window, tmp_path, "compare-row")
+    assert window.errors() == []
+
+
+def test_pages_are_dark_where_that_is_wanted(sorted_run: Path, compared: Path, tmp_path: Path) -> None:
+    with browser(tmp_path, dark=True) as window:
+        for name, page in (("run", sorted_run), ("compare", compared)):
+            window.open(page)
+            ground = window.run("return getComputedStyle(document.body).backgroundColor")
+            assert ground == "rgb(13, 17, 25)"
+            keep(window, tmp_path, f"{name}-dark")
+        assert window.errors() == []

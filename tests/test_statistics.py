@@ -16,6 +16,7 @@ from gotlang.statistics import (
     difference_interval,
     mean_interval,
     quantile,
+    share_interval,
     verdict,
 )
 
@@ -49,6 +50,18 @@ def test_the_interval_of_95_percent_holds_the_true_mean_about_as_often() -> None
         interval = mean_interval(drawn, seed=seed, resamples=300)
         held += interval.low <= 10 <= interval.high
     assert 0.90 <= held / 300 <= 0.98
+
+
+def test_a_share_of_none_is_not_known_to_be_never() -> None:
+    none = share_interval([0.0] * 30)
+    assert (none.mean, none.low) == (0.0, 0.0)
+    assert 0.10 < none.high < 0.13  # about three in thirty, as the rule of three has it
+    some = share_interval([1.0] * 5 + [0.0] * 25)
+    assert some.low < some.mean < some.high
+    assert some.low == pytest.approx(0.0734, abs=1e-3)
+    assert some.high == pytest.approx(0.3356, abs=1e-3)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        share_interval([2.0])
 
 
 def test_pairing_takes_out_what_is_hard_for_both() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.evaluating import data_options, in_session, run_options_of_many, task
+from gotlang.cli.evaluating import data_options, in_session, run_options_of_many, task, write_page
 from gotlang.cli.failing import INTERRUPTED
 from gotlang.cli.options import together
 from gotlang.cli.output import complain, document, errors_as_document, say
@@ -46,6 +46,12 @@ if TYPE_CHECKING:
 @run_options_of_many
 @together(
     click.option("--json", is_flag=True, help="One JSON document on stdout."),
+    click.option(
+        "--html",
+        metavar="FILE",
+        default=".gotc/compare.html",
+        help="Where the report goes: one page that works offline.",
+    ),
     click.option("--quiet", is_flag=True, help="No progress and no summary."),
 )
 def command(**chosen: Any) -> int:
@@ -107,6 +113,7 @@ def _compare(chosen: dict[str, Any]) -> int:
         for line in text(found, head):
             say(line)
     sys.stdout.flush()
+    write_page(chosen["html"], given, found, head)
     if not given.quiet:
         complain(f"paid for {progress.spent()}")
     return _code(given, found)

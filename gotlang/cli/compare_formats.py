@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from gotlang.cli.eval_formats import interval_json, run_json, shown, summary_json
+from gotlang.cli.eval_formats import interval_json, run_json, summary_json
 from gotlang.cli.evaluating import table_lines
 from gotlang.cli.output import FORMAT_VERSION, count, shortened
 from gotlang.evaluate.evaluation import METRICS
+from gotlang.report.results.words import shown
 
 if TYPE_CHECKING:
     from gotlang.evaluate.comparison import Comparison, Entry

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.evaluating import data_options, in_session, run_options_of_many, task
+from gotlang.cli.evaluating import data_options, in_session, run_options_of_many, task, write_page
 from gotlang.cli.failing import INTERRUPTED
 from gotlang.cli.options import together
 from gotlang.cli.output import complain, document, errors_as_document, say
@@ -48,6 +48,7 @@ FORMATS = ("text", "json", "junit", "github")
         help="text for people, json for scripts, junit for test reports, github for annotations.",
     ),
     click.option("--json", is_flag=True, help="The same as --format json."),
+    click.option("--html", metavar="FILE", help="Write a report too: one page that works offline."),
     click.option("--quiet", is_flag=True, help="No progress and no summary."),
 )
 def command(**chosen: Any) -> int:
@@ -98,6 +99,10 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
             for line in text(found, head):
                 say(line)
     sys.stdout.flush()
+    if chosen["html"] is not None:
+        from gotlang.evaluate.comparison import Entry, assemble
+
+        write_page(chosen["html"], given, assemble([Entry(found.scheme, found)], found.scheme), head)
     if not given.quiet:
         complain(f"paid for {progress.spent()}")
     return _code(given, found, crossed)

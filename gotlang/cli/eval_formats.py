@@ -11,6 +11,7 @@ from gotlang.cli.check_formats import github_data
 from gotlang.cli.evaluating import table_lines
 from gotlang.cli.output import FORMAT_VERSION, count, shortened, to_json
 from gotlang.evaluate.evaluation import METRICS
+from gotlang.report.results.words import shown
 
 if TYPE_CHECKING:
     from gotlang.cli.evaluating import Task
@@ -78,22 +79,6 @@ def run_json(run: RowRun) -> dict[str, Any]:
         "failed_thoughts": run.failed_thoughts,
         "reason": run.reason,
     }
-
-
-def shown(metric: str, value: float | None) -> str:
-    """A metric's value as people read it."""
-    if value is None:
-        return "unknown"
-    if abs(value) == float("inf"):
-        return "?"
-    match metric:
-        case "correct":
-            return f"{100 * value:.1f}%"
-        case "cost":
-            return f"{'-' if value < 0 else ''}${abs(value):.{4 if abs(value) < 1 else 2}f}"
-        case "seconds":
-            return f"{value:.1f} s"
-    return f"{value:,.2f}"
 
 
 def text(found: Evaluation, head: dict[str, Any]) -> Iterator[str]:

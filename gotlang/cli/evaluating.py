@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gotlang.api import Options, Program, Session
     from gotlang.cli.progress import Progress
     from gotlang.data.table import Table
+    from gotlang.evaluate.comparison import Comparison
     from gotlang.evaluate.rows import Row
     from gotlang.evaluate.running import Plan
     from gotlang.ir.program import Scheme
@@ -74,15 +75,18 @@ class Task:
     limit: int | None
     plan: Plan
     quiet: bool
+    command: list[str]
 
     def rows(self, scheme: Scheme) -> list[Row]:
-        """The rows as inputs of a scheme; says on stderr which columns were taken without being named."""
+        """The rows as inputs of a scheme; says on stderr which columns were taken without being named, and
+        notes them in `mapping`."""
         from gotlang.evaluate.rows import read_rows
 
         rows, found = read_rows(self.table, self.program.ir(0), scheme, self.mapping, self.limit)
         if found.guessed and not self.quiet:
             taken = ", ".join(f"{name}={found.columns[name]}" for name in found.guessed)
             complain(f"{scheme.name}: columns taken by what they hold: {taken} (--map names others)")
+        self.mapping.update(found.columns)
         return rows
 
 
@@ -98,7 +102,32 @@ def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
     options = options_for(loaded, chosen, given_params(loaded.ir(0).params, chosen["set"]))
     plan = Plan(repeat, chosen["parallel"], chosen["max_failed"])
     mapping = pairs(chosen["map"], "--map")
-    return Task(loaded, options, load(chosen["data"]), mapping, chosen["limit"], plan, chosen["quiet"])
+    command = ["gotc", "run", chosen["file"], "--data", chosen["data"]]
+    for name, value in chosen["set"]:
+        command += ["--set", f"{name}={value}"]
+    if chosen["model"] is not None:
+        command += ["--model", chosen["model"]]
+    if chosen["seed"]:
+        command += ["--seed", str(chosen["seed"])]
+    table = load(chosen["data"])
+    return Task(loaded, options, table, mapping, chosen["limit"], plan, chosen["quiet"], command)
+
+
+def write_page(path: str, given: Task, found: Comparison, head: dict[str, Any]) -> None:
+    """Write the page of a comparison, or of an evaluation as one with a single entry."""
+    import shlex
+
+    from gotlang.report.results.page import results_page
+
+    mapped = [part for pair in given.mapping.items() for part in ("--map", "=".join(pair))]
+    about = {
+        **head,
+        "schemes": [scheme.name for scheme in given.program.ir(0).schemes],
+        "command": shlex.join([*given.command, *mapped]),
+    }
+    write_file(path, results_page(found, about), "--html")
+    if path != "-" and not given.quiet:
+        complain(f"the report is in {path}")
 
 
 def in_session(

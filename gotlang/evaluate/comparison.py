@@ -47,7 +47,10 @@ class Entry:
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Several entries; `metric` is the quality they are held against each other by, `score` or `correct`."""
+    """Several entries; `metric` is the quality they are held against each other by, `score` or `correct`.
+
+    One entry alone may have neither: then its cost stands in their place.
+    """
 
     metric: str
     kind: ScoreKind
@@ -58,12 +61,12 @@ class Comparison:
     @property
     def lower_is_better(self) -> bool:
         """Which end of the quality is good."""
-        return self.metric == "score" and self.kind.lower
+        return self.kind.lower
 
     @property
     def label(self) -> str:
         """What the quality is called."""
-        return self.kind.name if self.metric == "score" else "correct"
+        return self.kind.name
 
     def front(self) -> list[Entry]:
         """The entries that none beats in both cost and quality (the Pareto front), cheapest first."""
@@ -118,14 +121,13 @@ def assemble(entries: Sequence[Entry], baseline: str, *, equal_cost: bool = Fals
     """Hold entries against the one of a name. Raises UsageError where they have no quality in common."""
     metric, kind = _quality(entries)
     first = next(entry for entry in entries if entry.name == baseline)
-    lower = metric == "score" and kind.lower
     done = []
     for entry in entries:
         if entry is first:
             done.append(entry)
             continue
         differences = {name: d for name in METRICS if (d := _difference(entry, first, name)) is not None}
-        shown = verdict(differences[metric], lower_is_better=lower) if metric in differences else None
+        shown = verdict(differences[metric], lower_is_better=kind.lower) if metric in differences else None
         done.append(dataclasses.replace(entry, to_baseline=differences, verdict=shown))
     return Comparison(metric, kind, baseline, tuple(done), equal_cost)
 
@@ -137,6 +139,8 @@ def _quality(entries: Sequence[Entry]) -> tuple[str, ScoreKind]:
         return "score", next(iter(kinds))
     if all(entry.evaluation.values("correct") or not _ended(entry) for entry in entries):
         return "correct", ScoreKind("correct")
+    if len(entries) == 1:
+        return "cost", ScoreKind("cost", lower=True)
     names = ", ".join(sorted(kind.name for kind in kinds)) or "none"
     raise UsageError(
         f"these schemes have no measure in common (scores: {names})",

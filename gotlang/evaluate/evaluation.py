@@ -12,7 +12,7 @@ from typing import Any, Literal, final
 from gotlang.evaluate.rows import Row, steps
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme
-from gotlang.statistics import Interval, mean_interval
+from gotlang.statistics import Interval, mean_interval, share_interval
 
 METRICS = ("score", "correct", "cost", "calls", "seconds")
 """What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, answers asked
@@ -110,7 +110,9 @@ class Evaluation:
     def interval(self, metric: str, *, seed: int = 0) -> Interval | None:
         """The mean of a metric over the rows; None where no row has it."""
         values = list(self.values(metric).values())
-        return mean_interval(values, seed=seed) if values else None
+        if not values:
+            return None
+        return share_interval(values) if metric == "correct" else mean_interval(values, seed=seed)
 
     def sum(self, metric: str) -> float | None:
         """A metric added up over every run that ended; None where one of them does not have it."""

@@ -14,7 +14,7 @@ from gotlang.errors import GotError, UsageError
 from gotlang.evaluate.evaluation import Evaluation, RowRun, score_kind
 from gotlang.evaluate.rows import Row
 from gotlang.ir.program import Scheme
-from gotlang.runtime.run import Outcome
+from gotlang.runtime.run import Outcome, Runner
 
 DEFAULT_PARALLEL = 16
 """Rows under way at a time. They take turns at the gate, so that a long row does not hold up the others."""
@@ -59,6 +59,7 @@ async def run_rows(session: Session, scheme: Scheme, rows: Sequence[Row], plan: 
     todo = [(row, plan.first_repeat + repeat) for repeat in range(plan.repeat) for row in rows]
     state = _State(allowed=math.floor(plan.max_failed * len(todo)))
     waiting = iter(todo)
+    runner = _runner(session, scheme)
 
     async def worker() -> None:
         for row, repeat in waiting:
@@ -66,14 +67,17 @@ async def run_rows(session: Session, scheme: Scheme, rows: Sequence[Row], plan: 
             if state.stopped is not None:
                 state.not_run += 1
                 continue
-            run = await _one(session, scheme, row, repeat, state)
+            run = await _one(runner, scheme, row, repeat, state)
             state.runs.append(run)
             if plan.row_done is not None:
                 plan.row_done(run)
 
-    async with asyncio.TaskGroup() as workers:
-        for _ in range(min(plan.parallel, len(todo))):
-            workers.create_task(worker())
+    try:
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(min(plan.parallel, len(todo))):
+                workers.create_task(worker())
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None  # a mistake in the input is the same for all
     runs = sorted(state.runs, key=lambda run: (run.row.number, run.repeat))
     return Evaluation(
         scheme.name,
@@ -85,8 +89,16 @@ async def run_rows(session: Session, scheme: Scheme, rows: Sequence[Row], plan: 
     )
 
 
-async def _one(session: Session, scheme: Scheme, row: Row, repeat: int, state: _State) -> RowRun:
+def _runner(session: Session, scheme: Scheme) -> Runner:
+    """The session's runner; for a scheme that is not in its program, one that knows it beside all else."""
     runner = session.runner
+    if any(known.name == scheme.name for known in runner.program.schemes):
+        return runner
+    program = dataclasses.replace(runner.program, schemes=(*runner.program.schemes, scheme))
+    return dataclasses.replace(runner, program=program)
+
+
+async def _one(runner: Runner, scheme: Scheme, row: Row, repeat: int, state: _State) -> RowRun:
     if repeat:
         settings = dataclasses.replace(runner.settings, seed=runner.settings.seed + repeat)
         runner = dataclasses.replace(runner, settings=settings)

@@ -1,0 +1,88 @@
+// The rows of an evaluation: a table to sort, and what every scheme made of the chosen row.
+const doc = JSON.parse(document.getElementById("data").textContent);
+const $ = (id) => document.getElementById(id);
+const chosen = { row: null, order: null, down: false };
+
+function make(tag, text, kind) {
+  const element = document.createElement(tag);
+  if (text !== undefined && text !== null) element.textContent = text;
+  if (kind) element.className = kind;
+  return element;
+}
+
+const written = (value) => typeof value === "string" ? value : JSON.stringify(value);
+const number = (value) => Number.isInteger(value) ? String(value) : value.toFixed(2);
+
+// The value that a row has for a scheme: the mean over its repeats.
+function valueOf(row, scheme) {
+  const values = row.runs.filter(([which, run]) => which === scheme && run.state === "done")
+    .map(([, run]) => doc.metric === "score" ? run.score : run.correct === null ? null : Number(run.correct))
+    .filter((value) => value !== null);
+  return values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
+}
+
+function drawRows() {
+  const table = make("table"), head = make("tr");
+  const column = (name, order) => {
+    const cell = make("th", name + (chosen.order === order ? chosen.down ? " ↓" : " ↑" : ""));
+    cell.onclick = () => { chosen.down = chosen.order === order && !chosen.down; chosen.order = order; drawRows(); };
+    head.append(cell);
+  };
+  column("row", null);
+  doc.schemes.forEach((name, scheme) => column(name, scheme));
+  const rows = [...doc.rows];
+  if (chosen.order !== null) rows.sort((a, b) => (valueOf(a, chosen.order) ?? Infinity) - (valueOf(b, chosen.order) ?? Infinity));
+  if (chosen.down) rows.reverse();
+  const body = make("tbody");
+  for (const row of rows) {
+    const line = make("tr");
+    line.dataset.row = row.row;
+    line.tabIndex = 0;
+    line.setAttribute("aria-selected", String(row.row === chosen.row));
+    line.onclick = () => select(row.row);
+    line.onkeydown = (event) => { if (event.key === "Enter") select(row.row); };
+    line.append(make("th", String(row.row)));
+    doc.schemes.forEach((_, scheme) => {
+      const runs = row.runs.filter(([which]) => which === scheme).map(([, run]) => run), value = valueOf(row, scheme);
+      const failed = runs.some((run) => run.state === "failed"), right = runs.length > 0 && runs.every((run) => run.correct === true);
+      line.append(make("td", value === null ? runs.length ? runs[0].state : "" : doc.metric === "score" ? number(value) : `${Math.round(100 * value)}%`, failed ? "failed" : right ? "right" : ""));
+    });
+    body.append(line);
+  }
+  const top = make("thead");
+  top.append(head);
+  table.append(top, body);
+  $("rows").replaceChildren(table);
+}
+
+function block(left, right, text) {
+  const box = make("section", null, "block"), head = make("header");
+  head.append(make("span", left), make("span", right));
+  box.append(head, make("pre", text));
+  return box;
+}
+
+function select(which) {
+  chosen.row = which;
+  for (const line of document.querySelectorAll("#rows tbody tr")) line.setAttribute("aria-selected", String(Number(line.dataset.row) === which));
+  for (const dot of document.querySelectorAll("svg .dot")) dot.classList.toggle("on", Number(dot.dataset.row) === which);
+  const row = doc.rows.find((one) => one.row === which), panel = $("panel");
+  panel.replaceChildren(make("h2", `Row ${which}`));
+  panel.scrollTop = 0;
+  for (const [name, value] of Object.entries(row.inputs)) panel.append(block(name, "", written(value)));
+  if (row.truth !== null) panel.append(block("known answer", "", written(row.truth)));
+  panel.append(make("h3", "results"));
+  for (const [scheme, run] of row.runs) {
+    const facts = [run.score === null ? null : `${doc.metric === "score" ? doc.label : "score"} ${number(run.score)}`, run.correct === null ? null : run.correct ? "right" : "wrong", run.usd === null ? null : `$${run.usd.toFixed(4)}`, run.calls === null ? null : `${run.calls} answer${run.calls === 1 ? "" : "s"}`];
+    const name = doc.schemes[scheme] + (run.repeat ? `, run ${run.repeat + 1}` : "");
+    panel.append(block(name, run.state === "done" ? facts.filter(Boolean).join(" · ") : run.state, run.state === "failed" ? run.reason : written(run.value)));
+  }
+  const own = doc.schemes.filter((_, scheme) => doc.own[scheme]);
+  if (own.length && doc.command) {
+    panel.append(make("h3", "see the graph of one"));
+    panel.append(block("the answers are in the cache, so this pays nothing", "", `${doc.command} --row ${which} --scheme ${own[own.length - 1]}\ngotc graph last`));
+  }
+}
+
+drawRows();
+globalThis.report = { chosen, select };

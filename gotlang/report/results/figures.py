@@ -1,0 +1,198 @@
+"""The charts, as inline SVG in the page's colors: quality as box plots over cost, as in Figures 5 to 8 of
+Graph of Thoughts, cost against quality with the Pareto front, and differences to the baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from gotlang.evaluate.comparison import Comparison, Entry
+from gotlang.report.results.axes import Axis, axis
+from gotlang.report.results.words import shown
+from gotlang.statistics import quantile
+
+LEFT, RIGHT, TOP = 64.0, 16.0, 14.0
+SLOT = 92.0
+MOST_SLOTS = 9
+"""Schemes at full width; more stand closer."""
+
+
+def boxes(found: Comparison) -> str:
+    """Quality as box plots with every row as a dot, and under it what a row costs."""
+    entries = found.entries
+    slot = SLOT if len(entries) <= MOST_SLOTS else SLOT * MOST_SLOTS / len(entries)
+    width = LEFT + RIGHT + slot * max(len(entries), 3)
+    values = [value for entry in entries for value in entry.evaluation.values(found.metric).values()]
+    upper = axis(values, 250.0, TOP + 6)
+    costs = [i.mean for entry in entries if (i := entry.evaluation.interval("cost")) is not None]
+    height = 420.0 if costs else 300.0
+    parts = [*_horizontal(upper, width, lambda v: shown(found.metric, v, short=True))]
+    parts.append(_title(14, (upper.start + upper.end) / 2, found.label))
+    lower = axis(costs, 392.0, 312.0, ticks=3)
+    if costs:
+        parts += _horizontal(lower, width, lambda v: shown("cost", v, short=True))
+        parts.append(_title(14, (lower.start + lower.end) / 2, "cost a row"))
+    for number, entry in enumerate(entries):
+        middle = LEFT + slot * (number + 0.5)
+        parts += _box(entry, found, upper, middle, min(slot * 0.5, 46.0))
+        label = f"{entry.name} ×{entry.repeats}" if entry.repeats > 1 else entry.name
+        parts.append(_text("name", middle, 280, label))
+        cost = entry.evaluation.interval("cost")
+        if cost is not None:
+            top = lower(cost.mean)
+            parts.append(
+                f'<rect class="bar" x="{middle - 17:.1f}" y="{top:.1f}" width="34" '
+                f'height="{max(0.8, lower.start - top):.1f}" rx="3"/>'
+            )
+            parts.append(_text("value", middle, top - 4, shown("cost", cost.mean)))
+    return _svg(width, height, parts, f"{found.label} and cost of each scheme")
+
+
+def _box(entry: Entry, found: Comparison, scale: Axis, middle: float, width: float) -> Iterator[str]:
+    values = entry.evaluation.values(found.metric)
+    if not values:
+        yield f'<text class="value" x="{middle:.1f}" y="{scale.start - 8:.1f}">none</text>'
+        return
+    for row, value in values.items():
+        # Each row stands at the same place in every box, so that the eye can follow it.
+        x = middle + ((row * 0.618034) % 1 - 0.5) * width * 0.9
+        yield (
+            f'<circle class="dot" cx="{x:.1f}" cy="{scale(value):.1f}" r="2.4" data-row="{row}">'
+            f"<title>{escape(entry.name)}, row {row}: {shown(found.metric, value)}</title></circle>"
+        )
+    ordered = sorted(values.values())
+    first, half, third = (quantile(ordered, share) for share in (0.25, 0.5, 0.75))
+    reach = 1.5 * (third - first)
+    low = min(v for v in ordered if v >= first - reach)
+    high = max(v for v in ordered if v <= third + reach)
+    mean = sum(ordered) / len(ordered)
+    left, right = middle - width / 2, middle + width / 2
+    told = [shown(found.metric, value) for value in (half, first, third, mean)]
+    words = f"{entry.name}: median {told[0]}, quartiles {told[1]} and {told[2]}, mean {told[3]}"
+    yield f'<g class="box"><title>{escape(words)}</title>'
+    whiskers = "".join(
+        f"M{middle:.1f} {scale(a):.1f}V{scale(b):.1f}" for a, b in ((third, high), (first, low))
+    )
+    yield f'<path d="{whiskers}"/>'
+    yield f'<path d="M{middle - 9:.1f} {scale(high):.1f}h18M{middle - 9:.1f} {scale(low):.1f}h18"/>'
+    tall = max(1.5, scale(first) - scale(third))
+    yield f'<rect x="{left:.1f}" y="{scale(third):.1f}" width="{width:.1f}" height="{tall:.1f}" rx="4"/>'
+    yield f'<path class="median" d="M{left:.1f} {scale(half):.1f}H{right:.1f}"/>'
+    yield f'<path class="mean" d="M{middle:.1f} {scale(mean) - 5:.1f}l5 5-5 5-5-5z"/></g>'
+
+
+def tradeoff(found: Comparison) -> str:
+    """Each scheme at its mean cost and quality, with intervals, and the front that none is beyond."""
+    known = [(entry, point) for entry in found.entries if (point := found.point(entry)) is not None]
+    if not known:
+        return ""
+    width, height = 520.0, 340.0
+    bounds = [i for entry, _ in known if (i := entry.evaluation.interval(found.metric)) is not None]
+    across = axis([cost for _, (cost, _) in known], LEFT, width - 40)
+    up = axis([b for i in bounds for b in (i.low, i.mean, i.high)], height - 46, TOP)
+    parts = [*_horizontal(up, width, lambda v: shown(found.metric, v, short=True))]
+    for tick in across.ticks:
+        parts.append(_text("tick middle", across(tick), height - 28, shown("cost", tick, short=True)))
+    parts.append(f'<text class="axis" x="{(LEFT + width) / 2:.1f}" y="{height - 8:.1f}">cost a row</text>')
+    parts.append(_title(14, height / 2 - 20, found.label))
+    front = [found.point(entry) for entry in found.front()]
+    corners = [(across(p[0]), up(p[1])) for p in front if p is not None]
+    if corners:
+        path = f"M{corners[0][0]:.1f} {corners[0][1]:.1f}"
+        path += "".join(f"H{x:.1f}V{y:.1f}" for x, y in corners[1:]) + f"H{across.end:.1f}"
+        parts.append(f'<path class="front" d="{path}"/>')
+    best = {entry.name for entry in found.front()}
+    taken = [
+        (across(cost) - 6, up(quality) - 6, across(cost) + 6, up(quality) + 6) for _, (cost, quality) in known
+    ]
+    for entry, (cost, quality) in known:
+        x, y = across(cost), up(quality)
+        interval = entry.evaluation.interval(found.metric)
+        if interval is not None and math.isfinite(interval.low):
+            line = f"M{x:.1f} {up(interval.low):.1f}V{up(interval.high):.1f}"
+            parts.append(f'<path class="whisker" d="{line}"/>')
+        kind = "point front" if entry.name in best else "point"
+        parts.append(
+            f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5.5"><title>{escape(entry.name)}: '
+            f"{shown(found.metric, quality)} for {shown('cost', cost)}</title></circle>"
+        )
+        anchor, dx, dy = _free(entry.name, x, y, width, taken)
+        parts.append(_text(f"name {anchor}", x + dx, y + dy, entry.name))
+    return _svg(width, height, parts, f"cost against {found.label}")
+
+
+def _free(
+    name: str, x: float, y: float, width: float, taken: list[tuple[float, float, float, float]]
+) -> tuple[str, float, float]:
+    """Where a name stands beside its point without covering another, and which end of it is there; `taken`
+    are the boxes of what is drawn, to which the name's is added."""
+    long = 7.2 * len(name)
+    choices = [("start", 9.0, -8.0), ("end", -9.0, -8.0), ("start", 9.0, 17.0), ("end", -9.0, 17.0)]
+    best = choices[0]
+    for anchor, dx, dy in choices:
+        left = x + dx - (long if anchor == "end" else 0)
+        box = (left, y + dy - 11, left + long, y + dy + 3)
+        inside = left > 0 and box[2] < width
+        if inside and not any(
+            box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken
+        ):
+            best = (anchor, dx, dy)
+            taken.append(box)
+            break
+    return best
+
+
+def differences(found: Comparison) -> str:
+    """The paired difference of each scheme to the baseline, with its interval; 0 is no difference."""
+    known = [(entry, d) for entry in found.entries if (d := entry.to_baseline.get(found.metric)) is not None]
+    if not known:
+        return ""
+    width, line = 520.0, 34.0
+    height = TOP + line * len(known) + 48
+    bounds = [b for _, d in known for b in (d.low, d.mean, d.high)]
+    across = axis(bounds, 150.0, width - 30)
+    parts = []
+    for tick in across.ticks:
+        x = across(tick)
+        kind = "zero" if tick == 0 else "grid"
+        parts.append(f'<path class="{kind}" d="M{x:.1f} {TOP:.1f}V{height - 42:.1f}"/>')
+        parts.append(_text("tick middle", x, height - 26, shown(found.metric, tick, short=True)))
+    for number, (entry, d) in enumerate(known):
+        y = TOP + line * (number + 0.5)
+        kind = (entry.verdict or "").split(" ", 1)[0]
+        low = across(d.low) if math.isfinite(d.low) else across.start
+        high = across(d.high) if math.isfinite(d.high) else across.end
+        parts.append(f'<text class="row" x="138" y="{y + 4:.1f}">{escape(entry.name)}</text>')
+        parts.append(
+            f'<g class="difference {kind}"><title>{escape(entry.name)}: {shown(found.metric, d.mean)} '
+            f"({shown(found.metric, d.low)} to {shown(found.metric, d.high)}), {entry.verdict}</title>"
+            f'<path d="M{low:.1f} {y:.1f}H{high:.1f}M{low:.1f} {y - 5:.1f}v10M{high:.1f} {y - 5:.1f}v10"/>'
+            f'<circle cx="{across(d.mean):.1f}" cy="{y:.1f}" r="5"/></g>'
+        )
+    words = f"{found.label} more or less than {found.baseline}, row by row"
+    parts.append(_text("axis", (150 + width - 30) / 2, height - 6, words))
+    return _svg(width, height, parts, words)
+
+
+def _horizontal(scale: Axis, width: float, words: object) -> Iterator[str]:
+    assert callable(words)
+    for tick in scale.ticks:
+        y = scale(tick)
+        yield f'<path class="grid" d="M{LEFT - 4:.1f} {y:.1f}H{width - RIGHT + 8:.1f}"/>'
+        yield f'<text class="tick" x="{LEFT - 9:.1f}" y="{y + 3.5:.1f}">{words(tick)}</text>'
+
+
+def _text(kind: str, x: float, y: float, words: str) -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>'
+
+
+def _title(x: float, y: float, words: str) -> str:
+    return f'<text class="axis" transform="translate({x:.1f} {y:.1f}) rotate(-90)">{escape(words)}</text>'
+
+
+def _svg(width: float, height: float, parts: Sequence[str], label: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" style="max-width:{width:.0f}px" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )

@@ -1,0 +1,114 @@
+"""The report of an evaluation: scales with round ticks, charts that hold every row, texts that stay texts."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from xml.dom import minidom
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support.gotc import SORTING, gotc
+
+from gotlang.evaluate.comparison import Comparison, Entry, assemble
+from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind
+from gotlang.evaluate.rows import Row
+from gotlang.report.results.axes import axis
+from gotlang.report.results.figures import boxes, differences, tradeoff
+from gotlang.report.results.page import results_page
+from gotlang.report.results.words import shown
+
+from .cli.test_eval import data
+
+VALUES = st.lists(st.floats(-1e9, 1e9).filter(lambda v: v == 0 or abs(v) > 1e-9), min_size=1, max_size=9)
+
+
+@given(VALUES, st.booleans())
+def test_an_axis_holds_all_values_between_round_ticks(values: list[float], zero: bool) -> None:
+    scale = axis(values, 0.0, 100.0, zero=zero)
+    slack = 1e-6 * (scale.high - scale.low)
+    assert scale.low - slack <= min(values)
+    assert max(values) <= scale.high + slack
+    assert 2 <= len(scale.ticks) <= 13
+    for value in values:
+        assert -1e-3 <= scale(value) <= 100.001
+    steps = {
+        round((b - a) / (scale.ticks[1] - scale.ticks[0]), 6)
+        for a, b in zip(scale.ticks, scale.ticks[1:], strict=False)
+    }
+    assert steps == {1.0}
+
+
+def test_values_in_words() -> None:
+    assert shown("correct", 0.125) == "12.5%"
+    assert shown("cost", 0.01234) == "$0.0123"
+    assert shown("cost", -2.5) == "-$2.50"
+    assert shown("cost", None) == "unknown"
+    assert shown("score", math.inf) == "?"
+    assert shown("seconds", 2.04) == "2.0 s"
+    assert shown("cost", 0.00001, short=True) == "$1.0e-05"
+
+
+NASTY = "</script><b>&\"'"
+
+
+def entry(name: str, scores: list[float | None], cost: float | None = 0.01) -> Entry:
+    runs = [
+        RowRun(Row(place, {"q": NASTY}, NASTY), 0, "failed", reason=NASTY)
+        if score is None
+        else RowRun(Row(place, {"q": NASTY}, NASTY), 0, "done", NASTY, score, score == 0, cost, 2, 1.0)
+        for place, score in enumerate(scores)
+    ]
+    return Entry(name, Evaluation(name, ScoreKind("mistakes", lower=True), runs))
+
+
+def comparison(*entries: Entry) -> Comparison:
+    return assemble(entries, entries[0].name)
+
+
+def test_charts_hold_every_row_and_every_scheme() -> None:
+    found = comparison(entry("a<b", [1, 2, 3, None]), entry("b", [0, 0, 5, 4], 0.02), entry("c", [None] * 4))
+    drawn = minidom.parseString(boxes(found))
+    assert len(drawn.getElementsByTagName("circle")) == 7
+    points = minidom.parseString(tradeoff(found)).getElementsByTagName("circle")
+    assert len(points) == 2  # nothing is known of c
+    assert minidom.parseString(differences(found)).getElementsByTagName("circle")
+
+
+def test_a_scheme_whose_price_is_not_known_has_no_cost() -> None:
+    found = comparison(entry("a", [1, 2], None), entry("b", [0, 1], None))
+    minidom.parseString(boxes(found))
+    assert tradeoff(found) == ""
+
+
+HEAD = {
+    "program": "p",
+    "schemes": ["a"],
+    "model": "m",
+    "simulated": True,
+    "data": "d.csv",
+    "rows": 2,
+    "seed": 0,
+    "command": "gotc run p.got",
+}
+
+
+def test_what_models_and_tables_hold_cannot_become_markup() -> None:
+    page = results_page(comparison(entry("a", [1, None]), entry("b", [2, 0])), HEAD)
+    assert page.count("</script>") == 2
+    assert "<b>&" not in page.replace("<b>&amp;", "")
+    assert "Simulated: no real model was asked." in page
+    assert "://" not in page
+
+
+def test_one_scheme_alone_has_a_page_too(tmp_path: Path) -> None:
+    command = ("eval", SORTING, "--scheme", "io", "--data", data(tmp_path, 4), "--html", "out/e.html")
+    done = gotc(*command, "--repeat", 2, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "the report is in out/e.html" in done.stderr
+    page = (tmp_path / "out" / "e.html").read_text()
+    assert "sorting: io" in page
+    assert "against" not in re.sub(r"<script.*", "", page, flags=re.DOTALL)
+    unscored = Entry("x", Evaluation("x", ScoreKind(), [RowRun(Row(0, {}), 0, "done", 1, usd=0.1, calls=1)]))
+    assert "cost" in results_page(comparison(unscored), HEAD)
