@@ -73,11 +73,13 @@ def test_a_study_finds_what_is_better_for_no_more_than_allowed(tmp_path: Path) -
     assert {r.ended for r in done.records.values()} > {"full"}
 
 
-def test_what_costs_more_never_wins(tmp_path: Path) -> None:
+@pytest.mark.parametrize("race", ["wilcoxon(p=0.1)", "none"])
+def test_what_costs_more_never_wins(tmp_path: Path, race: str) -> None:
     plan = guess_plan(
         tmp_path,
-        """
+        f"""
         train 20, test 20
+        race {race}
         minimize error(result, target)
         subject to cost <= 0.5 * baseline
         vary tries in 2..8

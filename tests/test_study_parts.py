@@ -308,6 +308,12 @@ def test_only_what_changes_is_written() -> None:
     assert [p.default for p in again.ir(0).params] == [7, [1, 3]]
 
 
+def test_a_value_that_stays_keeps_its_spelling() -> None:
+    text = PROGRAM.replace("samples = [3, 3] each in 1..5", "samples = [3,3] each in 1..5")
+    program = compile(text, "s.got")
+    assert edited(program.compilation, {"samples": [3, 3], "tries": 5}, {})["s.got"].text == text
+
+
 def test_what_is_written_is_canonical() -> None:
     formatted = format_module(
         compile(PROGRAM, "s.got").compilation.modules[0], compile(PROGRAM, "s.got").compilation.source
