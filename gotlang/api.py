@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
 from gotlang.cache.base import Cache
 from gotlang.compiler import Compilation, compile_source
-from gotlang.errors import UsageError
+from gotlang.errors import RunError, UsageError
 from gotlang.files import compile_file
 from gotlang.ir.build import build
 from gotlang.ir.program import Program as IR
@@ -23,8 +23,11 @@ from gotlang.result import Result
 from gotlang.runtime.events import Event, Observer
 from gotlang.runtime.opening import Models, open_replayed
 from gotlang.runtime.recording import Recorder
-from gotlang.runtime.run import DEFAULT_CONCURRENCY, Runner, Settings, check_params, check_truth
+from gotlang.runtime.run import DEFAULT_CONCURRENCY, Runner, Settings, check_inputs, check_params, check_truth
 from gotlang.span import Source
+
+if TYPE_CHECKING:
+    from gotlang.ir.cost import Estimate
 
 T = TypeVar("T")
 
@@ -114,6 +117,60 @@ class Program:
                 return await session.run(given, scheme=scheme, truth=truth)
 
         return run_to_end(go(), virtual=is_simulated((options or Options()).model))
+
+    def explain(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        scheme: str | None = None,
+        options: Options | None = None,
+        simulate: bool = True,
+        **more: Any,
+    ) -> Estimate:
+        """What a scheme costs, before anything is paid: calls, longest path, tokens, dollars.
+
+        Without inputs, what depends on them stays open. With them, and with stand-ins in the program, one
+        simulated run (two, for early stop) says what to expect inside the bounds; `simulate=False` leaves
+        that out. Raises UsageError for wrong inputs and params.
+        """
+        from gotlang.ir.cost import estimate
+        from gotlang.runtime.estimating import Sizes, likely
+
+        options = options or Options()
+        given = {**(inputs or {}), **more} or None
+        skip = frozenset() if options.fusion else frozenset({"sample fusion"})
+        ir = self.ir(options.level, skip=skip)
+        chosen = ir.scheme(self.scheme(scheme).name)
+        if given is not None:
+            check_inputs(chosen, given)
+        sizes = Sizes(options.model, ModelOptions(base_url=options.base_url, prices=options.prices))
+        params = check_params(ir, options.params)
+        found = estimate(ir, chosen, sizes, inputs=given, params=params, wave=options.wave)
+        if given is None or not simulate or not self._stands_in(options):
+            return found
+        free: dict[str, Any] = {
+            "cache": None,
+            "observe": None,
+            "record": None,
+            "max_usd": None,
+            "max_calls": None,
+        }
+        free |= {"model": "simulated"} if isinstance(options.model, str) else {}
+        costs = []
+        for early, bounds in ((False, found.costs), (True, found.early)):
+            own = replace(options, early_stop=early, **free)
+            try:
+                outcome = self.run(given, scheme=chosen.name, options=own).outcome
+            except RunError:
+                return found
+            costs.append(bounds.expecting(likely(outcome, sizes.price_of(None))))
+        return replace(found, costs=costs[0], early=costs[1])
+
+    def _stands_in(self, options: Options) -> bool:
+        """Whether a run can be simulated."""
+        if not isinstance(options.model, str):
+            return options.model.simulated
+        return bool(self._ir.simulators) and options.python
 
     def tune(self, **wishes: Any) -> Any:
         """Look for better params and prompts; `gotlang.tune.python.tune_program` says what it takes."""

@@ -7,8 +7,8 @@ can be, it is also a formula in the params, such as `1 + 8*sort_tries + 7*merge_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, final
 
 from gotlang.ir import program as ir
@@ -17,9 +17,6 @@ from gotlang.ir.forecast.guess import Guess
 from gotlang.ir.forecast.polynomial import ZERO, Amount, Atom
 from gotlang.ir.forecast.schemes import Forecaster
 from gotlang.types import FLOAT, ListType, Type, accepts
-
-Dollars = Callable[[float, float], float]
-"""What so many input and output tokens cost, in US dollars."""
 
 
 @final
@@ -36,6 +33,10 @@ class Range:
     expected: float | None = None
     formula: str | None = None
     formula_high: str | None = None
+
+    def holds(self, number: float) -> bool:
+        """Whether a number lies in it."""
+        return self.low <= number and (self.high is None or number <= self.high)
 
     def as_json(self) -> dict[str, Any]:
         """The range as plain JSON."""
@@ -56,11 +57,25 @@ class Costs:
     output_tokens: Range
     usd: Range | None
 
+    def ranges(self) -> Iterator[tuple[str, Range | None]]:
+        """Each range with its name."""
+        for slot in fields(self):
+            yield slot.name, getattr(self, slot.name)
+
+    def expecting(self, likely: Mapping[str, float | None]) -> Costs:
+        """The same with likely numbers by name, such as those of one simulated run; they widen no bounds, so
+        one that lies outside (an answer that could not be read) is left out."""
+        found: dict[str, Any] = {}
+        for name, known in self.ranges():
+            number = likely.get(name)
+            if known is not None and number is not None and known.holds(number):
+                known = replace(known, expected=number)
+            found[name] = known
+        return replace(self, **found)
+
     def as_json(self) -> dict[str, Any]:
         """The costs as plain JSON, by name."""
-        names = ("calls", "requests", "longest_path", "volume", "input_tokens", "output_tokens")
-        ranges: dict[str, Any] = {name: getattr(self, name).as_json() for name in names}
-        return {**ranges, "usd": self.usd.as_json() if self.usd is not None else None}
+        return {name: found.as_json() if found is not None else None for name, found in self.ranges()}
 
 
 @final
@@ -96,7 +111,6 @@ def estimate(
     *,
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
-    dollars: Dollars | None = None,
     wave: int | None = None,
 ) -> Estimate:
     """Estimate a scheme's cost.
@@ -116,7 +130,7 @@ def estimate(
             {name: _input(name, type_, inputs, forecaster) for name, type_ in scheme.parameters}
         )
         flow, bill = forecaster.scheme(scheme, scope)
-        return _costs(flow, bill, dollars, formulas=not early), [bill.calls, flow.hops]
+        return _costs(flow, bill, formulas=not early), [bill.calls, flow.hops]
 
     plain, amounts = costs(False)
     early, _ = costs(True)
@@ -151,22 +165,15 @@ def _input(name: str, type_: Type, inputs: Mapping[str, Any] | None, forecaster:
     return Guess()
 
 
-def _costs(flow: Flow, bill: Bill, dollars: Dollars | None, *, formulas: bool) -> Costs:
-    tokens_in, tokens_out = _range(bill.input_tokens, False), _range(bill.output_tokens, False)
-    usd = None
-    if dollars is not None:
-        low, high = dollars(tokens_in.low, tokens_out.low), None
-        if tokens_in.high is not None and tokens_out.high is not None:
-            high = dollars(tokens_in.high, tokens_out.high)
-        usd = Range(low, high, low if low == high else None)
+def _costs(flow: Flow, bill: Bill, *, formulas: bool) -> Costs:
     return Costs(
         _range(bill.calls, formulas),
         _range(bill.requests, formulas),
         _range(flow.hops, formulas),
         _range(flow.volume, False),
-        tokens_in,
-        tokens_out,
-        usd,
+        _range(bill.input_tokens, False),
+        _range(bill.output_tokens, False),
+        _range(bill.usd, False) if bill.usd is not None else None,
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from gotlang.errors import UsageError
-from gotlang.models.base import Model
+from gotlang.models.base import Model, Price
 
 KINDS = {
     "simulated": "the program's own stand-ins; costs nothing (`simulated:rpm=60` rehearses a limit)",
@@ -75,6 +75,22 @@ def open_model(spec: str, options: ModelOptions) -> Model:
     if kind in KINDS:
         raise UsageError(f"`{spec}` is not complete", help=f"there are {known}")
     raise UsageError(f"no model `{spec}`", help=f"there are {known}")
+
+
+def price_of_model(spec: str, options: ModelOptions) -> Price | None:
+    """What a model's tokens cost, without opening it; None where that is not known."""
+    kind, _, name = spec.partition(":")
+    if kind == "simulated":
+        from gotlang.models.simulated import GPT_35_TURBO
+
+        return GPT_35_TURBO
+    if kind != "openai" or not name:
+        return None
+    from gotlang.models.endpoint import OPENAI_URL, URL_VARIABLE
+    from gotlang.models.prices import price_of
+
+    url = options.base_url or os.environ.get(URL_VARIABLE) or OPENAI_URL
+    return price_of(name, options.prices, base_url=url)
 
 
 def _simulated(settings: str, options: ModelOptions) -> Model:

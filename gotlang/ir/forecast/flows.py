@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
@@ -18,6 +18,10 @@ class Measure(Protocol):
     batch: int
     """How many answers one request may ask for."""
 
+    def price(self, model: str | None) -> tuple[float, float] | None:
+        """US dollars of an input and of an output token, by the model that a prompt names (None: the run's
+        own); None where that is not known."""
+
     def value(self, value: Any) -> int:
         """The tokens of a value as a prompt shows it."""
 
@@ -31,40 +35,39 @@ class Measure(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Answers asked of models, requests, and tokens."""
+    """Answers asked of models, requests, tokens, and US dollars (None: a price is not known)."""
 
     calls: Amount = ZERO
     requests: Amount = ZERO
     input_tokens: Amount = ZERO
     output_tokens: Amount = ZERO
+    usd: Amount | None = ZERO
 
     def __add__(self, other: Bill) -> Bill:
-        return Bill(
-            self.calls + other.calls,
-            self.requests + other.requests,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-        )
-
-    def times(self, count: Amount) -> Bill:
-        """The same so many times."""
-        return Bill(
-            self.calls * count, self.requests * count, self.input_tokens * count, self.output_tokens * count
-        )
+        return self._with(other, Amount.__add__)
 
     def or_(self, other: Bill) -> Bill:
         """One or the other."""
+        return self._with(other, Amount.or_)
+
+    def times(self, count: Amount) -> Bill:
+        """The same so many times."""
+        return self._with(Bill(count, count, count, count, count), Amount.__mul__)
+
+    def _with(self, other: Bill, combine: Callable[[Amount, Amount], Amount]) -> Bill:
+        usd = combine(self.usd, other.usd) if self.usd is not None and other.usd is not None else None
         return Bill(
-            self.calls.or_(other.calls),
-            self.requests.or_(other.requests),
-            self.input_tokens.or_(other.input_tokens),
-            self.output_tokens.or_(other.output_tokens),
+            combine(self.calls, other.calls),
+            combine(self.requests, other.requests),
+            combine(self.input_tokens, other.input_tokens),
+            combine(self.output_tokens, other.output_tokens),
+            usd,
         )
 
 
 FREE = Bill()
 ANYTHING = Amount(Polynomial.of(0), None)
-UNBOUNDED = Bill(ANYTHING, ANYTHING, ANYTHING, ANYTHING)
+UNBOUNDED = Bill(ANYTHING, ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 
 
 @final

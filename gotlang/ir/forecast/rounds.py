@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gotlang.ir import program as ir
-from gotlang.ir.forecast.flows import FREE, Bill, Flow, Result, Scope, between, one_of
+from gotlang.ir.forecast.flows import FREE, UNBOUNDED, Bill, Flow, Result, Scope, between, one_of
 from gotlang.ir.forecast.guess import Guess
 from gotlang.ir.forecast.merges import MergeForecaster
 from gotlang.ir.forecast.polynomial import ZERO, Amount, Polynomial
@@ -92,13 +92,8 @@ class RoundForecaster(MergeForecaster):
 def _unbounded(result: Result) -> Result:
     """What may go on for any number of rounds more."""
     found, bill = result
-    open_ = [
-        Amount(amount.low, None)
-        for amount in (bill.calls, bill.requests, bill.input_tokens, bill.output_tokens)
-    ]
-    return replace(found, hops=Amount(found.hops.low, None), volume=Amount(found.volume.low, None)), Bill(
-        *open_
-    )
+    hops, volume = Amount(found.hops.low, None), Amount(found.volume.low, None)
+    return replace(found, hops=hops, volume=volume), bill.or_(bill + UNBOUNDED)
 
 
 def _alike(a: Flow, b: Flow) -> bool:

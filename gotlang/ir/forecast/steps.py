@@ -8,15 +8,36 @@ and the costs become bounds. Thoughts are taken to be read from every answer: fa
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import final
 
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.flows import FREE, Bill, Flow, Measure, Scope
-from gotlang.ir.forecast.guess import NOTHING_KNOWN, Guess, Guesser
+from gotlang.ir.forecast.guess import NOTHING_KNOWN, UNKNOWN, Guess, Guesser
 from gotlang.ir.forecast.polynomial import ONE, ZERO, Amount, Atom, Polynomial
 from gotlang.ir.names import free_names, needed_names
 from gotlang.syntax import expressions as e
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request before it is made: its tokens, the most tokens of one of its answers, US dollars of an input
+    and of an output token, and the names that the prompt itself sees."""
+
+    tokens: Amount
+    most: int
+    price: tuple[float, float] | None
+    own: Scope
+
+    def bill(self, calls: Amount, requests: Amount) -> Bill:
+        """What so many answers in so many such requests cost."""
+        sent, answered = requests * self.tokens, calls * Amount.between(1, self.most)
+        usd = None
+        if self.price is not None:
+            per_input, per_output = map(Amount.of, self.price)
+            usd = sent * per_input + answered * per_output
+        return Bill(calls, requests, sent, answered, usd)
 
 
 class StepForecaster:
@@ -49,21 +70,19 @@ class StepForecaster:
 
     def request(
         self, prompt: ir.Prompt, arguments: ir.Arguments, settings: ir.Arguments, scope: Scope
-    ) -> tuple[Amount, int, Scope]:
-        """The tokens of a request, the most tokens of an answer, and the prompt's own names."""
+    ) -> Request:
+        """What is known of a request before it is made."""
         guesses = {name: self.guesser.guess(value, scope) for name, value in arguments}
         known = {name: guess.value for name, guess in guesses.items() if guess.known}
         tokens = {name: guess.tokens for name, guess in guesses.items() if not guess.known}
-        most: Any = self.measure.default_max_tokens
-        for name, value in (*prompt.settings, *settings):
-            if name == "max_tokens":
-                most = self.guesser.guess(value, scope).value
-        low, high = self.measure.request(prompt, known, tokens)
-        own = Scope(scope.root, dict(guesses), scope.floor)
-        return (
-            Amount.between(low, high),
+        chosen = {name: self.guesser.guess(value, scope) for name, value in (*prompt.settings, *settings)}
+        most = chosen["max_tokens"].value if "max_tokens" in chosen else None
+        model = chosen["model"].value if "model" in chosen else None
+        return Request(
+            Amount.between(*self.measure.request(prompt, known, tokens)),
             most if isinstance(most, int) else self.measure.default_max_tokens,
-            own,
+            self.measure.price(model) if model is not UNKNOWN else None,
+            Scope(scope.root, dict(guesses), scope.floor),
         )
 
     def _values(self, prompt: ir.Prompt, own: Scope) -> Amount:
@@ -88,19 +107,19 @@ class StepForecaster:
         whole = self.whole(pool, scope)
         where = whole if together else self.each(pool, scope)
         prompt = self.program.prompt(step.prompt)
-        tokens, most, own = self.request(prompt, step.arguments, step.settings, where)
+        request = self.request(prompt, step.arguments, step.settings, where)
         k, sites = self.guesser.amount(step.k, whole), pool.count.at_most(ONE) if together else pool.count
         calls, requests = sites * k, self.requests(sites, k, step.fused)
         rounds = _once(calls)
-        made = calls * self._values(prompt, own)
+        made = calls * self._values(prompt, request.own)
         if step.until is not None or (self.early and step.stop is not None):
             calls, requests, rounds = self._stopped(step, calls, k, sites)
             # What came after the thought that ended the sampling is not kept.
             kept = Polynomial.of(min(1, calls.low.low)) if step.until is not None else calls.low
             made = Amount(kept, made.high)
-        bill = Bill(calls, requests, requests * tokens, calls * Amount.between(1, most))
+        bill = request.bill(calls, requests)
         hops = scope.hops(needed_names(step), pool.hops) + rounds
-        one = Guess(tokens=(0, most))
+        one = Guess(tokens=(0, request.most))
         volume = self._made_from(pool, step.arguments, scope, together)
         if step.kind == "improve":
             each, volume = pool.each.or_(one), pool.volume.or_(volume)
@@ -143,9 +162,8 @@ class StepForecaster:
             return rated, FREE
         prompt = prompts[step.score]
         k = self.guesser.amount(step.k, self.whole(pool, scope))
-        tokens, most, _ = self.request(prompt, step.arguments, (), self.each(pool, scope))
-        calls, requests = pool.count * k, self.requests(pool.count, k, step.fused)
-        bill = Bill(calls, requests, requests * tokens, calls * Amount.between(1, most))
+        request = self.request(prompt, step.arguments, (), self.each(pool, scope))
+        bill = request.bill(pool.count * k, self.requests(pool.count, k, step.fused))
         return replace(rated, hops=hops + ONE), bill
 
     def validate(self, step: ir.Validate, scope: Scope) -> tuple[Flow, Bill]:
@@ -160,12 +178,10 @@ class StepForecaster:
         pool = scope.flow(step.pool)
         prompt = self.program.prompt(step.prompt)
         tries = self.guesser.amount(step.tries, self.whole(pool, scope))
-        one = Guess(tokens=(0, math.inf))
-        tokens, most, _ = self.request(
-            prompt, step.arguments, step.settings, self.each(replace(pool, each=pool.each.or_(one)), scope)
-        )
+        tried = replace(pool, each=pool.each.or_(Guess(tokens=(0, math.inf))))
+        request = self.request(prompt, step.arguments, step.settings, self.each(tried, scope))
         judged = self._judged(step.judge, step.judge_arguments, pool, scope)
-        once = Bill(pool.count, pool.count, pool.count * tokens, pool.count * Amount.between(1, most))
+        once = request.bill(pool.count, pool.count)
         turn = once + (judged or FREE)
         first, hops = judged or FREE, scope.hops(needed_names(step), pool.hops)
         per_turn = ONE if judged is None else ONE + ONE
@@ -173,7 +189,7 @@ class StepForecaster:
         after = self._made_from(pool, step.arguments, scope, False)
         flow = replace(
             pool,
-            each=pool.each.or_(Guess(tokens=(0, most))),
+            each=pool.each.or_(Guess(tokens=(0, request.most))),
             hops=(hops if judged is None else hops + ONE) + per_turn * most_turns,
             volume=Amount(pool.volume.low, (after + tries * after).high),
             part=None,
@@ -184,9 +200,8 @@ class StepForecaster:
         """What it costs to have each thought judged by a prompt; None where it is judged here."""
         if name is None:
             return None
-        tokens, most, _ = self.request(self.program.prompt(name), arguments, (), self.each(pool, scope))
-        n = pool.count
-        return Bill(n, n, n * tokens, n * Amount.between(1, most))
+        request = self.request(self.program.prompt(name), arguments, (), self.each(pool, scope))
+        return request.bill(pool.count, pool.count)
 
     # ---------------------------------------------------------------- thoughts
 

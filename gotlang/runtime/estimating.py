@@ -1,5 +1,8 @@
-"""How many tokens prompts have before they are asked: whole ones exactly as the simulated model counts, those
-with holes about, from the sizes of what goes into the holes."""
+"""What an estimate needs to know of models: how many tokens prompts have before they are asked, and prices.
+
+Whole prompts are counted as the simulated model does; those with holes from the text around the holes and
+the sizes of what goes into them.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,46 @@ from typing import Any, final
 
 from gotlang.errors import EvaluationError, TemplateError
 from gotlang.ir.program import Prompt
-from gotlang.models.base import DEFAULT_MAX_TOKENS, Message
+from gotlang.models.base import DEFAULT_MAX_TOKENS, Message, Model, Price, Usage
+from gotlang.models.registry import ModelOptions, is_simulated, price_of_model
 from gotlang.models.tokens import estimate_tokens
 from gotlang.runtime.render import render
+from gotlang.runtime.run import Outcome
 from gotlang.types import DictType, ListType, LiteralType, RecordType, Simple, Type
 
+_BATCH = 128
 _MESSAGE_TOKENS = 4
 _REPLY_TOKENS = 3
 
 
 @final
 class Sizes:
-    """Counts tokens for a forecast. `batch` is how many answers one request may ask for."""
+    """Counts tokens for a forecast, and knows prices: those of `model`, and of the models that prompts name.
+
+    `batch` is how many answers one request may ask for: as many as the simulated model takes, where it is not
+    known yet what the endpoint takes.
+    """
 
     default_max_tokens = DEFAULT_MAX_TOKENS
 
-    def __init__(self, batch: int) -> None:
-        self.batch = batch
+    def __init__(self, model: str | Model, options: ModelOptions) -> None:
+        self.batch = _BATCH if isinstance(model, str) else max(1, model.batch)
+        self._model = model
+        self._options = options
+
+    def price_of(self, name: str | None) -> Price | None:
+        """The price of a model by the name that a prompt has for it (None: the run's own)."""
+        if not isinstance(self._model, str):
+            return self._model.price
+        spec = self._model if name is None or is_simulated(self._model) else name
+        return price_of_model(spec if ":" in spec or is_simulated(spec) else f"openai:{spec}", self._options)
+
+    def price(self, model: str | None) -> tuple[float, float] | None:
+        """US dollars of an input and of an output token."""
+        price = self.price_of(model)
+        if price is None:
+            return None
+        return price.input_per_million / 1e6, price.output_per_million / 1e6
 
     def value(self, value: Any) -> int:
         """The tokens of a value as a prompt shows it."""
@@ -74,3 +100,19 @@ def _smallest(type_: Type) -> Any:
         case LiteralType(values=values):
             return min(values, key=len)
     return ""
+
+
+def likely(outcome: Outcome, price: Price | None) -> dict[str, float | None]:
+    """What a run asked for, each answer counted, by the names that an estimate has for it; `price` is that of
+    the model that will be asked."""
+    account = outcome.ledger.accounts[0]
+    usage = Usage(account.input_tokens, account.output_tokens)
+    return {
+        "calls": account.calls,
+        "requests": account.requests,
+        "longest_path": outcome.hops,
+        "volume": outcome.volume,
+        "input_tokens": account.input_tokens,
+        "output_tokens": account.output_tokens,
+        "usd": price.usd(usage) if price is not None else None,
+    }
