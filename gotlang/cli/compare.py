@@ -115,7 +115,8 @@ def _compare(chosen: dict[str, Any]) -> int:
     sys.stdout.flush()
     write_page(chosen["html"], given, found, head)
     if not given.quiet:
-        complain(f"paid for {progress.spent()}")
+        made_up = " (simulated)" if session.model.simulated else ""
+        complain(f"paid for {progress.spent()}{made_up}")
     return _code(given, found)
 
 

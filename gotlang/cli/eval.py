@@ -104,7 +104,8 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
 
         write_page(chosen["html"], given, assemble([Entry(found.scheme, found)], found.scheme), head)
     if not given.quiet:
-        complain(f"paid for {progress.spent()}")
+        made_up = " (simulated)" if session.model.simulated else ""
+        complain(f"paid for {progress.spent()}{made_up}")
     return _code(given, found, crossed)
 
 

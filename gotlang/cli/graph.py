@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 FORMATS = ("html", "svg", "mermaid", "dot", "json")
 ENDINGS = {".html": "html", ".htm": "html", ".svg": "svg", ".mmd": "mermaid", ".dot": "dot", ".json": "json"}
 FOLDER = Path(".gotc/graphs")
-MOST_DRAWN = 400
-"""Operations of a picture that cannot be opened and folded; more are drawn as folded groups."""
 
 
 @click.command("graph")
@@ -47,7 +45,16 @@ MOST_DRAWN = 400
     default="execution",
     help="Of a RUN: its operations, or its thoughts and which came from which; html has both.",
 )
-def command(subject: str, format: str | None, out: str | None, scheme: str | None, view: str) -> int:
+@click.option(
+    "--most",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=400,
+    help="Of svg, which cannot be opened and folded: draw N items at most, and fold the innermost groups.",
+)
+def command(
+    subject: str, format: str | None, out: str | None, scheme: str | None, view: str, most: int
+) -> int:
     """Draw the plan of a program FILE, or what a RUN of `gotc runs` did (`last` is the latest).
 
     The layout is made here: nothing has to be installed to look at it.
@@ -55,7 +62,7 @@ def command(subject: str, format: str | None, out: str | None, scheme: str | Non
     form = format or (ENDINGS.get(Path(out).suffix.lower(), "html") if out is not None else "html")
     with errors_as_document(form == "json"):
         planned = subject == "-" or subject.endswith(".got") or Path(subject).is_file()
-        name, text = _plan(subject, scheme, form) if planned else _run(subject, view, form)
+        name, text = _plan(subject, scheme, form, most) if planned else _run(subject, view, form, most)
         if out is None and form == "html":
             out = str(FOLDER / f"{name}.html")
         write_file(out or "-", text, "--out")
@@ -64,7 +71,7 @@ def command(subject: str, format: str | None, out: str | None, scheme: str | Non
     return 0
 
 
-def _plan(path: str, scheme: str | None, form: str) -> tuple[str, str]:
+def _plan(path: str, scheme: str | None, form: str, most: int) -> tuple[str, str]:
     from gotlang.cli.programs import program
     from gotlang.report.picture.page import graph_page
     from gotlang.report.picture.plan import plan
@@ -77,10 +84,10 @@ def _plan(path: str, scheme: str | None, form: str) -> tuple[str, str]:
         places = _places(picture, {name: source.text.splitlines() for name, source in sources.items()})
         facts = [("", "the plan: what may run, in the order of the text")]
         return chosen.name, graph_page(picture.title, facts, [picture], {"places": places})
-    return chosen.name, _drawn(picture, form, {"program": loaded.name, "scheme": chosen.name})
+    return chosen.name, _drawn(picture, form, most, {"program": loaded.name, "scheme": chosen.name})
 
 
-def _run(name: str, view: str, form: str) -> tuple[str, str]:
+def _run(name: str, view: str, form: str, most: int) -> tuple[str, str]:
     from gotlang.report.history import History
     from gotlang.report.picture.run import execution, reasoning
 
@@ -96,7 +103,7 @@ def _run(name: str, view: str, form: str) -> tuple[str, str]:
     if form != "html":
         made = (reasoning if view == "reasoning" else execution)(lines, title)
         return record.run, _drawn(
-            made, form, {"run": record.run, "program": record.program, "scheme": record.scheme}
+            made, form, most, {"run": record.run, "program": record.program, "scheme": record.scheme}
         )
     from gotlang.report.picture.details import details
     from gotlang.report.picture.page import graph_page
@@ -113,7 +120,7 @@ def _run(name: str, view: str, form: str) -> tuple[str, str]:
     return record.run, graph_page(title, _facts(record), pictures, content)
 
 
-def _drawn(picture: Picture, form: str, head: dict[str, Any]) -> str:
+def _drawn(picture: Picture, form: str, most: int, head: dict[str, Any]) -> str:
     from gotlang.report.picture.dot import dot
     from gotlang.report.picture.mermaid import mermaid
     from gotlang.report.picture.place import fold_deep
@@ -125,7 +132,7 @@ def _drawn(picture: Picture, form: str, head: dict[str, Any]) -> str:
         case "mermaid":
             return mermaid(picture)
         case "svg":
-            return svg(picture, fold_deep(picture, MOST_DRAWN))
+            return svg(picture, fold_deep(picture, most))
     content = {
         "format_version": FORMAT_VERSION,
         **head,

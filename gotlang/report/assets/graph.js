@@ -15,8 +15,7 @@ function makeView(raw) {
   for (const [id, kind, family, label, detail, state, group, score, usd, place] of raw.nodes)
     view.nodes.set("n" + id, { key: "n" + id, id, kind, family, label, detail, state, score, usd, place, up: group === null ? "all" : "g" + group });
   for (const [id, label, parent] of raw.groups)
-    view.groups.set("g" + id, { key: "g" + id, label, up: parent === null ? "all" : "g" + parent, count: 0, failed: 0, depth: 0, best: null, usd: null });
-  for (const group of view.groups.values()) group.depth = group.up === "all" ? 0 : view.groups.get(group.up).depth + 1;
+    view.groups.set("g" + id, { key: "g" + id, label, up: parent === null ? "all" : "g" + parent, count: 0, failed: 0, best: null, usd: null });
   for (const node of view.nodes.values())
     for (let up = node.up; up !== "all"; up = view.groups.get(up).up) {
       const group = view.groups.get(up);
@@ -44,12 +43,14 @@ function link(table, from, to) {
   table.get(from).push(to);
 }
 
-// Folds groups, the innermost level first, until few enough items are left to look at.
+// Folds groups, those without groups inside them first, until few enough items are left to look at.
 function foldDeep(view) {
-  const groups = [...view.groups.values()];
-  for (let depth = Math.max(-1, ...new Set(groups.map((group) => group.depth))); depth >= 0; depth--) {
+  const groups = [...view.groups.values()], height = new Map(groups.map((group) => [group.key, 0]));
+  for (const group of [...groups].reverse())
+    if (group.up !== "all") height.set(group.up, Math.max(height.get(group.up), height.get(group.key) + 1));
+  for (let level = 0; level <= Math.max(-1, ...new Set(height.values())); level++) {
     if (open(view) <= MOST_OPEN) return;
-    for (const group of groups) if (group.depth === depth && group.count > 1) view.folded.add(group.key);
+    for (const group of groups) if (height.get(group.key) === level && group.count > 1) view.folded.add(group.key);
   }
 }
 

@@ -7,7 +7,7 @@ folding changes sizes, `gotlang/report/assets/graph.js` does the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import final
 
@@ -16,7 +16,6 @@ from gotlang.report.picture.nodes import Picture
 
 WIDTH, HEIGHT = 176.0, 46.0
 """Of a node's box."""
-FOLDED = (176.0, 46.0)
 GAP_X, GAP_Y = 20.0, 30.0
 PADDING, HEADER = 14.0, 24.0
 """Inside a group, and the line with its name."""
@@ -35,15 +34,24 @@ class Box:
 
 
 def place(
-    picture: Picture, arrangements: dict[int | None, Arrangement], folded: Collection[int] = ()
+    picture: Picture,
+    arrangements: dict[int | None, Arrangement],
+    folded: Collection[int] = (),
+    *,
+    width_of: Callable[[Item], float] = lambda _: WIDTH,
 ) -> tuple[dict[Item, Box], Box]:
-    """The box of every visible member, and of the whole. What is in a folded group has none."""
-    sizes: dict[Item, tuple[float, float]] = {("node", node.id): (WIDTH, HEIGHT) for node in picture.nodes}
+    """The box of every visible member, and of the whole. What is in a folded group has none.
+
+    `width_of` tells how wide a node or a folded group is.
+    """
+    sizes: dict[Item, tuple[float, float]] = {
+        (item := ("node", node.id)): (width_of(item), HEIGHT) for node in picture.nodes
+    }
     inner: dict[int | None, dict[Item, tuple[float, float]]] = {}
     for group in (*reversed(picture.groups), None):
         number = None if group is None else group.id
         if number is not None and number in folded:
-            sizes["group", number] = FOLDED
+            sizes["group", number] = (width_of(("group", number)), HEIGHT)
             continue
         inner[number], width, height = _lay(arrangements[number], sizes)
         if number is not None:
@@ -126,14 +134,19 @@ def _spread(
 
 
 def fold_deep(picture: Picture, most: int) -> set[int]:
-    """Groups to fold, the innermost level first, until no more than `most` items are to be seen."""
+    """Groups to fold, those without groups inside them first, until no more than `most` items are left."""
+    height: dict[int, int] = {}
+    for group in reversed(picture.groups):  # what is inside comes later
+        height.setdefault(group.id, 0)
+        if group.parent is not None:
+            height[group.parent] = max(height.get(group.parent, 0), height[group.id] + 1)
     around: dict[int | None, list[int]] = {None: []}
     for group in picture.groups:
         around[group.id] = [*around[group.parent], group.id]
     folded: set[int] = set()
-    for depth in range(max((len(chain) for chain in around.values()), default=0), 0, -1):
+    for level in range(max(height.values(), default=-1) + 1):
         seen = {next((g for g in around[n.group] if g in folded), -1 - n.id) for n in picture.nodes}
         if len(seen) <= most:
             break
-        folded |= {group.id for group in picture.groups if len(around[group.id]) == depth}
+        folded |= {group.id for group in picture.groups if height[group.id] == level}
     return folded
