@@ -314,6 +314,9 @@ def others() -> Iterator[Row]:
     )
     yield Row("chain_of_thought", "chain_of_thought", "stories", "chain", "1", "1", "stories.csv", STORY)
     yield Row("zero_shot", "zero_shot", "stories", "chain", "1", "1", "stories.csv", STORY)
+    words = {"words": "Words"}
+    yield Row("small_model", "once", "words", "one prompt", "1", "1", "words.csv", words)
+    yield Row("small_model", "best_of_ten", "words", "tree", "samples", "1", "words.csv", words)
     yield Row("self_consistency", "self_consistency", "stories", "tree", "chains", "1", "stories.csv", STORY)
     yield Row(
         "least_to_most",
