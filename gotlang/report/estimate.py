@@ -79,7 +79,8 @@ def _notes(estimate: Estimate) -> Iterator[str]:
         shown = ", ".join(f"{name} = {value}" for name, value in estimate.params.items())
         yield f"with {shown}"
     if estimate.unknown:
-        yield f"decided by a model{' or the inputs' * (not estimate.inputs_known)}: {', '.join(estimate.unknown)}"
+        who = "a model" if estimate.inputs_known else "a model or the inputs"
+        yield f"decided by {who}: {', '.join(estimate.unknown)}"
     if not estimate.inputs_known:
         yield "give the inputs, as to `gotc run`, for closer bounds and for what to expect"
     elif estimate.costs.calls.expected is not None:
