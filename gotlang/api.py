@@ -145,7 +145,9 @@ class Program:
             check_inputs(chosen, given)
         sizes = Sizes(options.model, ModelOptions(base_url=options.base_url, prices=options.prices))
         params = check_params(ir, options.params)
-        found = estimate(ir, chosen, sizes, inputs=given, params=params, wave=options.wave)
+        price = sizes.price_of(None)
+        source = price.source if price is not None else None
+        found = estimate(ir, chosen, sizes, inputs=given, params=params, wave=options.wave, prices=source)
         if given is None or not simulate or not self._stands_in(options):
             return found
         free: dict[str, Any] = {
@@ -163,7 +165,7 @@ class Program:
                 outcome = self.run(given, scheme=chosen.name, options=own).outcome
             except RunError:
                 return found
-            costs.append(bounds.expecting(likely(outcome, sizes.price_of(None))))
+            costs.append(bounds.expecting(likely(outcome, price)))
         return replace(found, costs=costs[0], early=costs[1])
 
     def _stands_in(self, options: Options) -> bool:

@@ -10,7 +10,8 @@ from gotlang.api import compile
 from gotlang.errors import UsageError
 from gotlang.evaluate.comparison import Comparison, Entry, assemble, combine, compare
 from gotlang.evaluate.contenders import MATCHED, Contender, comparable, contenders, with_answers
-from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind
+from gotlang.evaluate.evaluation import Evaluation, RowRun
+from gotlang.evaluate.measure import ScoreKind
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme

@@ -8,7 +8,8 @@ import pytest
 
 from gotlang.api import Options, Program, Session, compile, run_to_end
 from gotlang.errors import RunError, UsageError
-from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind, score_kind
+from gotlang.evaluate.evaluation import Evaluation, RowRun
+from gotlang.evaluate.measure import ScoreKind, measure
 from gotlang.evaluate.rows import Row, looks_at_truth
 from gotlang.evaluate.running import Plan, run_rows
 from gotlang.evaluate.threshold import threshold
@@ -109,10 +110,46 @@ def test_the_order_in_which_rows_run_changes_nothing() -> None:
     assert [(r.row.number, r.value) for r in one.runs] == [(r.row.number, r.value) for r in many.runs]
 
 
+PARTS = """
+prompt guess(n: int) -> int:
+    "guess {{ n }}"
+score distance(got: int, n: int) -> lower, best 0:
+    abs(got - n)
+score sure(got: int) -> higher:
+    r = Generate() guess(got)
+    r
+scheme parts(n: int) -> int:
+    m = Generate() guess(n)
+    Map() m
+    Score() distance(it, m)
+    KeepBestN(1)
+"""
+IO = """
+scheme io(n: int) -> int:
+    Generate() guess(n)
+    Score() distance(it, n)
+"""
+
+
+def test_results_are_measured_by_the_inputs_where_the_program_says_how() -> None:
+    async def go(text: str) -> Evaluation:
+        chosen = Options(model=SimulatedModel({"guess": guess}))
+        async with Session(compile(text, "main.got"), chosen) as session:
+            rows = [Row(0, {"n": 3})]
+            return await run_rows(session, session.ir.scheme("parts"), rows, Plan())
+
+    alone = run_to_end(go(PARTS), virtual=True)
+    assert alone.kind.of == "it, m"
+    assert alone.values("score") == {0: 0.0}  # by its own score, which compares with what it made itself
+    measured = run_to_end(go(PARTS + IO), virtual=True)
+    assert measured.kind.of == "it, n"
+    assert measured.values("score") == {0: 1.0}
+
+
 def test_what_a_scheme_is_scored_by_and_whether_it_looks_at_the_answer() -> None:
     ir = program().ir(0)
-    assert score_kind(ir, ir.scheme("outer")) == ScoreKind("distance", lower=True)
-    assert score_kind(ir, ir.scheme("blind")) == ScoreKind()
+    assert measure(ir, ir.scheme("outer")).kind == ScoreKind("distance", lower=True, of="it, n")
+    assert measure(ir, ir.scheme("blind")).kind == ScoreKind("distance", lower=True, of="it, n")
     assert looks_at_truth(ir, ir.scheme("outer"))
     assert not looks_at_truth(ir, ir.scheme("blind"))
 

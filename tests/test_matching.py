@@ -69,6 +69,11 @@ def test_one_bad_cell_is_enough_to_refuse_a_guess() -> None:
         found(table(values=["[1]", "[x]"]), {"numbers": INTS})
 
 
+def test_numbers_that_stand_alone_are_no_lists() -> None:
+    puzzles = table(Rank=["1", "2"], Puzzles=["1 1 1 8", "4 6 1 1"])
+    assert found(puzzles, {"numbers": INTS}) == {"numbers": "Puzzles"}
+
+
 def test_texts_take_the_only_column_of_texts() -> None:
     assert found(table(id=["1"], words=["a"], answer=["b"]), {"question": STR}) == {"question": "words"}
     mixed = table(False, words=["a", "b"], counts=[1, 2])

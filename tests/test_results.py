@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from support.gotc import SORTING, gotc
 
 from gotlang.evaluate.comparison import Comparison, Entry, assemble
-from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind
+from gotlang.evaluate.evaluation import Evaluation, RowRun
+from gotlang.evaluate.measure import ScoreKind
 from gotlang.evaluate.rows import Row
 from gotlang.report.results.axes import axis
 from gotlang.report.results.figures import boxes, differences, tradeoff

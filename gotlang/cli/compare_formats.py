@@ -10,6 +10,7 @@ from gotlang.cli.evaluating import table_lines
 from gotlang.cli.output import FORMAT_VERSION, count, shortened
 from gotlang.evaluate.evaluation import METRICS
 from gotlang.report.results.words import shown
+from gotlang.statistics import FEWEST_ROWS
 
 if TYPE_CHECKING:
     from gotlang.evaluate.comparison import Comparison, Entry
@@ -57,7 +58,12 @@ def text(found: Comparison, head: dict[str, Any]) -> Iterator[str]:
     yield from table_lines(heads, [_line(found, entry, metrics) for entry in found.entries])
     front = ", ".join(entry.name for entry in found.front())
     good = "lower" if found.lower_is_better else "higher"
+    if found.metric == "score" and found.kind.of:
+        yield f"{found.label} is taken by `Score() {found.label}({found.kind.of})`"
     yield f"{good} {found.label} is better; beaten by none in both {found.label} and cost: {front}"
+    few = [d.rows for e in found.entries if (d := e.to_baseline.get(found.metric)) and d.rows < FEWEST_ROWS]
+    if few:
+        yield f"with fewer than {FEWEST_ROWS} rows that both schemes have, no difference is called one"
     for entry in found.entries:
         for reason, number in entry.evaluation.failures().most_common(3):
             yield f"{entry.name}: failed {number} x {shortened(reason, 200)}"

@@ -64,14 +64,14 @@ def command(**chosen: Any) -> int:
 
 
 def _evaluate(chosen: dict[str, Any], form: str) -> int:
-    from gotlang.evaluate.evaluation import score_kind
+    from gotlang.evaluate.measure import measure
     from gotlang.evaluate.running import run_rows
     from gotlang.evaluate.threshold import threshold
 
     given = task(chosen, repeat=chosen["repeat"])
     scheme = given.program.scheme(chosen["scheme"])
     rows = given.rows(scheme)
-    kind = score_kind(given.program.ir(0), scheme)
+    kind = measure(given.program.ir(0), scheme).kind
     thresholds = [threshold(text, kind) for text in chosen["fail_if"]]
     try:
         found, progress, session = in_session(

@@ -48,6 +48,7 @@ def summary_json(found: Evaluation) -> dict[str, Any]:
     """An evaluation's metrics and failures."""
     return {
         "score_name": found.kind.name,
+        "score_of": found.kind.of,
         "lower_is_better": found.kind.lower,
         "metrics": {name: interval_json(found.interval(name)) for name in METRICS},
         "sum": {name: found.sum(name) for name in ("cost", "calls", "seconds")},
@@ -96,6 +97,9 @@ def text(found: Evaluation, head: dict[str, Any]) -> Iterator[str]:
         bounds = f"{shown(name, interval.low)} to {shown(name, interval.high)}"
         lines.append((label, shown(name, interval.mean), bounds, str(interval.rows), _total(name, total)))
     yield from table_lines(("", "mean", "95% interval", "rows", "sum"), lines)
+    if found.kind.of and found.values("score"):
+        good = "lower" if found.kind.lower else "higher"
+        yield f"{found.kind.name} is taken by `Score() {found.kind.name}({found.kind.of})`; {good} is better"
     failed = found.failures()
     if failed:
         yield f"failed: {failed.total()} of {count(len(found.runs), 'run')}"

@@ -18,7 +18,8 @@ from typing import Final, final
 
 from gotlang.errors import UsageError
 from gotlang.evaluate.contenders import MATCHED, Contender
-from gotlang.evaluate.evaluation import METRICS, Evaluation, RowRun, ScoreKind
+from gotlang.evaluate.evaluation import METRICS, Evaluation, RowRun
+from gotlang.evaluate.measure import ScoreKind
 from gotlang.statistics import Interval, Verdict, difference_interval, verdict
 
 MOST_REPEATS: Final = 1000

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
 from gotlang.errors import UsageError
+from gotlang.evaluate.measure import known, local_rate, result_steps
 from gotlang.ir import program as ir
-from gotlang.ir.names import free_names
 from gotlang.ir.program import Program, Scheme
 from gotlang.passes import optimize
 from gotlang.span import NOWHERE
-from gotlang.syntax.expressions import Constant, Expression, Reference
+from gotlang.syntax.expressions import Constant, Reference
 from gotlang.types import accepts
 
 MATCHED: Final = 0
@@ -111,7 +111,7 @@ def _last(program: Program) -> Scheme:
 def _build(program: Program, like: Scheme, name: str, kind: str, answers: int) -> Scheme:
     """The scheme of a baseline, with the inputs and the result of another."""
     prompt = _prompt(program, like)
-    rate, measure = _rate(program, like), _measure(program, like)
+    rate, measure = local_rate(program, like), _measure(program, like)
     if kind == "best" and rate is None:
         raise UsageError(
             f"`{name}` needs a score of the result that asks no model, and looks at nothing but the inputs",
@@ -153,35 +153,8 @@ def _prompt(program: Program, like: Scheme) -> ir.Prompt:
     )
 
 
-def _steps(program: Program, like: Scheme) -> Iterator[ir.AnyStep]:
-    """Steps of this scheme and of others like it, that leave what could be a result."""
-    alike = [s for s in program.schemes if s.parameters == like.parameters and s.name != like.name]
-    for scheme in (like, *alike):
-        for step in scheme.body.steps:
-            if step.type == like.result:
-                yield step
-
-
-def _rate(program: Program, like: Scheme) -> ir.Rate | None:
-    scores = {score.name: score for score in program.scores}
-    for step in _steps(program, like):
-        if not isinstance(step, ir.Rate) or (step.score is not None and step.score not in scores):
-            continue
-        local = step.score is None or not scores[step.score].body.steps
-        values = [value for _, value in step.arguments] + ([step.value] if step.value is not None else [])
-        if local and _known(program, like, values):
-            return step
-    return None
-
-
 def _measure(program: Program, like: Scheme) -> ir.Measure | None:
-    for step in _steps(program, like):
-        if isinstance(step, ir.Measure) and _known(program, like, [step.condition]):
+    for step in result_steps(program, like):
+        if isinstance(step, ir.Measure) and known(program, like, [step.condition]):
             return step
     return None
-
-
-def _known(program: Program, like: Scheme, values: Sequence[Expression]) -> bool:
-    """Whether expressions look at nothing but the thought, the inputs, the params and the known answer."""
-    known = {"it", "truth", *dict(like.parameters), *(param.name for param in program.params)}
-    return all(free_names(value).keys() <= known for value in values)

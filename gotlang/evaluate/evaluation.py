@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal, final
 
-from gotlang.evaluate.rows import Row, steps
-from gotlang.ir import program as ir
-from gotlang.ir.program import Program, Scheme
+from gotlang.evaluate.measure import ScoreKind
+from gotlang.evaluate.rows import Row
 from gotlang.statistics import Interval, mean_interval, share_interval
 
 METRICS = ("score", "correct", "cost", "calls", "seconds")
@@ -20,15 +19,6 @@ for, and seconds along the longest path. The last three are those of a run with 
 do not depend on what ran before."""
 
 State = Literal["done", "partial", "failed"]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ScoreKind:
-    """The score that a scheme's result has: its name in the program, and which end of it is good."""
-
-    name: str = "score"
-    lower: bool = False
 
 
 @final
@@ -123,14 +113,3 @@ class Evaluation:
 
 def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
-
-
-def score_kind(program: Program, scheme: Scheme) -> ScoreKind:
-    """The score that a scheme gives its result: that of its last `Score` step."""
-    found = ScoreKind()
-    scores = {score.name: score for score in program.scores}
-    for step in steps(program, scheme):
-        if isinstance(step, ir.Rate):
-            name = step.score or "score"
-            found = ScoreKind(name, scores[name].lower if name in scores else False)
-    return found

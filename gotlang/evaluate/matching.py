@@ -14,6 +14,7 @@ looks at it. What was taken by rule 3 is told to the user.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
@@ -22,7 +23,7 @@ from gotlang.convert import convert, from_text, same_name
 from gotlang.data.table import Table
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
-from gotlang.types import STR, AnyType, Type
+from gotlang.types import STR, AnyType, ListType, Type
 
 TRUTH = "truth"
 """The name by which the known answer is mapped."""
@@ -36,6 +37,7 @@ ANSWERS = frozenset(
 """Names that columns of known answers go by, without case, spaces and underscores."""
 NUMBERS = frozenset(("id", "ids", "idx", "index", "key", "line", "no", "nr", "num", "number", "row", "rowid"))
 """Names of columns that number the rows."""
+_NUMBER = re.compile(r"[+-]?[0-9.]+")
 
 
 @final
@@ -99,7 +101,10 @@ def _named(table: Table, wanted: Mapping[str, Type], mapping: Mapping[str, str])
 
 
 def readable(table: Table, column: str, type_: Type) -> bool:
-    """Whether every cell of a column can be read as a type, beyond what any text can."""
+    """Whether every cell of a column can be read as a type, beyond what any text can. Numbers that stand
+    alone in their cells are no lists, though one of them could be read so."""
+    if isinstance(type_, ListType) and all(_alone(row.get(column)) for row in table.rows):
+        return False
     for row in table.rows:
         if column not in row:
             return False
@@ -113,6 +118,10 @@ def readable(table: Table, column: str, type_: Type) -> bool:
         except ReadError:
             return False
     return not isinstance(type_, AnyType)
+
+
+def _alone(cell: object) -> bool:
+    return not isinstance(cell, list) and _NUMBER.fullmatch(str(cell).strip()) is not None
 
 
 def _unclear(table: Table, name: str, type_: Type, candidates: Iterable[str]) -> UsageError:

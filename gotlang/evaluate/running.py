@@ -11,8 +11,10 @@ from typing import Any, final
 
 from gotlang.api import Session
 from gotlang.errors import GotError, UsageError
-from gotlang.evaluate.evaluation import Evaluation, RowRun, score_kind
+from gotlang.evaluate.evaluation import Evaluation, RowRun
+from gotlang.evaluate.measure import Measure, measure
 from gotlang.evaluate.rows import Row
+from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Scheme
 from gotlang.runtime.run import Outcome, Runner
 
@@ -60,6 +62,7 @@ async def run_rows(session: Session, scheme: Scheme, rows: Sequence[Row], plan: 
     state = _State(allowed=math.floor(plan.max_failed * len(todo)))
     waiting = iter(todo)
     runner = _runner(session, scheme)
+    found = measure(session.ir, scheme)
 
     async def worker() -> None:
         for row, repeat in waiting:
@@ -67,7 +70,7 @@ async def run_rows(session: Session, scheme: Scheme, rows: Sequence[Row], plan: 
             if state.stopped is not None:
                 state.not_run += 1
                 continue
-            run = await _one(runner, scheme, row, repeat, state)
+            run = await _one(runner, scheme, row, repeat, state, found)
             state.runs.append(run)
             if plan.row_done is not None:
                 plan.row_done(run)
@@ -81,7 +84,7 @@ async def run_rows(session: Session, scheme: Scheme, rows: Sequence[Row], plan: 
     runs = sorted(state.runs, key=lambda run: (run.row.number, run.repeat))
     return Evaluation(
         scheme.name,
-        score_kind(session.ir, scheme),
+        found.kind,
         runs,
         plan.repeat,
         state.not_run,
@@ -98,7 +101,9 @@ def _runner(session: Session, scheme: Scheme) -> Runner:
     return dataclasses.replace(runner, program=program)
 
 
-async def _one(runner: Runner, scheme: Scheme, row: Row, repeat: int, state: _State) -> RowRun:
+async def _one(
+    runner: Runner, scheme: Scheme, row: Row, repeat: int, state: _State, found: Measure
+) -> RowRun:
     if repeat:
         settings = dataclasses.replace(runner.settings, seed=runner.settings.seed + repeat)
         runner = dataclasses.replace(runner, settings=settings)
@@ -113,18 +118,21 @@ async def _one(runner: Runner, scheme: Scheme, row: Row, repeat: int, state: _St
         return RowRun(row, repeat, "failed", reason=_reason(error))
     if outcome.partial is not None:
         state.stopped = state.stopped or outcome.partial
-        return _measured(row, repeat, outcome, partial=True)
-    return _measured(row, repeat, outcome, partial=False)
+    score = outcome.score
+    if found.step is not None:
+        evaluate = Evaluator({s.name: s for s in runner.program.scores}, runner.functions)
+        score = found.of(outcome.value, row, evaluate, runner.params)
+    return _measured(row, repeat, outcome, score)
 
 
-def _measured(row: Row, repeat: int, outcome: Outcome, *, partial: bool) -> RowRun:
+def _measured(row: Row, repeat: int, outcome: Outcome, score: float | None) -> RowRun:
     account = outcome.ledger.accounts[1]
     return RowRun(
         row,
         repeat,
-        "partial" if partial else "done",
+        "done" if outcome.partial is None else "partial",
         outcome.value,
-        outcome.score,
+        score,
         outcome.truth,
         account.usd,
         account.calls,

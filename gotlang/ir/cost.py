@@ -14,9 +14,12 @@ from typing import Any, final
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.flows import Bill, Flow, Measure, Scope
 from gotlang.ir.forecast.guess import Guess
-from gotlang.ir.forecast.polynomial import ZERO, Amount, Atom
+from gotlang.ir.forecast.polynomial import UNWRITTEN, ZERO, Amount, Atom, Polynomial
 from gotlang.ir.forecast.schemes import Forecaster
 from gotlang.types import FLOAT, ListType, Type, accepts
+
+LONGEST_FORMULA = 160
+"""A formula of more characters is not given."""
 
 
 @final
@@ -82,8 +85,8 @@ class Costs:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """What a scheme costs: `costs` if every answer is asked for, `early` with early stop. `params` are the
-    values that the numbers hold for, `unknown` the atoms of formulas that no param decides. That all answers
-    can be read is taken for granted, and nothing for cached."""
+    values that the numbers hold for, `unknown` the atoms of formulas that no param decides, `prices` says
+    whose prices the dollars are. All answers are taken to be readable, and none to be there already."""
 
     scheme: str
     params: Mapping[str, Any]
@@ -91,6 +94,7 @@ class Estimate:
     costs: Costs
     early: Costs
     unknown: tuple[str, ...] = ()
+    prices: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The estimate as plain JSON."""
@@ -101,6 +105,7 @@ class Estimate:
             **self.costs.as_json(),
             "with_early_stop": self.early.as_json(),
             "unknown": list(self.unknown),
+            "prices": self.prices,
         }
 
 
@@ -112,12 +117,13 @@ def estimate(
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     wave: int | None = None,
+    prices: str | None = None,
 ) -> Estimate:
     """Estimate a scheme's cost.
 
     Without `inputs`, what depends on them stays in the formulas and leaves the bounds open. `params` are
     the params' values (default: their own), `wave` is how many answers the first wave of an early-stopped
-    sampling asks for.
+    sampling asks for, `prices` says whose prices `measure` has.
     """
     values = {param.name: param.default for param in program.params} | dict(params or {})
 
@@ -130,14 +136,15 @@ def estimate(
             {name: _input(name, type_, inputs, forecaster) for name, type_ in scheme.parameters}
         )
         flow, bill = forecaster.scheme(scheme, scope)
-        return _costs(flow, bill, formulas=not early), [bill.calls, flow.hops]
+        return _costs(flow, bill), [bill.calls, flow.hops]
 
     plain, amounts = costs(False)
     early, _ = costs(True)
     decided = {param.name for param in program.params}
-    atoms = dict.fromkeys(atom for amount in amounts if amount.exact for atom in amount.exact.atoms)
-    unknown = tuple(atom.text for atom in atoms if atom.text not in decided and atom.low != atom.high)
-    return Estimate(scheme.name, values, inputs is not None, plain, early, unknown)
+    formulas = [formula for amount in amounts for formula in (amount.low, amount.high) if formula is not None]
+    leaves = dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves)
+    unknown = tuple(leaf.text for leaf in leaves if leaf.text not in decided and leaf.low != leaf.high)
+    return Estimate(scheme.name, values, inputs is not None, plain, early, unknown, prices)
 
 
 def _param(param: ir.Param, value: Any, forecaster: Forecaster) -> Guess:
@@ -165,24 +172,29 @@ def _input(name: str, type_: Type, inputs: Mapping[str, Any] | None, forecaster:
     return Guess()
 
 
-def _costs(flow: Flow, bill: Bill, *, formulas: bool) -> Costs:
+def _costs(flow: Flow, bill: Bill) -> Costs:
     return Costs(
-        _range(bill.calls, formulas),
-        _range(bill.requests, formulas),
-        _range(flow.hops, formulas),
-        _range(flow.volume, False),
-        _range(bill.input_tokens, False),
-        _range(bill.output_tokens, False),
-        _range(bill.usd, False) if bill.usd is not None else None,
+        _range(bill.calls),
+        _range(bill.requests),
+        _range(flow.hops),
+        _range(flow.volume),
+        _range(bill.input_tokens),
+        _range(bill.output_tokens),
+        _range(bill.usd) if bill.usd is not None else None,
     )
 
 
-def _range(amount: Amount, formula: bool) -> Range:
+def _range(amount: Amount) -> Range:
     low, high = _number(amount.bounds[0]) or 0, _number(amount.bounds[1])
     low = max(0, low)  # a formula may hold from one part, or one round, upwards
-    exact = amount.exact
-    formulas = [str(p) if p is not None and formula else None for p in (exact, amount.high)]
-    return Range(low, high, low if low == high else None, formulas[0], formulas[1] if exact is None else None)
+    exact = _written(amount.exact)
+    return Range(low, high, low if low == high else None, exact, None if exact else _written(amount.high))
+
+
+def _written(formula: Polynomial | None) -> str | None:
+    """A formula as text, where it is short enough to be read."""
+    text = None if formula is None else str(formula)
+    return None if text is None or UNWRITTEN in text or len(text) > LONGEST_FORMULA else text
 
 
 def _number(value: float) -> float | None:

@@ -23,25 +23,25 @@ def estimate_lines(estimate: Estimate) -> Iterator[str]:
     """The lines of an estimate."""
     yield f"{estimate.scheme}: if every answer is asked for, and none is there already"
     yield ""
-    yield from _table(estimate.costs, tuple(NAMES))
+    yield from _table(estimate.costs, tuple(NAMES), formulas=True)
     if estimate.early != estimate.costs:
         yield ""
         yield "with early stop, as `gotc run` has it"
         yield ""
-        yield from _table(estimate.early, _EARLY)
+        yield from _table(estimate.early, _EARLY, formulas=False)
     notes = list(_notes(estimate))
     if notes:
         yield ""
         yield from notes
 
 
-def _table(costs: Costs, names: tuple[str, ...]) -> Iterator[str]:
+def _table(costs: Costs, names: tuple[str, ...], *, formulas: bool) -> Iterator[str]:
     ranges = {name: found for name, found in costs.ranges() if name in names}
     values = {name: range_text(found, money=name == "usd") for name, found in ranges.items()}
     width = max(len(NAMES[name]) for name in ranges)
     room = max(len(text) for text in values.values())
     for name, found in ranges.items():
-        formula = _formula(found)
+        formula = _formula(found) if formulas else ""
         yield f"  {NAMES[name]:<{width}}  {values[name]:<{room}}  {formula}".rstrip()
 
 
@@ -81,6 +81,8 @@ def _notes(estimate: Estimate) -> Iterator[str]:
     if estimate.unknown:
         who = "a model" if estimate.inputs_known else "a model or the inputs"
         yield f"decided by {who}: {', '.join(estimate.unknown)}"
+    if estimate.prices:
+        yield f"dollars: {estimate.prices}"
     if not estimate.inputs_known:
         yield "give the inputs, as to `gotc run`, for closer bounds and for what to expect"
     elif estimate.costs.calls.expected is not None:

@@ -12,8 +12,18 @@ from gotlang.ir.evaluate import Layer
 from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.context import Context
 from gotlang.runtime.graph import Operation
-from gotlang.runtime.sampling import Draw
-from gotlang.runtime.sites import Site, Spent, draw, made, nothing_left, site, try_each, values_of
+from gotlang.runtime.sampling import Draw, Missing
+from gotlang.runtime.sites import (
+    Site,
+    Spent,
+    draw,
+    made,
+    note_missing,
+    nothing_left,
+    site,
+    try_each,
+    values_of,
+)
 from gotlang.runtime.values import count, each, number, real, whole
 
 Slot = tuple[int, int]
@@ -36,7 +46,9 @@ async def ask(context: Context, operation: Operation, thoughts: Thoughts, spent:
             wanted[at][1].append(index)
         results = await draw(context, operation, wanted, spent, fused=step.fused)
         queues = [iter(result) for result in results]
-        if any(sampling.take(sites[at], index, next(queues[at])) for at, index in wave):
+        for at, index in wave:
+            sampling.take(sites[at], index, next(queues[at]))
+        if sampling.over:
             break
     if not sampling.kept and k > 0 and thoughts:
         raise nothing_left(context, operation, noted)
@@ -78,18 +90,25 @@ class _Sampling:
         self.step = step
         self.prompt = context.program.prompt(step.prompt)
         self.kept = kept
+        self.over = False
+        """Whether a thought came that ends the sampling (`until`)."""
         self._looked_at = 0
         self._perfect = 0
 
-    def take(self, place: Site, index: int, drawn: Draw) -> bool:
-        """Keep what an answer gives; whether it ends the sampling (`until`)."""
+    def take(self, place: Site, index: int, drawn: Draw) -> None:
+        """Keep what an answer gives, as long as nothing has ended the sampling."""
         context, operation = self.context, self.operation
+        if self.over:
+            # What was asked for at the same time is dropped, but not what went wrong with it.
+            if isinstance(drawn, Missing):
+                note_missing(context, operation, drawn, place.first + index)
+            return
         for value in values_of(context, operation, self.prompt, drawn, place.first + index, place.values):
             thought = made(operation, value, len(self.kept), place, drawn)
             self.kept.append(thought)
             if self.step.until is not None and self._until(place, thought):
-                return True
-        return False
+                self.over = True
+                return
 
     def _until(self, place: Site, thought: Thought) -> bool:
         assert self.step.until is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gotlang.errors import GotError, RunError
+from gotlang.ir import program as ir
 from gotlang.ir.program import Scheme
 from gotlang.ir.thought import Thought
 from gotlang.runtime.context import Context, OperationFailed, path_text, place
@@ -60,7 +61,7 @@ def no_result(context: Context, result: Operation) -> RunError:
     operation, error = min(culprits, key=lambda pair: place(pair[0]))
     others = len({id(o) for o, _ in culprits}) - 1
     more = f" (and {others} more operation{'s' if others != 1 else ''} failed)" if others else ""
-    found = RunError(f"{path_text(operation)}: {in_words(error)}{more}", failures=failures)
+    found = RunError(f"{named(operation)}: {in_words(error)}{more}", failures=failures)
     found.__cause__ = error.__cause__
     return found
 
@@ -71,10 +72,53 @@ def _nothing(context: Context, result: Operation, failures: Sequence[object]) ->
     while not at.pool and at.inputs:
         at = at.parts[0] if at.parts else at.inputs[0]
     return RunError(
-        f"{path_text(at)}: no thought was left",
+        f"{named(at)}: no thought was left",
         failures=failures,
         help="the scheme ended in order, and has nothing to show",
     )
+
+
+def named(operation: Operation) -> str:
+    """An operation as the program writes it, and where it stands: `Generate sort (sort128/part[3]/%1)`."""
+    return f"{_written(operation.step)} ({path_text(operation)})"
+
+
+def _written(step: ir.AnyStep | None) -> str:
+    match step:
+        case ir.Ask():
+            return f"{step.kind.capitalize()} {step.prompt}"
+        case ir.Mend():
+            return f"ValidateAndImprove {step.prompt}"
+        case ir.Rate():
+            return f"Score {step.score}" if step.score is not None else "Score"
+        case ir.CallFunction():
+            return f"Call {step.function}"
+        case ir.Retrieve():
+            return f"Retrieve {step.corpus}"
+        case ir.Foreach():
+            return f"foreach {step.name}"
+        case ir.Invoke():
+            return f"scheme {step.scheme}"
+        case ir.Group():
+            return step.label
+        case ir.Gather() if not step.result.startswith("%"):
+            return step.result
+    return _WORDS.get(type(step), "the result")
+
+
+_WORDS: dict[type, str] = {
+    ir.Validate: "Validate",
+    ir.KeepValid: "KeepValid",
+    ir.KeepBest: "KeepBestN",
+    ir.Select: "Select",
+    ir.Vote: "Vote",
+    ir.Map: "Map",
+    ir.Gather: "Pool",
+    ir.Measure: "GroundTruth",
+    ir.Reduce: "reduce",
+    ir.Loop: "repeat",
+    ir.Branch: "if",
+}
 
 
 def _culprits(context: Context, result: Operation) -> Iterator[tuple[Operation, GotError]]:

@@ -190,11 +190,7 @@ def values_of(
     """The values read from one draw; a draw without one, or without `wanted` of them, is noted as failed and
     gives none."""
     if isinstance(drawn, Missing):
-        if drawn.cut_off:
-            context.skipped += 1
-            context.cut_off.add(operation)
-        else:
-            context.failed(operation, drawn.reason, number)
+        note_missing(context, operation, drawn, number)
         return []
     answer = drawn[0].answer
     try:
@@ -208,6 +204,15 @@ def values_of(
             reason += " (the answer was cut off at max_tokens)"
         context.failed(operation, f"{reason}: {_shown(answer.text)}", number)
         return []
+
+
+def note_missing(context: Context, operation: Operation, drawn: Missing, number: int) -> None:
+    """Note a draw that no answer came for."""
+    if drawn.cut_off:
+        context.skipped += 1
+        context.cut_off.add(operation)
+    else:
+        context.failed(operation, drawn.reason, number)
 
 
 def _shown(text: str) -> str:

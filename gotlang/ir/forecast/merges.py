@@ -131,11 +131,12 @@ class _Merge:
             bill = cost.times(Amount.of(count.exact - Polynomial.of(2))) + last_cost
         else:
             bill = cost.or_(last_cost).times(less_one)
-        text = str(count.low) if count.low == count.high else "n"
+        exact = count.exact
         levels = Atom(
-            f"ceil(log2({text}))",
+            f"ceil(log2({'n' if exact is None else exact}))",
             math.ceil(math.log2(max(1, low))),
-            math.ceil(math.log2(high)) if high < math.inf and high > 0 else math.inf,
+            math.ceil(math.log2(high)) if 0 < high < math.inf else math.inf,
+            parts=() if exact is None else tuple(exact.leaves),
         )
         hops = item.hops + between(item.hops, found.hops.or_(last.hops)) * Amount.of(levels)
         each = Amount(Polynomial.of(item.volume.bounds[0]), None)

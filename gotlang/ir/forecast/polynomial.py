@@ -11,23 +11,34 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import final
 
+_LONGEST_TEXT = 200
+UNWRITTEN = "…"
+"""What starts the text of an atom that would be too long to read."""
 _NEEDS_NO_PARENTHESES = re.compile(r"[\w.]+(\(.*\))?")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A factor that is not negative; two of the same text are the same."""
+    """A factor that is not negative; two of the same text are the same. `parts` are the atoms that it is
+    worked out from, if it is, none of which has any itself."""
 
     text: str
     low: float = 0
     high: float = math.inf
     least: float = 0
     most: float = math.inf
+    parts: tuple[Atom, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Atom, ...]:
+        """The atoms that it comes from in the end."""
+        return self.parts or (self,)
 
 
 Product = tuple[Atom, ...]
@@ -85,6 +96,11 @@ class Polynomial:
     def atoms(self) -> Iterator[Atom]:
         """The atoms in it, in order of appearance, each once."""
         yield from dict.fromkeys(atom for product in self.terms for atom in product)
+
+    @property
+    def leaves(self) -> Iterator[Atom]:
+        """What its atoms come from in the end."""
+        return (leaf for atom in self.atoms for leaf in atom.leaves)
 
     @property
     def low(self) -> float:
@@ -216,19 +232,19 @@ def larger(a: Polynomial, b: Polynomial) -> Polynomial:
     """The larger of two formulas: one of them where that is certain, else an atom that says so."""
     if (a - b).least >= 0:
         return a
-    if (b - a).least >= 0:
-        return b
-    return Polynomial.of(
-        Atom(f"max({a}, {b})", max(a.low, b.low), max(a.high, b.high), max(a.least, b.least))
-    )
+    return b if (b - a).least >= 0 else _chosen("max", a, b, max)
 
 
 def smaller(a: Polynomial, b: Polynomial) -> Polynomial:
     """The smaller of two formulas, likewise."""
     if (a - b).least >= 0:
         return b
-    if (b - a).least >= 0:
-        return a
-    return Polynomial.of(
-        Atom(f"min({a}, {b})", min(a.low, b.low), min(a.high, b.high), min(a.least, b.least))
-    )
+    return a if (b - a).least >= 0 else _chosen("min", a, b, min)
+
+
+def _chosen(word: str, a: Polynomial, b: Polynomial, choose: Callable[[float, float], float]) -> Polynomial:
+    text = f"{word}({a}, {b})"
+    if len(text) > _LONGEST_TEXT:
+        text = f"{UNWRITTEN}{sha256(text.encode()).hexdigest()[:16]}"
+    bounds = choose(a.low, b.low), choose(a.high, b.high), max(0, choose(a.least, b.least))
+    return Polynomial.of(Atom(text, *bounds, parts=tuple(dict.fromkeys((*a.leaves, *b.leaves)))))

@@ -55,7 +55,7 @@ class StepForecaster:
 
     def each(self, flow: Flow, scope: Scope) -> Scope:
         """The names for what is evaluated once a thought."""
-        return scope if flow.start else scope.inside({"it": flow.each})
+        return scope if flow.start else scope.inside({"it": _one(flow)})
 
     def whole(self, flow: Flow, scope: Scope) -> Scope:
         """The names for what is evaluated once for all thoughts."""
@@ -63,7 +63,7 @@ class StepForecaster:
             return scope
         names: dict[str, Flow | Guess] = {"thoughts": replace(flow, single=False)}
         if flow.single:
-            names["it"] = flow.each
+            names["it"] = _one(flow)
         return scope.inside(names)
 
     # ---------------------------------------------------------------- asking
@@ -258,6 +258,11 @@ class StepForecaster:
             flow for n in free_names(value) if isinstance(flow := scope.find(n), Flow) and not flow.start
         ]
         return Flow(ONE, self.guesser.guess(value, scope), hops, _after_all(flows), True)
+
+
+def _one(flow: Flow) -> Flow:
+    """One of its thoughts."""
+    return replace(flow, count=ONE, single=True, part=None)
 
 
 def _once(calls: Amount) -> Amount:

@@ -1,0 +1,109 @@
+"""How good a result is, told from the result and the inputs alone.
+
+A scheme's own score may be of something else: the last `Score` of a graph that merges parts compares with
+those parts, mistakes in them included. Where a scheme with the same inputs scores what could be a result by
+nothing but the inputs, as in `Score() mistakes(it, numbers)`, results of all of them are measured so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from gotlang.errors import EvaluationError
+from gotlang.evaluate.rows import Row, steps
+from gotlang.ir import program as ir
+from gotlang.ir.evaluate import Evaluator
+from gotlang.ir.names import free_names
+from gotlang.ir.program import Program, Scheme
+from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
+from gotlang.syntax.expressions import Call, Expression
+from gotlang.syntax.format_expressions import format_expression
+from gotlang.syntax.walk import walk
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScoreKind:
+    """The score of a scheme's results: its name in the program, which end of it is good, and what it is taken
+    of, as the program writes it."""
+
+    name: str = "score"
+    lower: bool = False
+    of: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A score of results. Without `step` it is the scheme's own."""
+
+    kind: ScoreKind
+    step: ir.Rate | None = None
+
+    def of(self, value: Any, row: Row, evaluate: Evaluator, params: Mapping[str, Any]) -> float | None:
+        """The score of a result; None where it has none."""
+        assert self.step is not None
+        names = {**params, **row.inputs, "it": value}
+        try:
+            if self.step.score is None:
+                assert self.step.value is not None
+                found = evaluate(self.step.value, names)
+            else:
+                given = {name: evaluate(argument, names) for name, argument in self.step.arguments}
+                found = evaluate(evaluate.scores[self.step.score].value, {**params, **given})
+        except EvaluationError:
+            return None
+        return float(found)
+
+
+def measure(program: Program, scheme: Scheme) -> Measure:
+    """How the results of a scheme are scored: from the inputs where the program says how, else by itself."""
+    found = None if scheme.many else local_rate(program, scheme)
+    if found is not None and not _of_thoughts(found):
+        return Measure(_kind(program, found), found)
+    own = [step for step in steps(program, scheme) if isinstance(step, ir.Rate)]
+    return Measure(_kind(program, own[-1]) if own else ScoreKind())
+
+
+def _kind(program: Program, step: ir.Rate) -> ScoreKind:
+    lower = next((score.lower for score in program.scores if score.name == step.score), False)
+    return ScoreKind(step.score or "score", lower, ", ".join(map(format_expression, _values(step))))
+
+
+def _values(step: ir.Rate) -> list[Expression]:
+    return [value for _, value in step.arguments] + ([step.value] if step.value is not None else [])
+
+
+def _of_thoughts(step: ir.Rate) -> bool:
+    """Whether a score looks at more of a thought than its value, such as the model's confidence."""
+    nodes = [node for value in _values(step) for node in walk(value)]
+    return any(isinstance(node, Call) and node.function.text in THOUGHT_FUNCTIONS for node in nodes)
+
+
+def result_steps(program: Program, like: Scheme) -> Iterator[ir.AnyStep]:
+    """Steps of this scheme and of others with its inputs, that leave what could be a result."""
+    alike = [s for s in program.schemes if s.parameters == like.parameters and s.name != like.name]
+    for scheme in (like, *alike):
+        for step in scheme.body.steps:
+            if step.type == like.result:
+                yield step
+
+
+def local_rate(program: Program, like: Scheme) -> ir.Rate | None:
+    """A `Score` step of results that asks no model and looks at nothing but the inputs."""
+    scores = {score.name: score for score in program.scores}
+    for step in result_steps(program, like):
+        if not isinstance(step, ir.Rate) or (step.score is not None and step.score not in scores):
+            continue
+        local = step.score is None or not scores[step.score].body.steps
+        if local and known(program, like, _values(step)):
+            return step
+    return None
+
+
+def known(program: Program, like: Scheme, values: Sequence[Expression]) -> bool:
+    """Whether expressions look at nothing but the thought, the inputs, the params and the known answer."""
+    names = {"it", "truth", *dict(like.parameters), *(param.name for param in program.params)}
+    return all(free_names(value).keys() <= names for value in values)

@@ -1,0 +1,73 @@
+"""Models that fail by plan: each request by what it asks for, so that a plan does not depend on the order."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from support.orders import Delayed
+
+from gotlang.errors import ModelError
+from gotlang.models.base import Reply, Request, Usage
+
+KINDS = (
+    "error",
+    "refusal",
+    "time-out",
+    "exception",
+    "cancelled",
+    "empty",
+    "nothing",
+    "fewer",
+    "rubbish",
+    "blank",
+    "cut off",
+    "nan",
+)
+
+
+@dataclass
+class Failing(Delayed):
+    """Fails a share of its requests, each in one of the ways of `kinds`. `told` is what it failed with."""
+
+    seed: int = 0
+    share: float = 0.3
+    kinds: tuple[str, ...] = KINDS
+    told: list[str] = field(default_factory=list)
+    """A word of every failure that a run has to report."""
+
+    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+        chance = Random(hashlib.sha256(f"{self.seed}/{request.key()}/{draw}".encode()).digest())
+        reply = await super().ask(request, n, draw)
+        if chance.random() >= self.share:
+            return reply
+        kind = chance.choice(self.kinds)
+        word = f"planned-{len(self.told)}"
+        if kind in RAISED:
+            self.told.append(word)
+            raise RAISED[kind](word)
+        if kind == "cancelled":
+            self.told.append("gave up")
+            raise asyncio.CancelledError
+        if kind == "nothing":
+            self.told.append("raised")
+            return None  # type: ignore[return-value]
+        if kind == "empty":
+            self.told.append("gave no answer")
+            return replace(reply, answers=())
+        if kind == "fewer":
+            return replace(reply, answers=reply.answers[:1], usage=Usage(reply.usage.input_tokens, 1))
+        text = {"rubbish": "I would rather not say.", "blank": "", "cut off": "[3, ", "nan": "NaN"}[kind]
+        first = replace(reply.answers[0], text=text)
+        return replace(reply, answers=(first, *reply.answers[1:]))
+
+
+RAISED: dict[str, Callable[[str], Exception]] = {
+    "error": lambda word: ModelError(word, retryable=True, requests=1),
+    "refusal": lambda word: ModelError(word, refused="n", requests=1),
+    "time-out": lambda word: ModelError(word, retryable=True, requests=3, lost=2),
+    "exception": lambda word: ZeroDivisionError(word),
+}
