@@ -16,7 +16,7 @@ from gotlang.ir.foreign import call_python
 from gotlang.ir.program import Score
 from gotlang.ir.thought import Thought, Thoughts, plain
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS, THOUGHT_FUNCTIONS
-from gotlang.semantics.limits import MAX_BITS, MAX_ELEMENTS, Fuel, bounded
+from gotlang.semantics.limits import MAX_BITS, MAX_ELEMENTS, MAX_STEPS, Fuel, bounded
 from gotlang.syntax import expressions as e
 
 Names = Mapping[str, Any]
@@ -89,7 +89,7 @@ class Evaluator:
             found = (node, self._compile(node))
             self._compiled[id(node)] = found
         if self._depth == 0:
-            self._fuel.left = Fuel().left
+            self._fuel.left = MAX_STEPS
         try:
             return found[1](names)
         except GotError:

@@ -18,7 +18,7 @@ __all__ = ["Found", "Quality", "Word", "literal", "number", "numeral", "scan", "
 def strict(text: str) -> Any:
     """The value of a JSON text. Raises ValueError, also for NaN, endless digits and deep nesting."""
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("brackets too deep inside each other") from None
     brackets = text.count("[") + text.count("{")
@@ -29,6 +29,9 @@ def strict(text: str) -> Any:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON value")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _deeper(value: Any) -> bool:

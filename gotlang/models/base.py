@@ -70,8 +70,11 @@ class Request:
 
     def key(self) -> str:
         """64 hexadecimal digits that stand for this request in every cache (SHA-256 of its identity)."""
-        text = json.dumps(self.identity(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        text = _ENCODER.encode(self.identity())
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 @final

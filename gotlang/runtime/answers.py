@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final
 
 from gotlang.convert import clean, convert, from_text, same_name
@@ -113,7 +113,7 @@ def plain(text: str) -> str:
 
 def _written(text: str) -> Any:
     """The value of an answer that is JSON alone, or of its last fence that is."""
-    for part in (text, *fenced(text)):
+    for part in chain((text,), fenced(text)):
         if part.strip():
             try:
                 return strict(part)

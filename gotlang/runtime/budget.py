@@ -14,6 +14,7 @@ from gotlang.models.base import Model, Price, Request, Usage, token_bound
 
 _MILLION = 10**6
 _NOTHING = Fraction(0)
+_NO_TOKENS = Usage()
 
 
 @final
@@ -77,9 +78,9 @@ class Budget:
         while True:
             fitting = self._fitting(request, answers, price) if self.limited else answers
             if fitting == answers or (fitting > 0 and not self._under_way):
-                usd = worst_case(request, fitting, price) if self.limited else _NOTHING
+                usd = worst_case(request, fitting, price) if self._limit is not None else _NOTHING
                 self._under_way += 1
-                self._reserved_usd += usd
+                self._reserved_usd = _sum(self._reserved_usd, usd)
                 self._reserved_calls += fitting
                 return Reservation(fitting, usd)
             if not self._under_way:
@@ -92,11 +93,13 @@ class Budget:
     def settle(self, reservation: Reservation, answers: int, usd: Fraction) -> None:
         """Give back what was set aside, and count what the request really cost."""
         self.spent_calls += answers
-        self._spent += usd
+        self._spent = _sum(self._spent, usd)
         self._under_way -= 1
-        self._reserved_usd -= reservation.usd
+        if reservation.usd:
+            self._reserved_usd -= reservation.usd
         self._reserved_calls -= reservation.answers
-        self._give_back()
+        if self._returned:
+            self._give_back()
 
     def reason(self) -> str:
         """Why the next request was not sent, in words."""
@@ -130,11 +133,13 @@ class Allowance:
     cost is known.
     """
 
+    __slots__ = ("_budget", "_price", "_request", "_reservation", "answers", "charged", "lost", "repeats")
+
     def __init__(self, budget: Budget, request: Request, model: Model, reservation: Reservation) -> None:
         self.answers = reservation.answers
         self.lost = 0
         self.repeats = 0
-        self.charged = Usage()
+        self.charged = _NO_TOKENS
         self._budget = budget
         self._request = request
         self._price = model.price
@@ -168,7 +173,9 @@ class Allowance:
     def answered(self, answers: int, usage: Usage, lost: int) -> None:
         """The request brought answers; `usage` is that of all its repeats, of which `lost` brought nothing
         and may have been charged besides."""
-        usd = cost(self._price, usage) - cost(self._price, self.charged)
+        usd = cost(self._price, usage)
+        if self.repeats:
+            usd -= cost(self._price, self.charged)
         self._unknown(answers, usd, lost - self.lost)
         self.lost = max(lost, self.lost)
 
@@ -192,8 +199,10 @@ class Allowance:
 
     def _unknown(self, answers: int, usd: Fraction, more: int) -> None:
         """Settle with so many requests more, of which nobody was told."""
-        more = max(0, more)
-        self._settle(answers + more * self.answers, usd + more * self._worst)
+        if more > 0:
+            answers += more * self.answers
+            usd += more * self._worst
+        self._settle(answers, usd)
 
     def _settle(self, answers: int, usd: Fraction) -> None:
         reservation, self._reservation = self._reservation, None
@@ -206,8 +215,9 @@ def worst_case(request: Request, answers: int, price: Price | None) -> Fraction:
     longest. 0 where the price is not known."""
     if price is None:
         return _NOTHING
-    inputs, _, outputs = _prices(price)
-    return token_bound(request) * inputs + request.settings.max_tokens * answers * outputs
+    inputs, _, outputs, unit = _prices(price)
+    tokens = token_bound(request) * inputs + request.settings.max_tokens * answers * outputs
+    return Fraction(tokens, unit)
 
 
 def affordable(request: Request, answers: int, price: Price | None, left: Fraction) -> int:
@@ -223,21 +233,25 @@ def cost(price: Price | None, usage: Usage) -> Fraction:
     """What a request with this usage costs in US dollars, exactly. 0 where the price is not known."""
     if price is None:
         return _NOTHING
-    inputs, cached, outputs = _prices(price)
+    inputs, cached, outputs, unit = _prices(price)
     fresh = usage.input_tokens - usage.cached_input_tokens
-    return fresh * inputs + usage.cached_input_tokens * cached + usage.output_tokens * outputs
+    tokens = fresh * inputs + usage.cached_input_tokens * cached + usage.output_tokens * outputs
+    return Fraction(tokens, unit)
 
 
 @lru_cache(maxsize=64)
-def _prices(price: Price) -> tuple[Fraction, Fraction, Fraction]:
-    """US dollars for one token: of input, of input that the provider had cached, of output."""
-    cached = price.cached_input_per_million
-    inputs = _exact(price.input_per_million)
-    return (
-        inputs / _MILLION,
-        (inputs if cached is None else _exact(cached)) / _MILLION,
-        _exact(price.output_per_million) / _MILLION,
-    )
+def _prices(price: Price) -> tuple[int, int, int, int]:
+    """What one token costs, of input, of input that the provider had cached, of output: whole numbers, and
+    how many of them make a US dollar."""
+    inputs, outputs = _exact(price.input_per_million), _exact(price.output_per_million)
+    cached = inputs if price.cached_input_per_million is None else _exact(price.cached_input_per_million)
+    unit = math.lcm(inputs.denominator, cached.denominator, outputs.denominator)
+    return int(inputs * unit), int(cached * unit), int(outputs * unit), unit * _MILLION
+
+
+def _sum(a: Fraction, b: Fraction) -> Fraction:
+    """Both together; adding nothing, as runs without a limit mostly do, costs nothing."""
+    return a + b if b else a
 
 
 def _exact(value: float) -> Fraction:

@@ -42,6 +42,16 @@ class Lane:
         self._all = (whole, _Line())
         self._models = {name: (slots, _Line()) for name, slots in models.items()}
 
+    def enter_at_once(self, model: str) -> bool:
+        """Whether leave to send one request is to be had without waiting; if so it is taken."""
+        whole, own = self._all[0], self._models.get(model)
+        if not whole.free or (own is not None and not own[0].free):
+            return False
+        whole.inside += 1
+        if own is not None:
+            own[0].inside += 1
+        return True
+
     async def enter(self, model: str, urgency: Callable[[], Any]) -> None:
         """Wait for leave to send one request; cancelling while waiting loses none.
 
@@ -89,8 +99,13 @@ class _Slots:
         self.inside = 0
         self._lines: deque[_Line] = deque()
 
+    @property
+    def free(self) -> bool:
+        """Whether nobody has to wait."""
+        return self.limit is None or self.inside < self.limit
+
     async def take(self, line: _Line, urgency: Callable[[], Any]) -> None:
-        if self.limit is None or self.inside < self.limit:
+        if self.free:
             self.inside += 1
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -39,29 +39,54 @@ class Missing:
 
 Draw = tuple[Stored, Source] | Missing
 Found = Stored | Missing
+NONE_STORED: frozenset[int] = frozenset()
 
 
 @final
-@dataclass(slots=True)
 class _Wanted:
-    """Draws of one request that somebody has to ask for, each with who waits for it."""
+    """Draws of one request that an operation asks for, and the others that wait for them."""
 
-    model: Model
-    request: Request
-    key: str
-    operation: Operation | None
-    waiting: dict[int, asyncio.Future[Found]]
-    sources: dict[int, Source]
+    __slots__ = ("found", "key", "model", "numbers", "operation", "request", "sources", "waiting")
+
+    def __init__(
+        self, model: Model, request: Request, key: str, operation: Operation | None, numbers: Sequence[int]
+    ) -> None:
+        self.model = model
+        self.request = request
+        self.key = key
+        self.operation = operation
+        self.numbers = numbers
+        self.found: dict[int, Found] = {}
+        self.sources: dict[int, Source] = {}
+        self.waiting: dict[int, list[asyncio.Future[Found]]] | None = None
 
     def missing(self) -> list[int]:
         """The draws that there is nothing for yet."""
-        return [number for number, future in self.waiting.items() if not future.done()]
+        return [number for number in self.numbers if number not in self.found]
+
+    def give(self, number: int, found: Found) -> None:
+        """A draw is there, or there will be none."""
+        self.found[number] = found
+        if self.waiting is not None:
+            for waiter in self.waiting.pop(number, ()):
+                if not waiter.done():
+                    waiter.set_result(found)
 
     def give_up(self, numbers: Iterable[int], reason: str, *, cut_off: bool = False) -> None:
         """There will be no answer for these."""
         for number in numbers:
-            if not self.waiting[number].done():
-                self.waiting[number].set_result(Missing(reason, cut_off))
+            if number not in self.found:
+                self.give(number, Missing(reason, cut_off))
+
+    async def wait(self, number: int) -> Found:
+        """A draw that another operation asks for."""
+        if number in self.found:
+            return self.found[number]
+        if self.waiting is None:
+            self.waiting = {}
+        waiter: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        self.waiting.setdefault(number, []).append(waiter)
+        return await waiter
 
 
 @final
@@ -98,7 +123,7 @@ class Sampler:
         self.refused = False
         """Whether the budget did not allow a request."""
         self.notes = notes
-        self._process: dict[tuple[str, int], Found | asyncio.Future[Found]] = {}
+        self._process: dict[tuple[str, int], Found | _Wanted] = {}
 
     async def draw(
         self,
@@ -120,32 +145,31 @@ class Sampler:
         if request.settings.temperature == 0:
             numbers = [0] * len(numbers)
         process = self._process
-        mine: dict[int, asyncio.Future[Found]] = {}
-        loop = asyncio.get_running_loop()
+        mine: list[int] = []
+        wanted = _Wanted(model, request, key, operation, mine)
         for number in numbers:
             if (key, number) not in process:
-                mine[number] = process[key, number] = loop.create_future()
-        sources: dict[int, Source] = {}
+                process[key, number] = wanted
+                mine.append(number)
+        persistent = NONE_STORED
         if mine:
-            wanted = _Wanted(model, request, key, operation, mine, sources)
             try:
-                await self._obtain(wanted, fused)
+                persistent = await self._obtain(wanted, fused)
             finally:
-                wanted.give_up(wanted.missing(), "the run was stopped", cut_off=True)
-                for number, future in mine.items():
-                    process[key, number] = future.result()
+                wanted.give_up(mine, "the run was stopped", cut_off=True)
+                for number, found in wanted.found.items():
+                    process[key, number] = found
         if len(mine) < len(numbers):
             self.ledger.shared = True
-        persistent = frozenset(number for number, source in sources.items() if source == "persistent")
         draws: list[Draw] = []
         for number in numbers:
-            found = process[key, number]
-            if isinstance(found, asyncio.Future):
-                found = await self._wait(found)
-            if isinstance(found, Missing):
-                draws.append(found)
+            there = process[key, number]
+            if isinstance(there, _Wanted):
+                there = await self._wait(there, number)
+            if isinstance(there, Missing):
+                draws.append(there)
             else:
-                draws.append((found, sources.pop(number, "process")))
+                draws.append((there, wanted.sources.pop(number, "process")))
         if self.observe is not None:
             self.observe(Asked(request, key, tuple(numbers), tuple(draws), model.name, operation))
         return draws, persistent
@@ -157,23 +181,27 @@ class Sampler:
             if (note := self.keeper.note()) is not None:
                 self.notes[note] = None
 
-    async def _wait(self, future: asyncio.Future[Found]) -> Found:
+    async def _wait(self, wanted: _Wanted, number: int) -> Found:
         """Wait for what another operation asked, without taking a place from those that ask themselves."""
         self.idle(1)
         try:
-            return await asyncio.shield(future)
+            return await wanted.wait(number)
         finally:
             self.idle(-1)
 
-    async def _obtain(self, wanted: _Wanted, fused: bool) -> None:
+    async def _obtain(self, wanted: _Wanted, fused: bool) -> frozenset[int]:
+        """Get what is wanted; which draws were stored before."""
+        persistent = NONE_STORED
         if self.keeper is not None:
             try:
-                stored = self.keeper.get(wanted.key, wanted.missing())
+                stored = self.keeper.get(wanted.key, wanted.numbers)
             except CacheError as error:
-                return wanted.give_up(wanted.missing(), in_words(error))
+                wanted.give_up(wanted.numbers, in_words(error))
+                return persistent
             for number, found in stored.items():
-                wanted.waiting[number].set_result(found)
                 wanted.sources[number] = "persistent"
+                wanted.give(number, found)
+            persistent = frozenset(stored)
         while missing := wanted.missing():
             chunks = _chunks(missing, max(1, wanted.model.batch) if fused else 1)
             if len(chunks) == 1:
@@ -182,12 +210,13 @@ class Sampler:
                 async with asyncio.TaskGroup() as group:
                     for chunk in chunks:
                         group.create_task(self._ask(wanted, chunk))
-        return None
+        return persistent
 
     async def _ask(self, wanted: _Wanted, numbers: list[int]) -> None:
         """Send one request for these draws; those it gives no answer for stay missing, to be asked again."""
-        model = wanted.model
-        await self.lane.enter(model.name, lambda: self._urgency(wanted.operation))
+        model, lane = wanted.model, self.lane
+        if not lane.enter_at_once(model.name):
+            await lane.enter(model.name, lambda: self._urgency(wanted.operation))
         try:
             if self.stopping is not None:
                 return wanted.give_up(numbers, self.stopping, cut_off=True)
@@ -205,7 +234,7 @@ class Sampler:
             if reply is not None:
                 self._keep(wanted, numbers, reply)
         finally:
-            self.lane.leave(model.name)
+            lane.leave(model.name)
         return None
 
     async def _send(self, wanted: _Wanted, numbers: list[int], allowance: Allowance) -> Reply | None:
@@ -238,7 +267,8 @@ class Sampler:
             wanted.give_up(numbers, f"`{model.name}` raised {type(error).__name__}: {error}")
         else:
             paid.add(answered, reply.requests, reply.usage, model.price, reply.latency_s)
-            self.notes.update(dict.fromkeys(reply.notes))
+            if reply.notes:
+                self.notes.update(dict.fromkeys(reply.notes))
             return reply
         finally:
             REPEATS.reset(token)
@@ -257,8 +287,8 @@ class Sampler:
         if self.keeper is not None:
             self.keeper.put(wanted.key, wanted.request, stored)
         for number, answer in stored.items():
-            wanted.waiting[number].set_result(answer)
             wanted.sources[number] = "model"
+            wanted.give(number, answer)
 
     def _urgency(self, operation: Operation | None) -> Any:
         return (self.urgency(operation), operation.sequence) if operation is not None else ()
