@@ -10,7 +10,7 @@ import click
 from gotlang.cli.evaluating import data_options, in_session, run_options_of_many, task, write_page
 from gotlang.cli.failing import INTERRUPTED
 from gotlang.cli.options import together
-from gotlang.cli.output import complain, document, errors_as_document, say
+from gotlang.cli.output import complain, count, document, errors_as_document, say
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _code(given: Task, found: Comparison) -> int:
         evaluation = entry.evaluation
         if evaluation.stopped is not None:
             complain(
-                f"{entry.name}: stopped: {evaluation.stopped}; {evaluation.not_run} runs were not started"
+                f"{entry.name}: stopped: {evaluation.stopped}; {count(evaluation.not_run, 'run')} not started"
             )
         if evaluation.stopped == "interrupted":
             return INTERRUPTED

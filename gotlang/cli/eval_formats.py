@@ -167,6 +167,7 @@ def github(found: Evaluation, head: dict[str, Any], crossed: Sequence[Threshold]
     ]
     yield f"::notice title={github_data(title)}::{github_data(f'{found.rows} rows: ' + ', '.join(parts))}"
     for reason, number in found.failures().most_common(_REASONS):
-        yield f"::warning title={github_data(title)}::{github_data(f'{number} runs failed: {reason}')}"
+        words = f"{count(number, 'run')} failed: {reason}"
+        yield f"::warning title={github_data(title)}::{github_data(words)}"
     for one in crossed:
         yield f"::error title={github_data(title)}::{github_data('this holds: ' + one.text)}"

@@ -1,4 +1,4 @@
-"""Progress on stderr: a line that renews itself on a terminal, else a plain line every few seconds.
+"""Progress on stderr: a few lines that renew themselves on a terminal, else a plain line every few seconds.
 
 A thread draws, so that there is something to see also while a loop is busy or waits for a slow model.
 """
@@ -16,6 +16,8 @@ from gotlang.cli.progress import Progress
 EVERY_S = 5.0
 """Between plain lines."""
 _RENEWALS_A_SECOND = 8
+_BAR = 24
+"""How many columns the bar of rows takes."""
 
 
 @final
@@ -34,7 +36,7 @@ class Display:
         if self._quiet:
             return self
         if sys.stderr.isatty():
-            self._live = _live_line(self._progress)
+            self._live = _live_lines(self._progress)
             self._live.start()
         else:
             self._thread = threading.Thread(target=self._lines, name="progress", daemon=True)
@@ -55,22 +57,32 @@ class Display:
             complain(self._progress.line())
 
 
-def _live_line(progress: Progress) -> Any:
-    from rich.console import Console
+def _live_lines(progress: Progress) -> Any:
+    from rich.console import Console, Group
     from rich.live import Live
+    from rich.progress_bar import ProgressBar
     from rich.spinner import Spinner
+    from rich.table import Table
     from rich.text import Text
 
     spinner = Spinner("dots")
 
     def draw() -> Any:
-        spinner.update(text=Text(progress.line(), overflow="ellipsis", no_wrap=True))
-        return spinner
+        first, *rest = progress.lines()
+        head = Table.grid(padding=(0, 1))
+        cells: list[Any] = [spinner, _plain(("stopping: " if progress.stopping else "") + first)]
+        if progress.rows:
+            cells.insert(1, ProgressBar(progress.rows, progress.rows_done, width=_BAR))
+        head.add_row(*cells)
+        return Group(head, *(Text("  ") + _plain(line) for line in rest))
+
+    def _plain(text: str) -> Text:
+        return Text(text, overflow="ellipsis", no_wrap=True)
 
     return Live(
         get_renderable=draw,
         console=Console(stderr=True),
         refresh_per_second=_RENEWALS_A_SECOND,
         transient=True,
-        redirect_stdout=False,  # what is said meanwhile stands above the line
+        redirect_stdout=False,  # what is said meanwhile stands above the lines
     )

@@ -1,4 +1,4 @@
-"""How far a run is, counted from its events, and as a line of text."""
+"""How far a run is, or the runs of many rows, counted from their events, and in words."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Progress:
         self.stopping = False
         self.operations = 0
         self.done = 0
+        self.lost = 0
         self.paid = 0
         self.cached = 0
         self.failed = 0
@@ -39,7 +40,7 @@ class Progress:
         """Count an event."""
         match event:
             case Added():
-                self.operations = event.count
+                self.operations += event.more
             case Started():
                 self._running[id(event.operation)] = event.operation
             case Ended():
@@ -52,6 +53,7 @@ class Progress:
                         self.cached += draw[1] != "model"
             case Failed():
                 self.failed += 1
+                self.lost += event.fatal
 
     def row_done(self) -> None:
         """One more row of the data set has ended."""
@@ -81,26 +83,26 @@ class Progress:
             return None
         return self.budget.spent_calls, self.budget.spent_usd if self.priced else None
 
-    def parts(self) -> list[str]:
-        """What there is to say, most important first."""
-        running = self.running
-        waiting = max(0, self.operations - self.done - running)
-        out = []
-        if self.rows is not None:
-            out.append(f"{self.rows_done} of {self.rows} rows")
-        else:
-            out.append(f"{self.done} operations done, {running} running, {waiting} waiting")
-        answers = self.paid + self.cached
-        out.append(f"{answers} answers" + (f" ({self.cached} cached)" if self.cached else ""))
-        if self.failed:
-            out.append(f"{self.failed} failed")
-        if self.seconds > 0:
-            out.append(f"{answers / self.seconds:.1f} a second")
-        out.append(self._spent())
+    @property
+    def waiting(self) -> int:
+        """Operations that are known and not ready yet, or ready and held back by `--concurrency`."""
+        return max(0, self.operations - self.done - self.lost - self.running)
+
+    def lines(self) -> list[str]:
+        """What there is to say, most important first: how far it is, the operations, answers and money."""
+        far = [f"{self.rows_done} of {self.rows} rows"] if self.rows is not None else []
         left = self.seconds_left
         if left is not None:
-            out.append(f"{duration(left)} left")
-        return out
+            far.append(f"{duration(left)} left")
+        operations = f"{self.done:,} operations done, {self.running:,} running, {self.waiting:,} waiting"
+        answers = self.paid + self.cached
+        found = [f"{answers:,} answers" + (f" ({self.cached:,} cached)" if self.cached else "")]
+        if self.failed:
+            found.append(f"{self.failed:,} failed")
+        if self.seconds > 0:
+            found.append(f"{answers / self.seconds:.1f} a second")
+        found.append(self._spent())
+        return [" · ".join(part for part in parts if part) for parts in (far, [operations], found) if parts]
 
     def spent(self) -> str:
         """What was paid for so far, in words."""
@@ -110,7 +112,7 @@ class Progress:
 
     def line(self) -> str:
         """All of it in one line."""
-        return ("stopping: " if self.stopping else "") + " · ".join(part for part in self.parts() if part)
+        return ("stopping: " if self.stopping else "") + " · ".join(self.lines())
 
     def _spent(self) -> str:
         if self.budget is None:

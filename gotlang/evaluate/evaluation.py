@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,8 +77,10 @@ class Evaluation:
         return len({run.row.number for run in self.runs})
 
     def failures(self) -> Counter[str]:
-        """How many runs failed, by reason."""
-        return Counter(run.reason or "unknown" for run in self.runs if run.state == "failed")
+        """How many runs failed, by reason. What an answer said is left out of a reason, so that equal
+        reasons count together; `reason` of a run has it."""
+        failed = (run.reason or "unknown" for run in self.runs if run.state == "failed")
+        return Counter(_QUOTED.sub("", reason) for reason in failed)
 
     def values(self, metric: str) -> Mapping[int, float]:
         """A metric by row: the mean over its runs of those where it is known.
@@ -109,6 +112,10 @@ class Evaluation:
         values = [run.metric(metric) for run in self.runs if run.state != "failed"]
         known = [value for value in values if value is not None]
         return math.fsum(known) if len(known) == len(values) else None
+
+
+_QUOTED = re.compile(r""": (['"]).*\1\Z""", re.DOTALL)
+"""An answer, or a part of one, at the end of a reason."""
 
 
 def _finite(value: float | None) -> float | None:

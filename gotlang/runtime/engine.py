@@ -35,6 +35,8 @@ _TOOLS = (ir.Retrieve, ir.CallFunction)
 
 _PATIENCE = 500
 """Local operations in a row before requests under way get their turn."""
+_SHIFT = 16
+"""Operations that wait for models which one task runs, one after the other, before it makes way."""
 
 
 @final
@@ -109,11 +111,14 @@ class Engine:
         self.stopping = True
         self.context.sampler.stopping = reason
 
-    def _advance(self) -> None:
+    def _advance(self, free: _Queue | None = None) -> Operation | None:
         """Run what is ready here, start what waits for others as far as the limits allow, and see whether
-        that was all."""
+        that was all.
+
+        `free` is the queue of a task that has nothing to do; it gets one operation to go on with.
+        """
         if self._finished.done():  # or cancelled, and then nothing may be started any more
-            return
+            return None
         graph, asking, calling = self.graph, self._asking, self._calling
         left = _PATIENCE
         while graph.ready and left > 0:
@@ -131,16 +136,23 @@ class Engine:
             self._loop.call_soon(self._advance)
         if self._result.state == FAILED and not self.stopping:
             self._stop("another operation had failed")
+        following = None
         if not self.stopping:
             for queue in (asking, calling):
                 while queue.open:
-                    self._start(queue, heapq.heappop(queue.waiting)[2])
-        if self.context.observe is not None and len(graph.operations) != self._told:
-            self._told = len(graph.operations)
-            self.context.emit(Added(self._told - graph.constants))
+                    operation = self._begin(queue)
+                    if queue is free:
+                        following, free = operation, None
+                    else:
+                        self._group.create_task(self._perform_waiting(operation, queue))
+        count = len(graph.operations) - graph.constants
+        if self.context.observe is not None and count != self._told:
+            self.context.emit(Added(count, count - self._told))
+            self._told = count
         # What could not be started waits for what is under way, unless nothing may be started any more.
         if not (graph.ready or asking.running or calling.running):
             self._finished.set_result(None)
+        return following
 
     def _work(self, operation: Operation) -> Work | None:
         """What runs an operation that waits for something outside; None for those that do not."""
@@ -160,12 +172,14 @@ class Engine:
         entry = (self.scheduler.urgency(operation), operation.sequence, operation)
         heapq.heappush(queue.waiting, entry)
 
-    def _start(self, queue: _Queue, operation: Operation) -> None:
+    def _begin(self, queue: _Queue) -> Operation:
+        """The most urgent operation of a queue, as one that runs from now on."""
+        operation = heapq.heappop(queue.waiting)[2]
         operation.state = RUNNING
         queue.running += 1
         if self.context.observe is not None:
             self.context.emit(Started(operation))
-        self._group.create_task(self._perform_waiting(operation, queue))
+        return operation
 
     def _idle(self, change: int) -> None:
         """An operation waits for another's answers, so that a third may run in its place."""
@@ -187,6 +201,16 @@ class Engine:
                 self.context.emit(Ended(operation))
 
     async def _perform_waiting(self, operation: Operation, queue: _Queue) -> None:
+        """Run an operation, and then others of its queue as they come."""
+        following: Operation | None = operation
+        for left in reversed(range(_SHIFT)):
+            if following is None:
+                return
+            await self._perform_one(following)
+            queue.running -= 1
+            following = self._advance(queue if left else None)
+
+    async def _perform_one(self, operation: Operation) -> None:
         work = self._work(operation)
         assert work is not None
         spent = Spent()
@@ -200,8 +224,6 @@ class Engine:
             self.graph.complete(operation, output, spent.hops, spent.seconds)
             if self.context.observe is not None:
                 self.context.emit(Ended(operation))
-        queue.running -= 1
-        self._advance()
 
 
 def _mistake(error: Exception) -> RunError:

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Added:
     """Operations were added to the execution graph; `count` is how many there are now, but for those whose
-    thoughts were known when they were made."""
+    thoughts were known when they were made, and `more` how many of them are new."""
 
     count: int
+    more: int
 
 
 @final

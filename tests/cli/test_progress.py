@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import sys
 import time
 
@@ -37,7 +38,46 @@ def test_it_counts_operations_and_answers() -> None:
     progress = counted("why")
     assert (progress.paid, progress.cached, progress.failed, progress.running) == (5, 0, 0, 0)
     assert progress.done == progress.operations > 2
+    assert progress.waiting == 0
     assert "5 answers" in progress.line()
+
+
+def test_runs_that_share_it_are_counted_together() -> None:
+    progress = Progress(rows=2)
+    counts = []
+    for question in ("why", "how"):
+        options = Options(model=SimulatedModel({"answer": stand_in}), observe=progress)
+        PROGRAM.run(question=question, options=options)
+        counts.append((progress.operations, progress.done, progress.waiting))
+    (operations, done, waiting), twice = counts
+    assert operations == done > 2
+    assert twice == (2 * operations, 2 * done, waiting)
+    with pytest.raises(Exception, match="every thought failed"):
+        PROGRAM.run(question="bad", options=options)
+    assert progress.running == 0
+    assert progress.lost == 1
+
+
+def test_a_terminal_shows_rows_operations_and_answers_on_lines_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    written = Terminal()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "70")
+    progress = Progress(rows=3)
+    progress.row_done()
+    with Display(progress):
+        assert written.getvalue()  # drawn as it starts
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written.getvalue()).splitlines()]
+    assert any(re.search("━ 1 of 3 rows · .* left", line) for line in lines)
+    assert "0 operations done, 0 running, 0 waiting" in lines
+    assert any(line.startswith("0 answers") for line in lines)
+    assert written.getvalue().endswith("\x1b[2K")  # and nothing is left of it
 
 
 def test_answers_that_cannot_be_read_are_counted_as_failed() -> None:
