@@ -44,6 +44,7 @@ OPTIONS: dict[str, Type | dict[str, Choice]] = {
     "budget": FLOAT,
     "seed": INT,
     "parallel": INT,
+    "finals": INT,
     "failed": FLOAT,
     "fusion": BOOL,
     "early_stop": BOOL,

@@ -18,8 +18,10 @@ from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.registry import is_simulated
+from gotlang.tune.estimated import Estimated
 from gotlang.tune.evaluation import Evaluation
-from gotlang.tune.heldout import HeldOut, compare
+from gotlang.tune.finals import Finalist, finals
+from gotlang.tune.heldout import STAYS, HeldOut, compare
 from gotlang.tune.objective import mean
 from gotlang.tune.plan import Plan
 from gotlang.tune.proposals import Proposals
@@ -27,7 +29,7 @@ from gotlang.tune.propose import SHARE, propose
 from gotlang.tune.purse import Book, Purse
 from gotlang.tune.records import Record, Records, worker_name
 from gotlang.tune.rows import Row, read_rows, split
-from gotlang.tune.search import Progress, Search, best_of, front
+from gotlang.tune.search import Progress, Search, front
 from gotlang.tune.space import Space, space_of, with_texts
 from gotlang.tune.tuned import Tuned
 from gotlang.version import __version__
@@ -50,6 +52,7 @@ class Studied:
     name: str
     records: dict[int, Record]
     winner: Record
+    finals: list[Finalist]
     pareto: list[Record]
     held_out: HeldOut | None
     tuned: Tuned
@@ -77,10 +80,12 @@ class Studied:
             "rejected": self.rejected,
             "winner": {
                 "trial": self.winner.number,
+                "point": dict(self.winner.point),
                 "params": dict(self.tuned.params),
                 "settings": dict(self.tuned.settings),
                 "train": list(self.winner.told.values or ()),
             },
+            "finals": [finalist.as_json() for finalist in self.finals],
             "original": {"train": list(self.records[0].told.values or ())},
             "pareto": [
                 {"trial": r.number, "point": dict(r.point), "train": list(r.told.values or ())}
@@ -178,17 +183,22 @@ async def _study(
             facts={"program": plan.program.name, "data": parts.fingerprint, "model": model.name},
             takeover=takeover,
         )
+        estimated = Estimated(plan, evaluation, rows)
         proposals = Proposals(
             space,
             plan.sampler,
             seed=options.seed,
             size=plan.parallel,
             maximize=[objective.maximize for objective in plan.objectives],
+            estimate=estimated.broken,
         )
         search = Search(plan, evaluation, records, proposals, rows, lambda p: observe(p, purse))
-        search.on_baseline = lambda record: _keep_back(plan, purse, record, len(parts.test))
-        if (first := records.finished().get(0)) is not None:
-            search.on_baseline(first)
+
+        def on_baseline(record: Record) -> None:
+            _keep_back(plan, purse, record, len(parts.test) + (len(rows) if plan.finals > 1 else 0) // 2)
+            estimated.learn(record.rows)
+
+        search.on_baseline = on_baseline
         partial = None
         try:
             await search.run()
@@ -200,15 +210,20 @@ async def _study(
         finally:
             records.leave()
         finished = {n: r for n, r in records.finished().items() if r.ended != "skipped"}
-        winner = best_of(plan, finished.values()) or finished[0]
-        purse.max_usd = plan.budget
+        _keep_back(plan, purse, finished[0], len(parts.test))
+        purse.empty = False
+        with _alone(folder / f"{name}.lock"):
+            met = await finals(plan, space, evaluation, finished, rows)
+        winner = met[0].record if met else finished[0]
+        purse.max_usd, purse.empty = plan.budget, False
         held_out = await _held_out(plan, folder / f"{name}.lock", evaluation, finished[0], winner, parts.test)
         if held_out is None:
             partial = partial or "the budget did not last for the test rows"
         await asyncio.sleep(0)  # what was settled last is written down
         with book.locked():
             paid, answers = book.paid_usd, book.answers
-        found = _found(plan, space, evaluation, winner, held_out)
+        stays = held_out is not None and held_out.verdict in STAYS
+        found = _found(plan, space, evaluation, finished[0] if stays else winner, held_out)
         found = replace(
             found,
             provenance={
@@ -236,6 +251,7 @@ async def _study(
             name=name,
             records=finished,
             winner=winner,
+            finals=met,
             pareto=front(plan, finished.values()) if len(plan.objectives) > 1 else [],
             held_out=held_out,
             tuned=found,
@@ -251,12 +267,12 @@ async def _study(
         )
 
 
-def _keep_back(plan: Plan, purse: Purse, baseline: Record, tests: int) -> None:
-    """Leave the search what is not needed to compare two programs on the test rows."""
+def _keep_back(plan: Plan, purse: Purse, baseline: Record, rows: int) -> None:
+    """Leave the search what is not needed to run two programs on so many rows after it."""
     if plan.budget is None:
         return
     each = mean([row.usd for row in baseline.rows]) or 0.0
-    purse.max_usd = max(0.0, plan.budget - RESERVE * 2 * each * tests)
+    purse.max_usd = max(0.0, plan.budget - RESERVE * 2 * each * rows)
 
 
 async def _held_out(
@@ -289,14 +305,14 @@ def _alone(lock: Path) -> Iterator[None]:
 
 
 def _found(
-    plan: Plan, space: Space, evaluation: Evaluation, winner: Record, held_out: HeldOut | None
+    plan: Plan, space: Space, evaluation: Evaluation, chosen: Record, held_out: HeldOut | None
 ) -> Tuned:
-    values = space.values(winner.point)
+    values = space.values(chosen.point)
     return Tuned(
         plan.program.name,
         plan.scheme,
         {name: value for name, value in values.items() if name not in space.settings},
-        evaluation.chosen_texts(winner.point),
+        evaluation.chosen_texts(chosen.point),
         {name: value for name, value in values.items() if name in space.settings},
         held_out.as_json() if held_out is not None else {},
     )

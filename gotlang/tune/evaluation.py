@@ -21,6 +21,9 @@ from gotlang.tune.rows import Row
 from gotlang.tune.space import TEXTS, Point, Space
 from gotlang.tune.texts import Texts, rewritten
 
+_APART = 1_000_003
+"""Between the seeds of two measurements of the same rows: endpoints get the seed plus the draw's number."""
+
 
 @final
 class Evaluation:
@@ -43,9 +46,14 @@ class Evaluation:
         self._metric = Metric(plan, session.ir, session.runner.functions)
         self._programs: dict[str, ir.Program] = {}
 
-    async def rows(self, point: Point, rows: Sequence[Row]) -> list[Measured]:
-        """Measure these rows. Raises BudgetExceeded where the money did not last for one of them."""
-        return await self.run(self.chosen_texts(point), self.space.values(point), rows)
+    async def rows(self, point: Point, rows: Sequence[Row], *, again: int = 0) -> list[Measured]:
+        """Measure these rows; `again` counts how often they were measured before, each time with new draws.
+
+        Raises BudgetExceeded where the money did not last for one of them.
+        """
+        runner = self.runner(point)
+        seed = runner.settings.seed + again * _APART
+        return await self._all(replace(runner, settings=replace(runner.settings, seed=seed)), rows)
 
     async def run(
         self,
@@ -56,8 +64,13 @@ class Evaluation:
     ) -> list[Measured]:
         """The same for given texts and values of params and settings. `observe` is told of what happens."""
         runner = self._runner(texts, values)
-        if observe is not None:
-            runner = replace(runner, observe=observe)
+        return await self._all(runner if observe is None else replace(runner, observe=observe), rows)
+
+    def runner(self, point: Point) -> Runner:
+        """What runs the program at a point."""
+        return self._runner(self.chosen_texts(point), self.space.values(point))
+
+    async def _all(self, runner: Runner, rows: Sequence[Row]) -> list[Measured]:
         scheme = runner.program.scheme(self.plan.scheme)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._row(runner, scheme, row)) for row in rows]

@@ -19,6 +19,9 @@ VERDICTS = {
     "nothing found": "no trial was feasible and better than the original",
 }
 
+STAYS = frozenset({"worse", "over the constraint", "nothing found"})
+"""The verdicts after which the result of a study is the original program."""
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from gotlang.syntax import nodes as n
 TRIALS = 50
 PARALLEL = 4
 TRAIN_SHARE = 0.5
+FINALS = 4
 
 
 @final
@@ -71,7 +72,8 @@ class Plan:
     each).
 
     `folder` is where the study's paths start, `parallel` how many trials are proposed from the same
-    knowledge, so how many workers can share the study without changing it.
+    knowledge, so how many workers can share the study without changing it, `finals` how many of the best
+    trials run again with new draws (below 2: none).
     """
 
     name: str
@@ -89,6 +91,7 @@ class Plan:
     split_seed: int = 0
     trials: int = TRIALS
     parallel: int = PARALLEL
+    finals: int = FINALS
     seed: int = 0
     budget: float | None = None
     failed: float | None = None

@@ -17,7 +17,7 @@ from typing import Any, final
 from gotlang.errors import UsageError
 from gotlang.tune.forecast import Forecast
 from gotlang.tune.plan import Method
-from gotlang.tune.space import Space, Value
+from gotlang.tune.space import Point, Space, Value
 
 MOST_RETRIES = 30
 """How often a sampler is asked again where it proposes what is known, or what cannot be allowed."""
@@ -45,7 +45,11 @@ def batch_start(batch: int, size: int) -> int:
 
 @final
 class Proposals:
-    """Points by the number of their trial; `rejected` counts those refused before anything was paid."""
+    """Points by the number of their trial; `rejected` counts those refused before anything was paid.
+
+    `estimate` tells which constraints a point would break by what is known of the program, `forecast` whether
+    the trials so far tell it too.
+    """
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class Proposals:
         size: int,
         maximize: Sequence[bool],
         forecast: bool = True,
+        estimate: Callable[[Point], Mapping[str, float]] = lambda _: {},
     ) -> None:
         import optuna
 
@@ -64,6 +69,7 @@ class Proposals:
         self.space = space
         self.rejected = 0
         self._learns = forecast
+        self._estimate = estimate
         self._excess: list[Mapping[str, float]] = []
         self._forecast = Forecast(space, (), ())
         self._points: list[dict[str, Value]] = []
@@ -105,7 +111,7 @@ class Proposals:
                 point = self.space.suggest(trial)
                 if attempt == MOST_RETRIES - 1 or not self._points:
                     break
-                broken = self._forecast.broken(point)
+                broken = self._forecast.broken(point) or self._estimate(point)
                 if point not in self._points and not broken:
                     break
                 self._refuse(trial, broken)

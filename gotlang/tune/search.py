@@ -57,6 +57,8 @@ class Search:
         self.progress = Progress(plan.trials)
         self._observe = observe
         self.on_baseline: Callable[[Record], None] = lambda _: None
+        """Told of the untuned program's trial, before the first of the others."""
+        self._based = False
 
     async def run(self) -> None:
         """Run trials until none is left. Raises BudgetExceeded; what is finished is kept."""
@@ -83,11 +85,12 @@ class Search:
             if orphan is not None:
                 await self._trial(orphan)
             known = self.records.wait(start)
+        if 0 in known and not self._based:
+            self._based = True
+            self.on_baseline(known[0])
         point = self.proposals.point(number, lambda n: self.records.finished()[n].told)
         record = await self._evaluate(number, point, known)
         self.records.finish(self.evaluation.space, record)
-        if number == 0:
-            self.on_baseline(record)
         self._show(None, {}, 0)
 
     async def _evaluate(self, number: int, point: Point, known: dict[int, Record]) -> Record:
