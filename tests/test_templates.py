@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 from gotlang.errors import TemplateError
 from gotlang.templates import Template
+from gotlang.templates.rules import tree
+from gotlang.templates.sandbox import Program
+from gotlang.templates.straight import Straight
 
 VALUES: dict[str, Any] = {
     "numbers": [3, 4],
@@ -381,3 +384,30 @@ def test_an_error_shows_nothing_of_jinja(call: Callable[[], str]) -> None:
     with pytest.raises(TemplateError) as caught:
         call()
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+PRINTED = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.sampled_from(["{{ a }}", "{{ b }}", "{{c}}", "{{ range }}", "text\n", " <&> "])),
+    st.dictionaries(st.sampled_from("abc"), PRINTED),
+)
+def test_a_template_that_only_puts_in_values_is_what_jinja_would_make_of_it(
+    parts: list[str], values: dict[str, Any]
+) -> None:
+    text = "".join(parts)
+    straight = Straight.of(tree(text))
+    assert (straight is None) == ("range" in text)
+    outcomes = []
+    for program in (straight or Program.of(tree(text)), Program.of(tree(text))):
+        try:
+            outcomes.append((program.run(values), None))
+        except TemplateError as error:
+            outcomes.append((error.message, error.line))
+    assert outcomes[0] == outcomes[1]

@@ -38,18 +38,15 @@ async def ask(context: Context, operation: Operation, thoughts: Thoughts, spent:
     k = count(context.evaluate(step.k, whole(operation.frame, thoughts)), "k")
     sampling = _Sampling(context, operation, step, list(thoughts) if step.kind == "improve" else [])
     sites = _sites(context, operation, step, thoughts, k)
-    for wave in _waves(context, step, [(at, index) for at in range(len(sites)) for index in range(k)], k):
-        if sampling.settled():
-            break
-        wanted: list[tuple[Site, list[int]]] = [(place, []) for place in sites]
-        for at, index in wave:
-            wanted[at][1].append(index)
-        results = await draw(context, operation, wanted, spent, fused=step.fused)
-        queues = [iter(result) for result in results]
-        for at, index in wave:
-            sampling.take(sites[at], index, next(queues[at]))
-        if sampling.over:
-            break
+    if step.stop is not None or step.until is not None:
+        await _in_waves(sampling, sites, k, spent)
+    elif sites and k:
+        drawn = await draw(
+            context, operation, [(place, range(k)) for place in sites], spent, fused=step.fused
+        )
+        for place, result in zip(sites, drawn, strict=True):
+            for index, one in enumerate(result):
+                sampling.take(place, index, one)
     if not sampling.kept and k > 0 and thoughts:
         raise nothing_left(context, operation, noted)
     return Thoughts(sampling.kept)
@@ -70,9 +67,23 @@ def _sites(context: Context, operation: Operation, step: ir.Ask, thoughts: Thoug
     return [place for _, place in try_each(context, operation, thoughts, make)]
 
 
-def _waves(context: Context, step: ir.Ask, order: list[Slot], k: int) -> list[list[Slot]]:
-    if step.stop is None and step.until is None:
-        return [order] if order else []
+async def _in_waves(sampling: _Sampling, sites: list[Site], k: int, spent: Spent) -> None:
+    """Sample until enough thoughts cannot be beaten, or one ends it."""
+    for wave in _waves(sampling.context, [(at, index) for at in range(len(sites)) for index in range(k)], k):
+        if sampling.settled():
+            return
+        wanted: list[tuple[Site, list[int]]] = [(place, []) for place in sites]
+        for at, index in wave:
+            wanted[at][1].append(index)
+        results = await draw(sampling.context, sampling.operation, wanted, spent, fused=sampling.step.fused)
+        queues = [iter(result) for result in results]
+        for at, index in wave:
+            sampling.take(sites[at], index, next(queues[at]))
+        if sampling.over:
+            return
+
+
+def _waves(context: Context, order: list[Slot], k: int) -> list[list[Slot]]:
     waves, at, size = [], 0, max(1, context.wave or math.ceil(k / 3))
     while at < len(order):
         waves.append(order[at : at + size])
@@ -83,6 +94,8 @@ def _waves(context: Context, step: ir.Ask, order: list[Slot], k: int) -> list[li
 @final
 class _Sampling:
     """What one operation has sampled so far, and whether that is enough."""
+
+    __slots__ = ("_looked_at", "_perfect", "context", "kept", "operation", "over", "prompt", "step")
 
     def __init__(self, context: Context, operation: Operation, step: ir.Ask, kept: list[Thought]) -> None:
         self.context = context

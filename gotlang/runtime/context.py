@@ -9,12 +9,13 @@ from typing import Any, final
 
 from gotlang.errors import GotError
 from gotlang.ir.evaluate import Evaluator
-from gotlang.ir.program import Program
+from gotlang.ir.program import Program, Region
 from gotlang.models.base import Model
 from gotlang.runtime.events import Event, Failed, Observer
 from gotlang.runtime.graph import FAILED, Graph, Operation
 from gotlang.runtime.numbering import Numbering
 from gotlang.runtime.sampling import Sampler, in_words
+from gotlang.semantics.scope import Pool
 from gotlang.span import NOWHERE, Span
 
 MOST_CALLS = 32
@@ -49,6 +50,9 @@ class OperationFailed(GotError):
         self.cut_off = cut_off
 
 
+Compile = Callable[[str, Mapping[str, Pool | None], Pool, Span], tuple[Region, Pool]]
+
+
 @final
 @dataclass(slots=True)
 class Context:
@@ -65,6 +69,9 @@ class Context:
     seed: int = 0
     truth: Any = None
     has_truth: bool = False
+    compile: Compile | None = None
+    """Builds steps that Python adds, from the text, the names it uses, the pool it starts from, and the place
+    that failures are told to be at."""
     wave: int | None = None
     """How many draws the first wave of an early-stopped sampling asks for; None: what is likely cheapest."""
     observe: Observer | None = None
@@ -83,6 +90,8 @@ class Context:
     """The operations that wanted them."""
     shown: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """The names that the arguments of a step use, by the arguments' id."""
+    examples: dict[int, list[str]] = field(default_factory=dict)
+    """The examples of a prompt as its message shows them, by the prompt's id."""
     numbering: Numbering = field(default_factory=Numbering)
     calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
 

@@ -261,3 +261,13 @@ def reasoning(thoughts: Iterable[Thought]) -> Iterator[Thought]:
 def volume(thought: Thought) -> int:
     """The number of thoughts from which a path leads to this one (Graph of Thoughts, section 6)."""
     return sum(1 for _ in reasoning([thought])) - 1
+
+
+def largest_volume(thoughts: Iterable[Thought]) -> int:
+    """The largest volume among some thoughts; those with the same parents have the same."""
+    volumes: dict[tuple[tuple[int, int], ...], int] = {}
+    for thought in thoughts:
+        parents = tuple([parent.identity for parent in thought.parents])
+        if parents not in volumes:
+            volumes[parents] = volume(thought)
+    return max(volumes.values(), default=0)

@@ -8,7 +8,7 @@ graph alone, so that they do not depend on which of two operations that share an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from gotlang.cache.base import Stored
@@ -93,7 +93,21 @@ class Ledger:
 
     def settle(self, graph: Graph, result: Operation) -> None:
         """Make up the accounts, and the times along the longest path to `result`."""
-        apart = self.shared or any(asked.persistent for asked in self.rounds)
+        one = result.seconds
+        if self.shared or any(asked.persistent for asked in self.rounds):
+            waits = self._tell_apart()
+            self.times = (one, _path(graph, result, waits[0]), _path(graph, result, waits[1]))
+            return
+        # No answer was there before it was asked for, so all three accounts are the same.
+        for asked in self.rounds:
+            self._count(0, asked, [stored for _, stored in asked.answers])
+        whole = self.accounts[0]
+        self.accounts = (whole, replace(whole), replace(whole))
+        self.times = (one, one, one)
+
+    def _tell_apart(self) -> tuple[_Waits, _Waits]:
+        """Make up each account; how long operations waited with the process cache, and with the persistent
+        one."""
         seen: set[tuple[str, int]] = set()
         waits: tuple[_Waits, _Waits] = ({}, {})
         for asked in self._in_order():
@@ -107,14 +121,9 @@ class Ledger:
             persistent = [stored for number, stored in fresh if number not in asked.persistent]
             for account, chosen in ((1, process), (2, persistent)):
                 seconds = self._count(account, asked, chosen)
-                if apart:
-                    turns = waits[account - 1].setdefault(asked.operation, {})
-                    turns[asked.turn] = max(turns.get(asked.turn, 0.0), seconds)
-        one = result.seconds
-        if apart:
-            self.times = (one, _path(graph, result, waits[0]), _path(graph, result, waits[1]))
-        else:
-            self.times = (one, one, one)
+                turns = waits[account - 1].setdefault(asked.operation, {})
+                turns[asked.turn] = max(turns.get(asked.turn, 0.0), seconds)
+        return waits
 
     def _in_order(self) -> Iterable[Round]:
         if not self.shared:

@@ -6,7 +6,7 @@ caches hit. An example is the text itself with the example's inputs, followed by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gotlang.ir.program import Prompt
@@ -16,13 +16,21 @@ from gotlang.templates import Template
 from gotlang.types import ListType
 
 
-def render(prompt: Prompt, arguments: Mapping[str, Any]) -> tuple[Message, ...]:
-    """The messages of a prompt for its arguments. Raises TemplateError where a text cannot be filled in."""
+def render(
+    prompt: Prompt, arguments: Mapping[str, Any], shown: Sequence[str] | None = None
+) -> tuple[Message, ...]:
+    """The messages of a prompt for its arguments; `shown` are its examples, where they were written before.
+
+    Raises TemplateError where a text cannot be filled in.
+    """
     parts = []
     if prompt.instruction is not None:
         parts.append(Template.parse(prompt.instruction).render(arguments))
     if prompt.user is not None:
-        parts += [*examples(prompt), Template.parse(prompt.user).render(arguments)]
+        parts += [
+            *(examples(prompt) if shown is None else shown),
+            Template.parse(prompt.user).render(arguments),
+        ]
     messages = [Message("user", "\n\n".join(parts))]
     if prompt.system is not None:
         messages.insert(0, Message("system", Template.parse(prompt.system).render(arguments)))
@@ -31,6 +39,8 @@ def render(prompt: Prompt, arguments: Mapping[str, Any]) -> tuple[Message, ...]:
 
 def examples(prompt: Prompt) -> list[str]:
     """A prompt's examples as they stand in its message: the text for their inputs, with their answers."""
+    if not prompt.examples:
+        return []
     text = Template.parse(prompt.user or "")
     result = ListType(prompt.result) if prompt.many else prompt.result
     out = []

@@ -17,14 +17,14 @@ from gotlang.models.base import Model
 from gotlang.runtime.budget import Budget
 from gotlang.runtime.calls import BLOCKS
 from gotlang.runtime.calls import scheme as lay_out
-from gotlang.runtime.context import Context, Failure
+from gotlang.runtime.context import Compile, Context, Failure
 from gotlang.runtime.ending import best_score, best_so_far, measured, no_result, truly_failed
 from gotlang.runtime.engine import Engine
 from gotlang.runtime.events import Observer, guarded
 from gotlang.runtime.expand import Expander
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.gate import Gate
-from gotlang.runtime.graph import DONE, Graph, GraphFull, volume
+from gotlang.runtime.graph import DONE, Graph, GraphFull, largest_volume
 from gotlang.runtime.ledger import Ledger, Times
 from gotlang.runtime.remaining import Remaining
 from gotlang.runtime.sampling import Sampler
@@ -91,6 +91,7 @@ class Runner:
     gate: Gate
     cache: Cache | None = None
     observe: Observer | None = None
+    compile: Compile | None = None
     engines: set[Engine] = field(default_factory=set)
 
     async def run(
@@ -116,6 +117,7 @@ class Runner:
             settings.seed,
             truth,
             has_truth,
+            self.compile,
             settings.wave,
             observe,
         )
@@ -167,9 +169,9 @@ def _outcome(context: Context, scheme: Scheme, handle: Handle, wall: float, stop
         ledger,
         ledger.times,
         operation.hops,
-        max((volume(t) for t in thoughts), default=0),
+        largest_volume(thoughts),
         len(graph.operations) - graph.constants,
-        len({t.identity for o in graph.operations for t in o.output if t.value is not None}),
+        sum(t.maker is o and t.value is not None for o in graph.operations for t in o.output),
         tuple(sorted(context.failures, key=lambda f: (f.place, -1 if f.draw is None else f.draw, f.reason))),
         wall,
         partial,

@@ -18,7 +18,7 @@ from gotlang.runtime.context import Context, OperationFailed, place
 from gotlang.runtime.graph import Operation, longest
 from gotlang.runtime.ledger import Round, waited
 from gotlang.runtime.read import read
-from gotlang.runtime.render import render
+from gotlang.runtime.render import examples, render
 from gotlang.runtime.sampling import Draw, Missing
 from gotlang.runtime.values import count, real
 from gotlang.types import fits
@@ -73,8 +73,11 @@ def site(
     values = {name: evaluate(value, names) for name, value in arguments}
     chosen = {name: evaluate(value, names) for name, value in (*prompt.settings, *settings)}
     model = context.models(chosen.pop("model", None))
+    shown = context.examples.get(id(prompt))
+    if shown is None:
+        shown = context.examples[id(prompt)] = examples(prompt)
     request = Request(
-        model.name, render(prompt, values), _settings(chosen), context.seed, prompt.name, values
+        model.name, render(prompt, values, shown), _settings(chosen), context.seed, prompt.name, values
     )
     wanted = None
     if prompt.count is not None:

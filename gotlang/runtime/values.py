@@ -37,7 +37,9 @@ def whole(frame: Frame, thoughts: Sequence[Thought]) -> Mapping[str, Any]:
 
 def real(thoughts: Sequence[Thought]) -> tuple[Thought, ...]:
     """The thoughts but for the empty one that a pipeline starts with."""
-    return tuple(t for t in thoughts if t.value is not None)
+    if len(thoughts) == 1:  # as they mostly are
+        return tuple(thoughts) if thoughts[0].value is not None else ()
+    return tuple([t for t in thoughts if t.value is not None])
 
 
 def derived(operation: Operation, value: Any, index: int, parents: Sequence[Thought]) -> Thought:

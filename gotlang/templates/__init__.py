@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
     from gotlang.templates.sandbox import Program
+    from gotlang.templates.straight import Straight
 
 
 @final
@@ -49,11 +50,13 @@ class Template:
         return self._prefix
 
     @cached_property
-    def _program(self) -> Program:
+    def _program(self) -> Program | Straight:
         from gotlang.templates.rules import tree
         from gotlang.templates.sandbox import Program
+        from gotlang.templates.straight import Straight
 
-        return Program.of(tree(self.text))
+        root = tree(self.text)
+        return Straight.of(root) or Program.of(root)
 
 
 @lru_cache(maxsize=1024)

@@ -17,6 +17,9 @@ from jinja2.filters import do_batch, do_indent, do_round, do_title
 from gotlang.errors import TemplateError
 from gotlang.templates.budget import Budget
 
+_NUMBER = 8
+"""What a number costs, in characters."""
+_JSON = json.JSONEncoder(ensure_ascii=False)
 _WIDEST = 100
 """Spaces an indentation may have."""
 
@@ -45,11 +48,14 @@ def defined(*values: Any) -> None:
 
 def text(budget: Budget, value: Any) -> str:
     """A value as it stands in a prompt: a text as it is, the rest as JSON."""
+    if type(value) is int:
+        budget.spend(_NUMBER)
+        return str(value)
     budget.read(value)
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return _JSON.encode(value)
     except TypeError:
         raise TemplateError(f"cannot print {kind(value)}") from None
 
@@ -208,7 +214,7 @@ def indent(budget: Budget, value: Any, width: int | str = 4, first: bool = False
 def to_json(budget: Budget, value: Any, indent: int | None = None) -> str:
     budget.read(value)
     if indent is None:
-        return json.dumps(value, ensure_ascii=False)
+        return _JSON.encode(value)
     if type(indent) is not int or not 0 <= indent <= 8:
         raise TemplateError("`tojson` indents by 0 to 8 spaces")
     parts = []
