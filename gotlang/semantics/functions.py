@@ -87,7 +87,10 @@ def descents(values: list[Any]) -> int:
 
 
 def count_difference(left: list[Any], right: list[Any]) -> int:
-    a, b = Counter(map(frozen, left)), Counter(map(frozen, right))
+    if {*map(type, left), *map(type, right)} <= {int, str}:  # as they are, counted much faster
+        a, b = Counter(left), Counter(right)
+    else:
+        a, b = Counter(map(frozen, left)), Counter(map(frozen, right))
     return sum(abs(a[key] - b[key]) for key in a.keys() | b.keys())
 
 
