@@ -16,15 +16,15 @@ from collections import Counter
 from gotlang.models.simulated import Simulated
 from gotlang.models.tokens import estimate_tokens
 
-LOST = 0.14
+LOST = 0.25
 """The share of numbers that an answer leaves out at temperature 1."""
 INVENTED = 0.05
 """The share of numbers that it makes up."""
 CALM = 0.75
 """What is left of both at temperature 0."""
-HEEDED = 0.6
+HEEDED = 0.8
 """The chance that a number is not left out again where a hint names it."""
-NAMED = 25
+NAMED = 60
 """Numbers at most that one rationale names."""
 ROUGH = 6.0
 """The standard deviation of a rating, in points of a hundred."""

@@ -51,7 +51,7 @@ def recount(rng: random.Random, text: str, attempt: dict[str, int]) -> str:
     """An attempt with some counts put right and some spoiled."""
     right = mentions(text)
     answer = dict(attempt)
-    for name in right.keys() | attempt.keys():
+    for name in {**right, **attempt}:
         if answer.get(name, 0) != right.get(name, 0) and rng.random() < SEEN:
             answer[name] = right.get(name, 0)
     chance = _chance(sum(right.values())) * SPOILED

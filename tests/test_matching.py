@@ -32,6 +32,13 @@ def test_the_only_column_that_fits_and_is_no_answer() -> None:
     assert matching.guessed == ("numbers",)
 
 
+def test_a_list_takes_numbered_columns() -> None:
+    rows = table(ID=["0"], document1=["a"], document2=["b"], query=["c"])
+    matching = match(rows, {"documents": ListType(STR), "question": STR}, None, {})
+    assert matching.columns == {"question": "query"}
+    assert matching.guessed == ("question",)
+
+
 def test_the_known_answer_is_taken_only_where_it_is_looked_at() -> None:
     assert found(SORTING, {"numbers": INTS}, INTS) == {"numbers": "Unsorted", "truth": "Sorted"}
     assert found(SORTING, {"numbers": INTS}, STR)["truth"] == "Sorted"

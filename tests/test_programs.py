@@ -17,8 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.schemes import PAGE, ROWS, Row, code_lines, measure, page, program_of
-from gotlang.api import Options, load
-from gotlang.data import inputs
 from gotlang.data import load as load_data
 from gotlang.files import compile_file
 
@@ -187,48 +185,3 @@ def test_a_lake_has_its_holes_and_a_way_over_it(seed: int, size: int) -> None:
 )
 def test_holes_and_jumps_of_a_route_are_counted(route: list[list[int]], errors: int) -> None:
     assert module("lake_tools").lake_errors(route, ["SHF", "FFF", "FFG"]) == errors
-
-
-# ---------------------------------------------------------------- results, over a few rows
-
-
-def mean_score(
-    program: str, scheme: str, data: str, columns: dict[str, str], params: dict[str, int]
-) -> float:
-    loaded = load(PROGRAMS / f"{program}.got")
-    table = load_data(PROGRAMS / "data" / data)
-    scores = []
-    for number in range(8):
-        given = inputs(table, number, columns, dict(loaded.scheme(scheme).parameters))
-        result = loaded.run(given, scheme=scheme, options=Options(params=params, early_stop=False))
-        assert result.score is not None
-        scores.append(result.score)
-    return statistics.mean(scores)
-
-
-SETS = {"first": "SET1", "second": "SET2"}
-
-
-@pytest.mark.parametrize(
-    ("program", "data", "columns", "graph", "params"),
-    [
-        ("sets", "sets64.csv", SETS, "got", {"merge_tries": 10}),
-        ("sets", "sets128.csv", SETS, "got", {"merge_tries": 5}),
-        ("keywords", "countries.csv", {"text": "Text"}, "got4", {}),
-        ("keywords", "countries.csv", {"text": "Text"}, "got8", {}),
-        ("keywords", "countries.csv", {"text": "Text"}, "gotx", {}),
-    ],
-)
-def test_the_graph_beats_the_tree_and_the_tree_one_prompt(
-    program: str, data: str, columns: dict[str, str], graph: str, params: dict[str, int]
-) -> None:
-    graph_, tree, one = (
-        mean_score(program, scheme, data, columns, params) for scheme in (graph, "tot", "io")
-    )
-    assert graph_ < tree < one
-
-
-def test_egot_beats_one_prompt_on_256_numbers() -> None:
-    columns = {"numbers": "Unsorted"}
-    graph, one = (mean_score("egot", scheme, "numbers256.csv", columns, {}) for scheme in ("egot", "io"))
-    assert graph < one

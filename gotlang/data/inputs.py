@@ -37,8 +37,8 @@ def inputs(
             )
     values: dict[str, Any] = {}
     for name, type_ in types.items():
-        if isinstance(type_, ListType) and name not in mapping and (numbered := _numbered(table, name)):
-            parts = [_value(table, row, row_number, column, type_.element, name) for column in numbered]
+        if isinstance(type_, ListType) and name not in mapping and (columns := numbered(table, name)):
+            parts = [_value(table, row, row_number, column, type_.element, name) for column in columns]
             values[name] = parts
             continue
         column = _column(table, name, mapping, needed=name in wanted)
@@ -63,7 +63,7 @@ def _value(table: Table, row: Mapping[str, Any], row_number: int, column: str, t
         raise UsageError(f"{place}: {reason}, for input `{name}`") from None
 
 
-def _numbered(table: Table, name: str) -> tuple[str, ...]:
+def numbered(table: Table, name: str) -> tuple[str, ...]:
     """The columns `document1`, `document2`, ... of a list `documents` that has no column of its own."""
     if any(column.casefold() == name.casefold() for column in table.columns):
         return ()

@@ -2,7 +2,8 @@
 
 Three rules, the first that applies:
 
-1. an input takes the column that is named for it (`--map INPUT=COLUMN`), or that has its name, in any case;
+1. an input takes the column that is named for it (`--map INPUT=COLUMN`), or that has its name, in any case; a
+   list takes columns that are numbered from 1, `documents` those from `document1` on;
 2. columns with names that answers go by (`truth`, `expected`, `Sorted`, ...) or that number rows (`id`, ...)
    are never taken for an input without being named;
 3. an input takes the one column left of which every cell can be read as its type. Where there are several, or
@@ -17,9 +18,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import final
 
 from gotlang.convert import convert, from_text, same_name
+from gotlang.data.inputs import numbered
 from gotlang.data.table import Table
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
@@ -58,9 +61,10 @@ def match(
     """
     wanted = {**inputs, **({TRUTH: truth} if truth is not None else {})}
     columns = _named(table, wanted, mapping)
-    taken = set(columns.values())
+    parts = {name: _parts(table, name, type_) for name, type_ in inputs.items() if name not in columns}
+    taken = {*columns.values(), *chain.from_iterable(parts.values())}
     free = [column for column in table.columns if column not in taken]
-    open_inputs = [name for name in inputs if name not in columns]
+    open_inputs = [name for name, of_several in parts.items() if not of_several]
     plain = [column for column in free if same_name(column) not in ANSWERS | NUMBERS]
     fitting = {name: [c for c in plain if readable(table, c, inputs[name])] for name in open_inputs}
     for name, candidates in fitting.items():
@@ -98,6 +102,11 @@ def _named(table: Table, wanted: Mapping[str, Type], mapping: Mapping[str, str])
         elif len(alike) == 1:
             columns[name] = alike[0]
     return columns
+
+
+def _parts(table: Table, name: str, type_: Type) -> tuple[str, ...]:
+    """The numbered columns of a list."""
+    return numbered(table, name) if isinstance(type_, ListType) else ()
 
 
 def readable(table: Table, column: str, type_: Type) -> bool:

@@ -1,6 +1,6 @@
 """Makes the texts that keywords.got is tried on: `python programs/data/make_countries.py`.
 
-25 travel stories of 14 to 20 sentences that name countries again and again, in the columns of the published
+50 travel stories of 14 to 20 sentences that name countries again and again, in the columns of the published
 set (ID, Text, Countries, Sentences, Characters). The seed is fixed, so the same file comes out every time.
 """
 
@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from countries import COUNTRIES, mentions
 
-ROWS = 25
+ROWS = 50
 FORMS = (
     "On the train from {a} to {b} she read a book about {c}.",
     "He had grown up in {a}, and he still compared every street with those of {a}.",

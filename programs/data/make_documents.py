@@ -1,6 +1,6 @@
 """Makes the agreements that documents.got is tried on: `python programs/data/make_documents.py`.
 
-Ten sets of four non-disclosure agreements that overlap in part, in the columns of the published set (ID,
+50 sets of four non-disclosure agreements that overlap in part, in the columns of the published set (ID,
 document1 to document4). Each clause is one line. The seed is fixed, so the same file comes out every time.
 """
 
@@ -10,7 +10,7 @@ import csv
 import random
 from pathlib import Path
 
-ROWS = 10
+ROWS = 50
 DOCUMENTS = 4
 CLAUSES = {
     "Purpose": ("talks about a joint {x}", "the trial of a {x}", "the sale of a {x}"),

@@ -1,6 +1,6 @@
 """Makes the lists that egot.got is tried on: `python programs/data/make_numbers.py`.
 
-20 lists of 256 random numbers from 1 to 1500, in the columns of the published sorting sets (ID, Unsorted,
+50 lists of 256 random numbers from 1 to 1500, in the columns of the published sorting sets (ID, Unsorted,
 Sorted). The seed is fixed, so the same file comes out every time.
 """
 
@@ -10,7 +10,7 @@ import csv
 import random
 from pathlib import Path
 
-LENGTH, HIGHEST, ROWS = 256, 1500, 20
+LENGTH, HIGHEST, ROWS = 256, 1500, 50
 
 
 def rows() -> list[tuple[int, str, str]]:
