@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
 
 import click
 
+from gotlang.cli.check_formats import Found, as_json, github, sarif
 from gotlang.cli.output import Style, complain, count, document, say
 from gotlang.cli.programs import compilation
 from gotlang.errors import UsageError
 
-if TYPE_CHECKING:
-    from gotlang.compiler import Compilation
-
 FORMATS = ("text", "json", "github", "sarif")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What came of one file: `compiled`, or the reason why it could not be read."""
-
-    name: str
-    compiled: Compilation | None
-    unreadable: UsageError | None = None
 
 
 @click.command("check")
@@ -48,17 +34,11 @@ def command(files: tuple[str, ...], format: str) -> int:
     if format == "text":
         _text(found)
     elif format == "json":
-        from gotlang.cli.check_formats import as_json
-
         document(as_json(found))
     elif format == "github":
-        from gotlang.cli.check_formats import github
-
         for line in github(found):
             say(line)
     else:
-        from gotlang.cli.check_formats import sarif
-
         document(sarif(found))
     return 0 if all(one.compiled is not None and one.compiled.ok for one in found) else 2
 

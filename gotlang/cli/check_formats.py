@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cli.output import FORMAT_VERSION
 from gotlang.codes import CODES
@@ -11,9 +12,20 @@ from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.version import __version__
 
 if TYPE_CHECKING:
-    from gotlang.cli.check import Found
+    from gotlang.compiler import Compilation
+    from gotlang.errors import UsageError
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came of one file: `compiled`, or the reason why it could not be read."""
+
+    name: str
+    compiled: Compilation | None
+    unreadable: UsageError | None = None
 
 
 def as_json(found: Sequence[Found]) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class Task:
 def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
     """What the parameters ask for. Raises UsageError, CompileError."""
     from gotlang.cli.programs import program
-    from gotlang.cli.run import options_for
+    from gotlang.cli.settings import options_for
     from gotlang.cli.values import given_params
     from gotlang.data import load
     from gotlang.evaluate.running import Plan

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from gotlang.cli.output import complain
+from gotlang.cli.settings import kept_settings, options_for
 from gotlang.errors import UsageError
 from gotlang.report.history import History
 
@@ -25,7 +26,6 @@ def resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
     """
     from gotlang.api import Options
     from gotlang.cli.programs import program
-    from gotlang.cli.run import kept_settings, options_for
     from gotlang.cli.running import Order, digest
     from gotlang.cli.values import Given, given_params
     from gotlang.runtime.run import check_inputs

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,10 +19,10 @@ from gotlang.cli.options import (
     together,
 )
 from gotlang.cli.output import complain, document, errors_as_document, say
+from gotlang.cli.settings import kept_settings, options_for
 from gotlang.errors import RunError, UsageError
 
 if TYPE_CHECKING:
-    from gotlang.api import Options, Program
     from gotlang.cli.running import Order
     from gotlang.result import Result
 
@@ -98,54 +96,6 @@ def ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
         trace=chosen["trace"],
         quiet=chosen["quiet"],
     )
-
-
-def options_for(program: Program, chosen: dict[str, Any], params: dict[str, Any]) -> Options:
-    """The options of a run; says on stderr where no model was named and the stand-ins answer."""
-    from dataclasses import replace
-
-    from gotlang.cli.options import run_options
-    from gotlang.models.registry import is_simulated
-
-    record = Path(chosen["record"]) if chosen.get("record") is not None else None
-    options = replace(run_options(chosen), params=params, record=record)
-    if is_simulated(options.model):
-        if not program.ir(0).simulators:
-            raise UsageError(
-                "no model is named, and this program has no stand-ins to simulate one",
-                help="name one with `--model openai:NAME` (OPENAI_API_KEY holds its key), or write "
-                "`simulate with` and a Python file",
-            )
-        if chosen["model"] is None and not chosen["quiet"]:
-            key = bool(os.environ.get("OPENAI_API_KEY"))
-            why = "OPENAI_MODEL is not set" if key else "no model is configured"
-            complain(f"{why}: simulated by the program's stand-ins (--model names a real one)")
-    return options
-
-
-def kept_settings(chosen: dict[str, Any], options: Options) -> dict[str, Any]:
-    """What the history keeps to repeat a run: nothing about this call's inputs and output, no secret."""
-    left_out = (
-        "file",
-        "input",
-        "inputs",
-        "data",
-        "row",
-        "map",
-        "trace",
-        "record",
-        "resume",
-        "json",
-        "quiet",
-    )
-    settings = {name: value for name, value in chosen.items() if name not in left_out}
-    settings["set"] = [list(pair) for pair in chosen["set"]]
-    settings["model"] = options.model
-    # Addresses may hold a password or a key; without it they are of no use, and are given anew.
-    for name, marks in (("cache", "@"), ("base_url", "?@")):
-        if any(mark in str(settings[name]) for mark in marks):
-            settings[name] = None
-    return settings
 
 
 def _run(order: Order, *, json: bool) -> int:
