@@ -253,3 +253,8 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
     assert missing.returncode == 2
     assert "nothing.got" in missing.stderr
     assert gotc("graph", "last", cwd=tmp_path).returncode == 2
+    ending = gotc("graph", SORT128, "--out", "plan.pdf", cwd=tmp_path)
+    assert ending.returncode == 2
+    assert "`.pdf`" in ending.stderr
+    assert "--format" in ending.stderr
+    assert not (tmp_path / "plan.pdf").exists()

@@ -24,9 +24,6 @@ INTERRUPTED = 130
 def usage(error: click.ClickException) -> int:
     """A command line that click refuses."""
     context = getattr(error, "ctx", None)
-    if isinstance(error, click.UsageError) and not error.message:
-        error.show()
-        return error.exit_code
     if type(error).__name__ == "NoArgsIsHelpError":
         complain(error.format_message())
         return error.exit_code

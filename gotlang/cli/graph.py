@@ -23,7 +23,7 @@ FOLDER = Path(".gotc/graphs")
 
 
 @click.command("graph")
-@click.argument("subject", metavar="FILE|RUN")
+@click.argument("subject", metavar="[FILE|RUN]", default="last")
 @click.option(
     "--format",
     type=click.Choice(FORMATS),
@@ -55,11 +55,11 @@ FOLDER = Path(".gotc/graphs")
 def command(
     subject: str, format: str | None, out: str | None, scheme: str | None, view: str, most: int
 ) -> int:
-    """Draw the plan of a program FILE, or what a RUN of `gotc runs` did (`last` is the latest).
+    """Draw the plan of a program FILE, or what a RUN of `gotc runs` did (`last`, the default, is the latest).
 
     The layout is made here: nothing has to be installed to look at it.
     """
-    form = format or (ENDINGS.get(Path(out).suffix.lower(), "html") if out is not None else "html")
+    form = format or _form(out)
     with errors_as_document(form == "json"):
         planned = subject == "-" or subject.endswith(".got") or Path(subject).is_file()
         name, text = _plan(subject, scheme, form, most) if planned else _run(subject, view, form, most)
@@ -69,6 +69,17 @@ def command(
         if out is not None and out != "-":
             say(out) if form == "html" else complain(f"written to {out}")
     return 0
+
+
+def _form(out: str | None) -> str:
+    """The format that a file's name asks for; html where it says nothing."""
+    ending = Path(out or "").suffix.lower()
+    if ending and ending not in ENDINGS:
+        raise UsageError(
+            f"--out: no picture has a name that ends in `{ending}`",
+            help=f"endings are {', '.join(ENDINGS)}; or choose one with --format",
+        )
+    return ENDINGS.get(ending, "html")
 
 
 def _plan(path: str, scheme: str | None, form: str, most: int) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import final
 import click
 
 from gotlang.cli.output import say
+from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
 
 
@@ -42,15 +43,21 @@ TEMPLATES = {
 
 
 @click.command(
-    "init", epilog="Templates: " + "; ".join(f"{name}: {t.shows}" for name, t in TEMPLATES.items())
+    "init", epilog="\b\nTemplates:\n" + "\n".join(f"  {name:<6} {t.shows}" for name, t in TEMPLATES.items())
 )
-@click.argument("template", type=click.Choice(list(TEMPLATES)), default="blank")
+@click.argument("template", default="blank")
 @click.argument("file", required=False)
 @click.option("--force", is_flag=True, help="Write over files that are there.")
 def command(template: str, file: str | None, force: bool) -> int:
     """Write a small program from TEMPLATE to FILE (default: TEMPLATE.got), with stand-ins for its prompts in
     Python beside it, so that it runs without a model.
     """
+    if template not in TEMPLATES:
+        near = nearest(template, TEMPLATES)
+        raise UsageError(
+            f"there is no template `{template}`",
+            help=f"did you mean `{near}`?" if near else f"there are {', '.join(TEMPLATES)}",
+        )
     path = Path(file or f"{template}.got")
     if path.suffix != ".got":
         raise UsageError(f"{path} is no name for a program", help="a program's file ends in .got")

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, final
 
 import click
 
 from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, say, to_json
 from gotlang.errors import CacheError, UsageError
+from gotlang.report.picture.nodes import NAMES
+from gotlang.report.picture.run import HIDDEN, Groups, block_names, place_of
 
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache
     from gotlang.report.history import Record
 
 _WIDTH = 100
+_AGAIN = 60
+"""Of a thought's value where it was not made there."""
 
 
 @click.command("show")
-@click.argument("run")
+@click.argument("run", default="last")
 @click.argument("operation", type=click.IntRange(min=0), required=False)
 @click.option("--all", is_flag=True, help="Every operation with its prompts and answers.")
 @click.option("--json", is_flag=True, help="One JSON document on stdout.")
@@ -27,13 +31,15 @@ def command(run: str, operation: int | None, all: bool, json: bool) -> int:
     """Show a run: what went in and came out, what it cost, and what each operation made.
 
     RUN is a name of `gotc runs`, the start of one, or `last`; OPERATION is a number from this list, to show
-    its prompts and answers, which come from the cache of the run.
+    its prompts and answers, which come from the cache of the run. A thought goes by the number of the
+    operation that made it and its own: `7.2` is the third of operation 7.
     """
     from gotlang.report.history import History
 
     history = History()
     record = history.find(run)
     lines = list(history.graph(record.run))
+    shown = _Shown(lines)
     if operation is not None:
         lines = [line for line in lines if line["operation"] == operation]
         if not lines:
@@ -51,9 +57,9 @@ def command(run: str, operation: int | None, all: bool, json: bool) -> int:
             _header(record)
         for line in lines:
             if full:
-                _whole(line, cache)
-            elif line["kind"] not in ("constant", "join", "grow"):
-                _short(line)
+                _whole(shown, line, cache)
+            elif line["kind"] not in HIDDEN:
+                _short(shown, line)
     finally:
         if cache is not None:
             cache.close()
@@ -126,21 +132,51 @@ def _header(record: Record) -> None:
     say("")
 
 
-def _title(line: dict[str, Any]) -> str:
-    what = f"{line['kind']} {line['prompt']}" if "prompt" in line else line["kind"]
-    where = f"  {line['file']}:{line['line']}" if "file" in line else ""
-    return f"{line['operation']:>6}  {what}  {line['path']}{where}"
+@final
+class _Shown:
+    """What is said of operations in the program's own words: the step, its place, the block's turn."""
+
+    def __init__(self, lines: Sequence[dict[str, Any]]) -> None:
+        self._names = block_names(lines)
+        self._groups = Groups(self._names)
+        self._values = {_number(t): t["value"] for line in lines for t in line["thoughts"] if "value" in t}
+
+    def title(self, line: dict[str, Any]) -> str:
+        """`    12  Aggregate merge  sort.got:60  level 1, pair 1`"""
+        name = NAMES.get(line["kind"], line["kind"])
+        parts = [f"{name} {line['prompt']}" if "prompt" in line else name, place_of(line), self._turn(line)]
+        return f"{line['operation']:>6}  " + "  ".join(part for part in parts if part)
+
+    def _turn(self, line: dict[str, Any]) -> str:
+        """Which element of a `foreach`, pair of a `reduce` or round of a `repeat`, from the outside in."""
+        out: list[str] = []
+        at = self._groups.of(line["path"])
+        groups = {group.id: group for group in self._groups.found.values()}
+        while at is not None:
+            if groups[at].label not in self._names.values():
+                out.append(groups[at].label)
+            at = groups[at].parent
+        return ", ".join(reversed(out))
+
+    def value(self, thought: dict[str, Any]) -> Any:
+        """A thought's value, which stands where it was made."""
+        return thought["value"] if "value" in thought else self._values.get(_number(thought))
 
 
-def _short(line: dict[str, Any]) -> None:
+def _number(thought: dict[str, Any]) -> str:
+    """`7.2`: the operation that made a thought, and which of its thoughts it is."""
+    maker, index = thought["made"]
+    return f"{maker}.{index}"
+
+
+def _short(shown: _Shown, line: dict[str, Any]) -> None:
     style = Style.of(sys.stdout)
     state = "" if line["state"] == "done" else f"  {style.yellow(line['state'])}"
-    say(style.bold(_title(line)) + state)
+    say(style.bold(shown.title(line)) + state)
     for thought in line["thoughts"]:
-        if "value" in thought:
-            say(f"{' ' * 8}{_known(thought)}{_cut(to_json(thought['value']))}")
-        elif "score" in thought or "valid" in thought:
-            say(f"{' ' * 8}{_known(thought)}{style.dim('thought {}.{}'.format(*thought['made']))}")
+        value = _cut(to_json(shown.value(thought)), _WIDTH if "value" in thought else _AGAIN)
+        said = value if "value" in thought else style.dim(value)
+        say(f"{_number(thought):>12}  {_known(thought)}{said}")
 
 
 def _known(thought: dict[str, Any]) -> str:
@@ -150,9 +186,9 @@ def _known(thought: dict[str, Any]) -> str:
     return f"[{', '.join(parts)}] " if parts else ""
 
 
-def _whole(line: dict[str, Any], cache: Cache | None) -> None:
+def _whole(shown: _Shown, line: dict[str, Any], cache: Cache | None) -> None:
     style = Style.of(sys.stdout)
-    say(style.bold(_title(line)) + f"  {line['state']}")
+    say(style.bold(shown.title(line)) + f"  {line['state']}")
     for asked in _asked(line, cache):
         request = asked["request"]
         if request is None:
@@ -165,18 +201,13 @@ def _whole(line: dict[str, Any], cache: Cache | None) -> None:
             say(style.blue(f"  --- answer {number} ({source}) ---"))
             say(answer if answer is not None else style.dim("not in the cache"))
     for thought in line["thoughts"]:
-        if "value" in thought:
-            parents = ", ".join("{}.{}".format(*made) for made in thought["parents"] if made[0] is not None)
-            say(
-                style.blue(f"  thought {thought['made'][0]}.{thought['made'][1]}")
-                + (f" from {parents}" if parents else "")
-            )
-            say(f"  {_known(thought)}{to_json(thought['value'])}")
-        else:
-            say(f"  {_known(thought)}thought {thought['made'][0]}.{thought['made'][1]}")
+        parents = [f"{maker}.{index}" for maker, index in thought.get("parents", ()) if maker is not None]
+        came = f" from {', '.join(parents)}" if parents else ""
+        say(style.blue(f"  thought {_number(thought)}") + came)
+        say(f"  {_known(thought)}{to_json(shown.value(thought))}")
     say("")
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, most: int = _WIDTH) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
+    return line if len(line) <= most else f"{line[: most - 3]}..."

@@ -33,8 +33,13 @@ def test_a_run_is_shown_with_every_prompt_and_answer(gotc: Gotc) -> None:
     found = gotc(*RUN).json()
     short = gotc("show", found["run"][:5])
     assert short.code == 0
-    assert "generate answer" in short.out and "vote.got:11" in short.out
-    number = next(line.split()[0] for line in short.out.splitlines() if "generate answer" in line)
+    assert "Generate answer" in short.out and "vote.got:11" in short.out
+    number = next(line.split()[0] for line in short.out.splitlines() if "Generate answer" in line)
+    assert f"{number}.0  " in short.out
+    voted = short.out.partition("  Vote  ")[2].splitlines()[1]
+    assert voted.endswith(f"  {found['result']}")  # what passes through is shown again
+    assert "/%" not in short.out  # nothing but the program's own words
+    assert gotc("show").out == short.out
     full = gotc("show", "last", number)
     assert "--- user ---\nwhy" in full.out
     assert full.out.count("--- answer ") == 3
@@ -45,6 +50,16 @@ def test_a_run_is_shown_with_every_prompt_and_answer(gotc: Gotc) -> None:
     assert asked["request"]["messages"] == [["user", "why"]]
     values = [t["value"] for operation in whole["operations"] for t in operation["thoughts"] if "value" in t]
     assert found["result"] in values
+
+
+def test_operations_in_blocks_say_which_turn_they_are(gotc: Gotc) -> None:
+    gotc("init", "sort")
+    assert gotc("run", "sort.got", "--input", "numbers=[3,1,2,5]", "--quiet").code == 0
+    titles = [line.split("  ") for line in gotc("show").out.splitlines() if "sort.got:" in line]
+    turns = {title[-3]: title[-1] for title in titles}
+    assert turns["Generate sort"] == "part 1"
+    assert turns["Aggregate merge"] == "level 1, pair 1"
+    assert titles[-1][-2] == "GroundTruth"
 
 
 def test_what_was_not_kept_is_said(gotc: Gotc) -> None:

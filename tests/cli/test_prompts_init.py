@@ -72,7 +72,11 @@ def test_init_writes_over_nothing(gotc: Gotc, folder: Path) -> None:
     assert gotc("init", "vote", "--force").code == 0
     assert (folder / "vote.got").read_text() != before
     assert gotc("init", "blank", "a.txt").code == 2
-    assert gotc("init", "bank").code == 2
+    wrong = gotc("init", "bank")
+    assert (wrong.code, wrong.err) == (
+        2,
+        "error: there is no template `bank`\n  = help: did you mean `blank`?\n",
+    )
 
 
 def test_a_code_is_explained(gotc: Gotc) -> None:

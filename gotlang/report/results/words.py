@@ -11,6 +11,7 @@ def shown(metric: str, value: float | None, *, short: bool = False) -> str:
         return "unknown"
     if not math.isfinite(value):
         return "?"
+    value = round(value, 9) or 0.0  # an interval may begin a hair below 0
     match metric:
         case "correct":
             return f"{100 * value:.{0 if short else 1}f}%"

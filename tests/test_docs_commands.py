@@ -1,0 +1,103 @@
+"""Commands on the pages: those of README run as they stand, and none names an option that is not there.
+
+The tutorial, the page on models and the pages of schemes have tests of their own (`test_tutorial.py`,
+`test_docs_models.py`, `test_scheme_pages.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from support.gotc import ROOT, environment, gotc
+from support.openai_server import OpenAIServer
+
+from gotlang.cli.main import gotc as group
+
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PRICES = '{"gpt-4o-mini": {"input_per_million": 0.15, "output_per_million": 0.6}}'
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "programs").symlink_to(ROOT / "programs")
+    return tmp_path
+
+
+def test_every_command_of_the_readme_runs(folder: Path) -> None:
+    (folder / "prices.json").write_text(PRICES)
+    ran = 0
+    with OpenAIServer(lambda body, index: "[1, 2, 3]") as server:
+        real = {"OPENAI_API_KEY": "a-key", "OPENAI_BASE_URL": server.url, "GOTC_RUN_PRICES": "prices.json"}
+        for line in "".join(blocks("sh")).splitlines():
+            # Making the environment is the wheel's test (test_house.py), and CI itself.
+            program, *words = shlex.split(line.rpartition("&& ")[2])
+            if not program.endswith("gotc"):
+                assert line.startswith(("export OPENAI_API_KEY", "python3 -m venv")), line
+                continue
+            asked = "openai:gpt-4o-mini" in words
+            done = gotc(*words, cwd=folder, **(real if asked else {}))
+            # A model that always answers with three digits splits no list: that run fails, in words.
+            assert done.returncode == asked, (line, done.stderr)
+            ran += 1
+        assert server.requests
+    assert ran == 5
+
+
+def test_the_python_of_the_readme_runs(folder: Path) -> None:
+    (code,) = blocks("python")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("[1, 1, ")
+
+
+WRONG = """\
+# Line 12 is the one.
+simulate with "vote_sim.py"
+
+param tries = 3 in 1..9
+
+prompt sort(numbers: list[int]) -> list[int]:
+    "Sort {{ numbers }}"
+
+
+
+scheme digits(numbers: list[int]) -> list[int]:
+    Generate(k=tries) sort(part=numbers)
+"""
+
+
+def test_the_error_of_the_readme_is_the_one_that_comes(tmp_path: Path) -> None:
+    (tmp_path / "sort.got").write_text(WRONG)
+    done = gotc("check", "sort.got", cwd=tmp_path)
+    assert done.returncode == 2
+    shown = README[README.index("error[") :].partition("```")[0]
+    assert shown in done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_named_on_a_page_and_their_options_are_there(page: Path) -> None:
+    context = click.Context(group)
+    for text in re.findall(r"(?:`|^|\$ |bin/)gotc ([a-z][^`\n|>&]*)", page.read_text("utf-8"), re.MULTILINE):
+        words = text.split()
+        command = group.get_command(context, words[0])
+        assert command is not None, text
+        if isinstance(command, click.Group) and len(words) > 1 and not words[1].startswith("-"):
+            command = command.get_command(context, words[1])
+            assert command is not None, text
+        known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        for word in words[1:]:
+            if word.startswith("--"):
+                assert word.partition("=")[0].rstrip(".,;)") in {*known, "--help"}, text

@@ -1,0 +1,93 @@
+"""The tutorial, step by step: every command runs, its edits fit, and what it shows is what comes out.
+
+`pytest --accept tests/test_tutorial.py` writes the outputs into the page.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.gotc import ROOT, environment
+
+PAGE = ROOT / "docs" / "tutorial.md"
+PICTURE = ROOT / "docs" / "pictures" / "tutorial.svg"
+STEP = re.compile(r"^```(console|diff)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+UNSTABLE = [
+    (re.compile(r"\b[0-9a-f]{8}\b"), "RUN"),
+    (re.compile(r"^(  time +).*$", re.MULTILINE), r"\1TIME"),
+    (re.compile(r"/\S*/(?=sort\.got)"), ""),
+]
+"""What differs from one run to the next: numbers of runs, times on this machine, folders."""
+
+
+def stable(text: str) -> str:
+    for pattern, word in UNSTABLE:
+        text = pattern.sub(word, text)
+    return text
+
+
+def console(block: str, folder: Path) -> str:
+    """The block's commands with what each writes on a terminal."""
+    out = []
+    for command in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            env=environment(PATH=f"{folder / 'bin'}:{os.environ['PATH']}", PYTHONUNBUFFERED="1"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+        )
+        out.append(f"$ {command}\n{done.stdout}" + ("" if done.stdout.endswith("\n") else "\n"))
+    return "".join(out)
+
+
+def edit(block: str, folder: Path) -> None:
+    """What stands after `-` becomes what stands after `+`; it has to be there exactly once."""
+    head, *lines = block.splitlines()
+    path = folder / head.removeprefix("--- ")
+    before, after = ("".join(line[1:] + "\n" for line in lines if line[0] == sign) for sign in "-+")
+    text = path.read_text()
+    assert text.count(before) == 1, before
+    path.write_text(text.replace(before, after))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Something like a clone with the environment active."""
+    (tmp_path / "programs").symlink_to(ROOT / "programs")
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "gotc"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gotlang "$@"\n')
+    command.chmod(0o755)
+    return tmp_path
+
+
+def test_the_tutorial_shows_what_comes_out(folder: Path, accept: bool) -> None:
+    text = PAGE.read_text("utf-8")
+
+    def run(match: re.Match[str]) -> str:
+        kind, block = match.groups()
+        if kind == "diff":
+            edit(block, folder)
+            return match[0]
+        seen = console(block, folder)
+        if not accept:
+            assert stable(seen) == stable(block), "run pytest with --accept"
+        return f"```console\n{seen.replace(f'{folder}/', '')}```"
+
+    written = STEP.sub(run, text)
+    if accept:
+        PAGE.write_text(written, "utf-8")
+        shutil.copy(folder / "sort.svg", PICTURE)
+    assert (folder / "sort.svg").read_text() == PICTURE.read_text()
+    assert len(STEP.findall(text)) >= 15
