@@ -1,13 +1,8 @@
-"""Studies as a whole: what they find, what they may not see or spend, that they go on after a kill."""
+"""Studies as a whole: what they find, what they may not see or spend, what their result is."""
 
 from __future__ import annotations
 
 import gc
-import json
-import os
-import random
-import signal
-import subprocess
 import sys
 from dataclasses import replace
 from itertools import pairwise
@@ -18,29 +13,19 @@ import pytest
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
-from support.studies import GUESS, guess_plan, guess_study
+from support.studies import GUESS, course, guess_plan, guess_study
 
 from gotlang.api import Options, compile, load
-from gotlang.cache import open_cache
 from gotlang.errors import BudgetExceeded, CompileError, UsageError
 from gotlang.models.simulated import SimulatedModel
-from gotlang.tune.driver import Studied, tune
+from gotlang.tune.driver import tune
 from gotlang.tune.evaluation import Evaluation
 from gotlang.tune.plan import Plan, read_plan
-from gotlang.tune.purse import Book
 from gotlang.tune.rows import read_rows, split
 from gotlang.tune.search import Search
 from gotlang.tune.tuned import apply, read_tuned, tuned
 
 ROOT = Path(__file__).parents[1]
-
-
-def course(done: Studied) -> list[tuple[Any, ...]]:
-    """All that a study decided."""
-    return [
-        (n, tuple(r.point.items()), r.ended, r.told.values, tuple(m.objectives for m in r.rows))
-        for n, r in done.records.items()
-    ]
 
 
 @pytest.fixture
@@ -95,8 +80,8 @@ def test_what_costs_more_never_wins(tmp_path: Path, race: str) -> None:
 
 def test_the_same_seed_gives_the_same_study(plan: Plan) -> None:
     one, same, other = (tune(replace(plan, seed=s), folder=None) for s in (1, 1, 2))
-    assert course(one) == course(same)
-    assert course(one) != course(other)
+    assert course(one.records) == course(same.records)
+    assert course(one.records) != course(other.records)
 
 
 def test_several_objectives_give_a_front(tmp_path: Path) -> None:
@@ -211,7 +196,7 @@ def test_the_budget_holds(plan: Plan, share: float) -> None:
     assert tight.usd <= free.usd * share
     assert tight.partial is not None
     assert len(tight.records) < len(free.records)
-    assert course(tight) == course(free)[: len(tight.records)]
+    assert course(tight.records) == course(free.records)[: len(tight.records)]
     assert tight.held_out is not None or share < 0.5
 
 
@@ -228,86 +213,9 @@ def test_a_study_goes_on_with_more_money(plan: Plan, tmp_path: Path) -> None:
     some = tune(replace(plan, budget=whole.usd / 2), options, folder=folder)
     rest = tune(plan, options, folder=folder)
     assert len(some.records) < len(rest.records)
-    assert course(rest) == course(whole)
+    assert course(rest.records) == course(whole.records)
     assert rest.usd == pytest.approx(whole.usd)
     assert tune(plan, options, folder=folder).usd == rest.usd
-
-
-# ---------------------------------------------------------------- kills and workers
-
-
-def command(folder: Path, *more: str) -> list[str]:
-    return [
-        *(sys.executable, "-m", "gotlang", "tune", "study.got", "--model", "simulated", "--json"),
-        *more,
-    ]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
-def test_killed_at_random_moments_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    clauses = "train 30, test 10\nminimize error(result, target)\nsubject to cost <= 2 * baseline\ntrials 24"
-    plan = replace(guess_plan(tmp_path, clauses, 60), budget=1.0)
-    whole = tune(plan, folder=None)
-    rng = random.Random(5)
-    kills = 0
-    for _ in range(3):
-        child = subprocess.Popen(
-            command(tmp_path, "--budget", "1"), cwd=tmp_path, env=environment(), stdout=-3, stderr=-3
-        )
-        try:
-            child.wait(timeout=1.2 + rng.random() * 1.5)
-        except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-            kills += 1
-    last = subprocess.run(
-        command(tmp_path, "--budget", "1"),
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert last.returncode == 0, last.stderr
-    assert kills
-    done = json.loads(last.stdout)
-    assert done["trials"] == 24
-    assert done["winner"]["trial"] == whole.winner.number
-    assert done["winner"]["train"] == list(whole.winner.told.values or ())
-    # No answer was paid that is not kept, and none is kept twice; what was under way may have been charged.
-    cache = open_cache(tmp_path / ".gotc" / "cache.sqlite")
-    (path,) = (tmp_path / ".gotc" / "tune").glob("*.book")
-    book = Book(path, "test")
-    kept = sum(entry.draws for entry in cache.entries())
-    assert kept - 8 * len(book.open) <= book.answers <= kept
-    cache.close()
-    assert book.committed_usd <= 1.0
-
-
-def test_two_workers_share_a_study(tmp_path: Path) -> None:
-    clauses = "train 30, test 10\nminimize error(result, target)\ntrials 16"
-    alone = tune(guess_plan(tmp_path, clauses, 60), folder=None)
-    children = [
-        subprocess.Popen(
-            command(tmp_path, "--out", f"{i}.json"),
-            cwd=tmp_path,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for i in range(2)
-    ]
-    ended = [child.communicate(timeout=120) for child in children]
-    documents = [json.loads(out) for out, _ in ended]
-    for document in documents:
-        assert document["trials"] == 16
-        assert document["winner"]["trial"] == alone.winner.number
-        assert document["winner"]["train"] == list(alone.winner.told.values or ())
-        assert document["held_out"]["verdict"] == documents[0]["held_out"]["verdict"]
 
 
 # ---------------------------------------------------------------- the result

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from gotlang.models.base import Answer, Price, Reply, Request, Usage
 from gotlang.tune.plan import Plan, read_plan
+from gotlang.tune.records import Record
 
 GUESS = """
 simulate with "guess_sim.py"
@@ -64,6 +66,14 @@ def guess_plan(folder: Path, clauses: str = "", rows: int = 40) -> Plan:
         fusion false, early_stop false
     """
     return read_plan(guess_study(folder, clauses or default, rows))
+
+
+def course(records: Mapping[int, Record]) -> list[tuple[Any, ...]]:
+    """All that a study decided."""
+    return [
+        (n, tuple(r.point.items()), r.ended, r.told.values, tuple(m.objectives for m in r.rows))
+        for n, r in records.items()
+    ]
 
 
 TWO_PROMPTS = """

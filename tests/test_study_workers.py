@@ -1,0 +1,133 @@
+"""Studies that are killed, and studies that several processes share: the same trials, nothing paid twice.
+
+A worker is killed once so much stands in the study's book, so that the moments lie all over the study and
+not in the start of the process. GOTC_KILLS says how often; the default keeps the suite quick.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+
+from support.studies import course, guess_plan
+
+from gotlang.cache import open_cache
+from gotlang.tune.driver import Studied, tune
+from gotlang.tune.purse import Book
+from gotlang.tune.records import Record, Records
+
+ROOT = Path(__file__).parents[1]
+KILLS = int(os.environ.get("GOTC_KILLS", "3"))
+CLAUSES = """
+train 30, test 10
+minimize error(result, target)
+subject to cost <= 2 * baseline
+trials 24
+"""
+
+
+def worker(folder: Path, *more: str) -> subprocess.Popen[str]:
+    """`gotc tune` on the study in a folder."""
+    command = [sys.executable, "-m", "gotlang", "tune", "study.got", "--model", "simulated", "--json", *more]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What a worker printed; it must end well."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    document: dict[str, Any] = json.loads(out)
+    return document
+
+
+def kept_trials(folder: Path) -> dict[int, Record]:
+    """The trials in the storage of the folder's study."""
+    (journal,) = (folder / ".gotc" / "tune").glob("*.journal")
+    return Records(str(journal), journal.stem, [False]).finished()
+
+
+def kept_answers(folder: Path) -> int:
+    """How many different answers the folder's cache has."""
+    cache = open_cache(folder / ".gotc" / "cache.sqlite")
+    try:
+        return sum(entry.draws for entry in cache.entries())
+    finally:
+        cache.close()
+
+
+def the_book(folder: Path) -> Book:
+    (path,) = (folder / ".gotc" / "tune").glob("*.book")
+    return Book(path, "test")
+
+
+def undisturbed(folder: Path, clauses: str, budget: float | None = None) -> tuple[Studied, int]:
+    """The same study by one process that nobody kills, and the lines in its book."""
+    folder.mkdir()
+    done = tune(replace(guess_plan(folder, clauses, 60), budget=budget), folder=folder / "kept")
+    (book,) = (folder / "kept").glob("*.book")
+    return done, len(book.read_bytes().splitlines())
+
+
+def killed_at(folder: Path, lines: int, *more: str) -> bool:
+    """Run a worker until so many lines stand in the book; whether it was killed, and did not end before."""
+    child = worker(folder, *more)
+    while child.poll() is None:
+        books = list(folder.glob(".gotc/tune/*.book"))
+        if books and books[0].read_bytes().count(b"\n") >= lines:
+            child.kill()
+            child.communicate()
+            return True
+        time.sleep(0.001)
+    child.communicate()
+    return False
+
+
+def test_killed_at_random_moments_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    alone, lines = undisturbed(tmp_path / "alone", CLAUSES)
+    budget = (4 + KILLS) * alone.usd
+    guess_plan(tmp_path, CLAUSES, 60)
+    moments = sorted(random.Random(KILLS).sample(range(1, lines), KILLS))
+    kills = sum(killed_at(tmp_path, moment, "--budget", str(budget)) for moment in moments)
+    assert kills >= KILLS - 1  # a poll may come too late for a moment near the end
+    done = ended(worker(tmp_path, "--budget", str(budget)))
+    assert course(kept_trials(tmp_path)) == course(alone.records)
+    assert done["winner"]["trial"] == alone.winner.number
+    assert done["held_out"]["compared"] == json.loads(json.dumps(alone.as_json()))["held_out"]["compared"]
+    # What was paid is kept, nothing was paid twice, and it is what a study pays that nobody killed.
+    book = the_book(tmp_path)
+    assert kept_answers(tmp_path) == alone.answers
+    assert book.answers <= alone.answers
+    # What was under way at a kill may have been charged: it stays in the book, and in the budget.
+    assert len(book.open) > 0 or book.answers == alone.answers
+    assert book.paid_usd <= alone.usd * (1 + 1e-9)
+    assert book.committed_usd <= budget
+
+
+@pytest.mark.parametrize("clauses", [CLAUSES, "train 30, test 10\nminimize error(result, target)\ntrials 16"])
+def test_two_workers_share_a_study(tmp_path: Path, clauses: str) -> None:
+    alone, _ = undisturbed(tmp_path / "alone", clauses)
+    guess_plan(tmp_path, clauses, 60)
+    both = [worker(tmp_path, "--out", f"{i}.json") for i in range(2)]
+    documents = [ended(child) for child in both]
+    assert course(kept_trials(tmp_path)) == course(alone.records)
+    assert kept_answers(tmp_path) == alone.answers
+    # Two workers may ask for the same draw at the same moment; what one has paid the other takes.
+    assert alone.answers <= the_book(tmp_path).answers <= 1.2 * alone.answers
+    for document in documents:
+        assert document["trials"] == len(alone.records)
+        assert document["winner"]["trial"] == alone.winner.number
+        assert document["held_out"]["verdict"] == documents[0]["held_out"]["verdict"]
