@@ -12,9 +12,10 @@ import os
 import re
 import shutil
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
 from gotlang.errors import UsageError
 
@@ -91,6 +92,7 @@ def open_corpus(path: str | Path) -> Search:
         offsets, words = _read(path)
         index = bm25s.BM25()
         index.index(words, show_progress=False)
+        del words
         if kept is not None:
             _keep(index, offsets, kept, stamp)
     return _searcher(path, index, offsets)
@@ -109,9 +111,12 @@ def _searcher(path: Path, index: Any, offsets: array[int]) -> Search:
         if not known or k < 1:
             return []
         scores = index.get_scores(known)[: len(offsets)]
-        best = numpy.argsort(-scores, kind="stable")[:k]  # equally good ones in the order of the file
+        found = numpy.flatnonzero(scores > 0)
+        if len(found) > k:
+            found = found[scores[found] >= numpy.partition(scores[found], -k)[-k]]
+        best = found[numpy.argsort(-scores[found], kind="stable")][:k]  # equals in the order of the file
         with path.open("rb") as file:
-            return [_document(file, offsets[i]) for i in best if scores[i] > 0]
+            return [_document(file, offsets[i]) for i in best]
 
     return search
 
@@ -128,13 +133,28 @@ def _parts(entry: dict[str, Any]) -> tuple[str, str]:
     return str(title), text if isinstance(text, str) else "".join(map(str, text))
 
 
-def _read(path: Path) -> tuple[array[int], list[list[str]]]:
+@final
+@dataclass(slots=True)
+class _Words:
+    """The words of every document as numbers, in the form bm25s takes them. Numbers, since a large corpus has
+    more words than memory has room for as texts."""
+
+    ids: list[array[int]] = field(default_factory=list)
+    vocab: dict[str, int] = field(default_factory=dict)
+
+    def add(self, words: Iterable[str]) -> None:
+        """The words of one more document."""
+        vocab = self.vocab
+        self.ids.append(array("I", [vocab.setdefault(word, len(vocab)) for word in words]))
+
+
+def _read(path: Path) -> tuple[array[int], _Words]:
     offsets: array[int] = array("q")
-    words: list[list[str]] = []
+    words = _Words()
     for offset, entry in _entries(path):
         offsets.append(offset)
-        words.append(words_of(" ".join(_parts(entry))))
-    if not any(words):
+        words.add(words_of(" ".join(_parts(entry))))
+    if not words.vocab:
         raise UsageError(f"the corpus {path} has no documents")
     return offsets, words
 
