@@ -22,6 +22,8 @@ STATES = ("waiting", "ready", "running", "done", "failed")
 
 NOTHING = Thoughts()
 
+MANY = 100
+"""Thoughts that it takes no time to go through."""
 MAX_OPERATIONS = 500_000
 """A program that needs more is taken for one that never ends."""
 
@@ -264,10 +266,15 @@ def volume(thought: Thought) -> int:
 
 
 def largest_volume(thoughts: Iterable[Thought]) -> int:
-    """The largest volume among some thoughts; those with the same parents have the same."""
-    volumes: dict[tuple[tuple[int, int], ...], int] = {}
+    """The largest volume among some thoughts. Those with the same parents have the same, which is remembered
+    where it took long to find."""
+    most = 0
+    known: set[tuple[tuple[int, int], ...]] = set()
     for thought in thoughts:
         parents = tuple([parent.identity for parent in thought.parents])
-        if parents not in volumes:
-            volumes[parents] = volume(thought)
-    return max(volumes.values(), default=0)
+        if parents not in known:
+            found = volume(thought)
+            most = max(most, found)
+            if found > MANY:
+                known.add(parents)
+    return most

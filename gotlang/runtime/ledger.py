@@ -59,8 +59,9 @@ class Round(NamedTuple):
     """Answers that an operation asked for at the same time, of one request.
 
     `start_s` and `hops` tell when it could ask at the earliest, `turn` numbers the rounds of an operation.
-    `batch` is how many answers one request may hold: what was answered from a cache is counted as it would
-    have been asked. `persistent` holds the draws that were in the persistent cache.
+    `numbers` are those of the draws. `batch` is how many answers one request may hold: what was answered from
+    a cache is counted as it would have been asked. `persistent` holds the draws that were in the persistent
+    cache.
     """
 
     operation: Operation
@@ -68,7 +69,8 @@ class Round(NamedTuple):
     start_s: float
     hops: int
     key: str
-    answers: Sequence[tuple[int, Stored]]
+    numbers: tuple[int, ...]
+    answers: tuple[Stored, ...]
     persistent: frozenset[int]
     batch: int
     price: Price | None
@@ -100,7 +102,7 @@ class Ledger:
             return
         # No answer was there before it was asked for, so all three accounts are the same.
         for asked in self.rounds:
-            self._count(0, asked, [stored for _, stored in asked.answers])
+            self._count(0, asked, asked.answers)
         whole = self.accounts[0]
         self.accounts = (whole, replace(whole), replace(whole))
         self.times = (one, one, one)
@@ -111,14 +113,13 @@ class Ledger:
         seen: set[tuple[str, int]] = set()
         waits: tuple[_Waits, _Waits] = ({}, {})
         for asked in self._in_order():
-            self._count(0, asked, [stored for _, stored in asked.answers])
-            fresh: Sequence[tuple[int, Stored]] = asked.answers
-            if self.shared:
-                # At temperature 0 every draw is the first.
-                fresh = list({n: s for n, s in asked.answers if (asked.key, n) not in seen}.items())
-                seen.update((asked.key, number) for number, _ in fresh)
-            process = [stored for _, stored in fresh]
-            persistent = [stored for number, stored in fresh if number not in asked.persistent]
+            self._count(0, asked, asked.answers)
+            draws = zip(asked.numbers, asked.answers, strict=True)
+            # At temperature 0 every draw is the first, so some may be the same.
+            fresh = {number: stored for number, stored in draws if (asked.key, number) not in seen}
+            seen.update((asked.key, number) for number in fresh)
+            process = list(fresh.values())
+            persistent = [stored for number, stored in fresh.items() if number not in asked.persistent]
             for account, chosen in ((1, process), (2, persistent)):
                 seconds = self._count(account, asked, chosen)
                 turns = waits[account - 1].setdefault(asked.operation, {})

@@ -20,7 +20,9 @@ class Numbering:
     """Which operations of a run asked which request."""
 
     def __init__(self) -> None:
-        # By request and operation: the turn it asked last in, its first draw then, the one after its last.
+        # By request: who asked it, the turn it asked last in, its first draw then, the one after its last.
+        # Nearly every request is one operation's alone; only for the others there is a table.
+        self._alone: dict[str, tuple[Operation, int, int, int]] = {}
         self._asked: dict[str, dict[Operation, tuple[int, int, int]]] = {}
 
     def first(self, key: str, operation: Operation, turn: int, draws: int) -> int:
@@ -32,8 +34,10 @@ class Numbering:
         stretch = operation.frame.context * STRETCH
         asked = self._asked.get(key)
         if asked is None:
-            self._asked[key] = {operation: (turn, 0, draws)}
-            return stretch
+            alone = self._alone.setdefault(key, (operation, turn, 0, draws))
+            if alone[0] is operation and alone[1] == turn:
+                return stretch
+            asked = self._asked[key] = {alone[0]: alone[1:]}
         own = asked.get(operation)
         if own is not None and own[0] == turn:
             return stretch + own[1]  # the same request twice in one round: two thoughts are equal

@@ -170,16 +170,29 @@ async def _draw_one(
     draws, persistent = await sampler.draw(model, request, place.key, absolute, operation, fused=fused)
     if request.settings.temperature == 0:
         absolute = [0] * len(absolute)
-    found = [(n, d[0]) for n, d in zip(absolute, draws, strict=True) if not isinstance(d, Missing)]
+    found = tuple([drawn[0] for drawn in draws if not isinstance(drawn, Missing)])
     if not found:
         return draws, 0.0
+    if len(found) < len(draws):
+        absolute = [n for n, drawn in zip(absolute, draws, strict=True) if not isinstance(drawn, Missing)]
     hops, start = longest(operation)
     batch = max(1, model.batch) if fused else 1
     start += spent.seconds
     sampler.ledger.rounds.append(
-        Round(operation, spent.hops, start, hops, place.key, found, persistent, batch, model.price)
+        Round(
+            operation,
+            spent.hops,
+            start,
+            hops,
+            place.key,
+            tuple(absolute),
+            found,
+            persistent,
+            batch,
+            model.price,
+        )
     )
-    return draws, waited(stored for _, stored in found)
+    return draws, waited(found)
 
 
 def values_of(
