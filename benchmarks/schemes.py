@@ -86,17 +86,21 @@ class Measured:
     sizes: Mapping[str, int]
 
 
+def given(row: Row) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The inputs of a row's run, and the known answer (`truth`) where there is one."""
+    scheme = program_of(row.program).scheme(row.scheme)
+    if not row.data:
+        return dict(row.inputs), {}
+    table = load_data(PROGRAMS / "data" / row.data)
+    optional = {"truth": scheme.truth} if "truth" in row.columns else {}
+    found = inputs(table, row.row, row.columns, dict(scheme.parameters), optional)
+    truth = {"truth": found.pop("truth")} if "truth" in found else {}
+    return {**row.inputs, **found}, truth
+
+
 def measure(row: Row) -> Measured:
     """One simulated run."""
-    program = program_of(row.program)
-    scheme = program.scheme(row.scheme)
-    given, truth = dict(row.inputs), {}
-    if row.data:
-        table = load_data(PROGRAMS / "data" / row.data)
-        optional = {"truth": scheme.truth} if "truth" in row.columns else {}
-        found = inputs(table, row.row, row.columns, dict(scheme.parameters), optional)
-        truth = {"truth": found.pop("truth")} if "truth" in found else {}
-        given |= found
+    program, (found, truth) = program_of(row.program), given(row)
     asked: Counter[str] = Counter()
 
     def count(event: Event) -> None:
@@ -104,7 +108,7 @@ def measure(row: Row) -> Measured:
             asked[event.request.prompt] += len(event.numbers)
 
     options = Options(params=row.params, early_stop=False, observe=count)
-    result = program.run(given, scheme=row.scheme, options=options, **truth)
+    result = program.run(found, scheme=row.scheme, options=options, **truth)
     sizes = {**row.sizes, **{name: asked[prompt] for name, prompt in row.decided.items()}}
     params = {param.name: param.default for param in program.ir(0).params} | dict(row.params)
     return Measured(result, value_of(row.calls, params | sizes), value_of(row.path, params | sizes), sizes)
@@ -136,7 +140,7 @@ def code_lines(name: str) -> int:
 # ---------------------------------------------------------------- the rows
 
 SORT = {"numbers": "Unsorted", "truth": "Sorted"}
-SETS = {"first": "SET1", "second": "SET2", "truth": "INTERSECTION"}
+SETS = {"set1": "SET1", "set2": "SET2", "truth": "INTERSECTION"}
 COUNTRIES = {"text": "Text", "truth": "Countries"}
 STORY = {"story": "Story", "truth": "Answer"}
 TOWN = {"question": "Question", "truth": "Answer"}
@@ -152,7 +156,7 @@ def listings() -> Iterator[Row]:
         (3, 128, "1 + 8 * 5 + 4 * 5", "3"),
         (4, 128, "1 + 8 * 5 + 7 * 5", "5"),
     ):
-        columns = {key: SETS[key] for key in ("first", "second")}
+        columns = {key: SETS[key] for key in ("set1", "set2")}
         data = f"sets{size}.csv"
         name = f"listing{number}"
         yield Row(f"listings/{name}", name, f"set intersection {size}", "graph", calls, path, data, columns)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gotlang.api import Options, check, compile
 from gotlang.errors import RunError
+from gotlang.runtime.events import Asked, Event
 from gotlang.semantics.builtins import BUILTINS, THOUGHT_FUNCTIONS
 from tests.support.answers import any_model, some_value
 
@@ -60,25 +62,45 @@ def test_the_table_of_built_ins_is_the_code(request: pytest.FixtureRequest) -> N
     assert text[start:stop] == wanted, "run pytest with --accept"
 
 
+GUIDE_TEXT = (ROOT / "docs" / "guide.md").read_text()
 GUIDE = [
     pytest.param(*match.groups(), id=match[3].split("scheme ")[1].split("(")[0])
     for match in re.finditer(
-        r"^```got\n# (\d+) answers?, (\d+) in a row\n(.*?)^```",
-        (ROOT / "docs" / "guide.md").read_text(),
-        re.MULTILINE | re.DOTALL,
+        r"^```got\n# (\d+) answers?, (\d+) in a row\n(.*?)^```", GUIDE_TEXT, re.MULTILINE | re.DOTALL
     )
 ]
+OPEN = r"^```got\n# (\S+ \+ \S+) answers, at most (\d+) in a row\n(.*?)^```"
+"""A program that leaves it to the model how much it asks for."""
 
 
 @pytest.mark.parametrize(("answers", "in_a_row", "text"), GUIDE)
-def test_a_program_of_the_guide_asks_for_what_it_says(answers: str, in_a_row: str, text: str) -> None:
+def test_a_program_of_the_guide_asks_for_what_it_and_its_estimate_say(
+    answers: str, in_a_row: str, text: str
+) -> None:
     program = compile(text, "guide.got")
     (scheme,) = program.ir(0).schemes
     inputs = {name: some_value(type_, random.Random(name)) for name, type_ in scheme.parameters}
-    model = any_model(program.ir(0))
-    outcome = program.run(inputs, options=Options(model=model, early_stop=False)).outcome
-    assert (outcome.ledger.accounts[0].calls, outcome.hops) == (int(answers), int(in_a_row))
+    options = Options(model=any_model(program.ir(0)), early_stop=False)
+    outcome = program.run(inputs, options=options).outcome
+    asked = int(answers), int(in_a_row)
+    assert (outcome.ledger.accounts[0].calls, outcome.hops) == asked
+    # The page speaks of any input, and so does the estimate.
+    for known in (None, inputs):
+        costs = program.explain(known, options=options, simulate=False).costs
+        assert (costs.calls.low, costs.longest_path.low) == asked
+        assert (costs.calls.high, costs.longest_path.high) == asked
 
 
-def test_the_guide_states_counts_for_all_shapes_but_the_open_one() -> None:
+def test_the_guide_says_what_its_open_shape_asks_for_too() -> None:
     assert len(GUIDE) == 8
+    (found,) = re.findall(OPEN, GUIDE_TEXT, re.MULTILINE | re.DOTALL)
+    calls, in_a_row, text = found
+    program = compile(text, "guide.got")
+    options = Options(model=any_model(program.ir(0)))
+    costs = program.explain(task="write", options=options, simulate=False).costs
+    assert (costs.calls.formula, costs.longest_path.high) == (calls, int(in_a_row))
+    events: list[Event] = []
+    outcome = program.run(task="write", options=replace(options, observe=events.append)).outcome
+    asked = [event.request.prompt for event in events if isinstance(event, Asked)]
+    assert (len(asked), outcome.hops) == (2 + asked.count("work"), int(in_a_row))
+    assert asked.count("work") > 1

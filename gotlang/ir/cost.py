@@ -16,8 +16,11 @@ from gotlang.ir.forecast.flows import Bill, Flow, Measure, Scope
 from gotlang.ir.forecast.guess import Guess
 from gotlang.ir.forecast.polynomial import UNWRITTEN, ZERO, Amount, Atom, Polynomial
 from gotlang.ir.forecast.schemes import Forecaster
+from gotlang.ir.names import used_params
 from gotlang.types import FLOAT, ListType, Type, accepts
 
+_DIGITS = 12
+"""Dollars are given to so many digits after the point, which no token costs less than."""
 LONGEST_FORMULA = 160
 """A formula of more characters is not given."""
 
@@ -84,9 +87,12 @@ class Costs:
 @final
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a scheme costs: `costs` if every answer is asked for, `early` with early stop. `params` are the
-    values that the numbers hold for, `unknown` the atoms of formulas that no param decides, `prices` says
-    whose prices the dollars are. All answers are taken to be readable, and none to be there already."""
+    """What a scheme costs: `costs` if every answer is asked for, `early` with early stop.
+
+    `params` are those that the scheme uses, with the values that the numbers hold for; `unknown` the atoms
+    of formulas that no param decides; `prices` says whose prices the dollars are. All answers are taken to be
+    readable, and none to be there already.
+    """
 
     scheme: str
     params: Mapping[str, Any]
@@ -144,7 +150,9 @@ def estimate(
     formulas = [formula for amount in amounts for formula in (amount.low, amount.high) if formula is not None]
     leaves = dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves)
     unknown = tuple(leaf.text for leaf in leaves if leaf.text not in decided and leaf.low != leaf.high)
-    return Estimate(scheme.name, values, inputs is not None, plain, early, unknown, prices)
+    used = used_params(program, scheme)
+    shown = {name: value for name, value in values.items() if name in used}
+    return Estimate(scheme.name, shown, inputs is not None, plain, early, unknown, prices)
 
 
 def _param(param: ir.Param, value: Any, forecaster: Forecaster) -> Guess:
@@ -200,4 +208,4 @@ def _written(formula: Polynomial | None) -> str | None:
 def _number(value: float) -> float | None:
     if value == math.inf:
         return None
-    return int(value) if value == int(value) else value
+    return int(value) if value == int(value) else round(value, _DIGITS)

@@ -107,3 +107,33 @@ def bound_inside(step: ir.AnyStep) -> set[str]:
         for inside in region.steps:
             found |= {inside.result} | bound_inside(inside)
     return found
+
+
+def used_params(program: ir.Program, scheme: ir.Scheme) -> set[str]:
+    """The params that a scheme uses, itself or through what it calls."""
+    bodies = {each.name: each.body for each in program.schemes}
+    bodies |= {score.name: score.body for score in program.scores}
+    others = {each.name: _expressions((each.settings, each.count)) for each in program.prompts}
+    others |= {each.name: _expressions((each.value,)) for each in program.scores}
+    seen, pending = {scheme.name}, [scheme.name]
+    while pending:
+        name = pending.pop()
+        steps = list(_steps(bodies[name])) if name in bodies else []
+        expressions = [node for step in steps for node in own_expressions(step)] + [*others.get(name, ())]
+        named = {value for step in steps for value in ir.step_fields(step).values() if isinstance(value, str)}
+        for node in (inner for expression in expressions for inner in walk(expression)):
+            if isinstance(node, e.Reference):
+                named.add(node.name)
+            elif isinstance(node, e.Call):
+                named.add(node.function.text)
+        pending += named - seen
+        seen |= named
+    return seen & {param.name for param in program.params}
+
+
+def _steps(region: ir.Region) -> Iterator[ir.AnyStep]:
+    """The steps of a region and of those inside it."""
+    for step in region.steps:
+        yield step
+        for inner in ir.regions(step):
+            yield from _steps(inner)

@@ -71,20 +71,27 @@ def open_model(spec: str, options: ModelOptions) -> Model:
         from gotlang.models.local import open_local
 
         return open_local(name, options.prices)
+    raise _no_model(spec)
+
+
+def _no_model(spec: str) -> UsageError:
     known = "; ".join(f"`{kind}` ({what})" for kind, what in KINDS.items())
-    if kind in KINDS:
-        raise UsageError(f"`{spec}` is not complete", help=f"there are {known}")
-    raise UsageError(f"no model `{spec}`", help=f"there are {known}")
+    incomplete = spec.partition(":")[0] in KINDS
+    told = f"`{spec}` is not complete" if incomplete else f"no model `{spec}`"
+    return UsageError(told, help=f"there are {known}")
 
 
 def price_of_model(spec: str, options: ModelOptions) -> Price | None:
-    """What a model's tokens cost, without opening it; None where that is not known."""
+    """What a model's tokens cost, without opening it; None where that is not known. Raises UsageError where
+    there is no such kind."""
     kind, _, name = spec.partition(":")
+    if kind not in KINDS or (kind == "openai" and not name):
+        raise _no_model(spec)
     if kind == "simulated":
         from gotlang.models.simulated import GPT_35_TURBO
 
         return GPT_35_TURBO
-    if kind != "openai" or not name:
+    if kind != "openai":
         return None
     from gotlang.models.endpoint import OPENAI_URL, URL_VARIABLE
     from gotlang.models.prices import price_of

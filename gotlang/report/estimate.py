@@ -71,6 +71,8 @@ def _number(value: float) -> str:
 
 
 def _dollars(value: float) -> str:
+    if 0 < value < 0.001:
+        return f"${value:.6f}"
     return f"${value:.4f}" if value < 1 else f"${value:,.2f}"
 
 
@@ -85,5 +87,5 @@ def _notes(estimate: Estimate) -> Iterator[str]:
         yield f"dollars: {estimate.prices}"
     if not estimate.inputs_known:
         yield "give the inputs, as to `gotc run`, for closer bounds and for what to expect"
-    elif estimate.costs.calls.expected is not None:
+    elif any(found and found.low != found.high and found.expected for _, found in estimate.costs.ranges()):
         yield "`about` is what one simulated run asked for; tokens are estimates"

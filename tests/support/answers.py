@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Program, Prompt
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.read import render_value
@@ -35,16 +36,20 @@ def some_value(type_: Type, chance: random.Random) -> Any:
             return " ".join(chance.sample(WORDS, 2))
 
 
-def answering(prompt: Prompt) -> Callable[..., str]:
-    """A stand-in for a prompt."""
+def answering(prompt: Prompt, params: Mapping[str, Any]) -> Callable[..., str]:
+    """A stand-in for a prompt; it gives as many values as were asked for."""
     result = ListType(prompt.result) if prompt.many else prompt.result
 
-    def answer(rng: random.Random, **_: Any) -> str:
-        return render_value(some_value(result, rng), result, prompt.form)
+    def answer(rng: random.Random, **arguments: Any) -> str:
+        if prompt.count is None:
+            return render_value(some_value(result, rng), result, prompt.form)
+        count = evaluate(prompt.count, {**params, **arguments})
+        return render_value([some_value(prompt.result, rng) for _ in range(count)], result, prompt.form)
 
     return answer
 
 
 def any_model(program: Program, seed: int = 0) -> SimulatedModel:
     """A model with a stand-in for every prompt of a program."""
-    return SimulatedModel({prompt.name: answering(prompt) for prompt in program.prompts}, seed=seed)
+    params = {param.name: param.default for param in program.params}
+    return SimulatedModel({prompt.name: answering(prompt, params) for prompt in program.prompts}, seed=seed)

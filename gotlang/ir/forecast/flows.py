@@ -104,7 +104,8 @@ class Flow:
         if self.single:
             return self.each
         low, high = self.count.bounds
-        tokens = 2 + low * self.each.tokens[0], 2 + high * (self.each.tokens[1] + 1) if high else 2.0
+        # `[]` is one token.
+        tokens = 1 + low * self.each.tokens[0], 2 + high * (self.each.tokens[1] + 1) if high else 2.0
         return Guess(UNKNOWN, None, self.count, self.each, tokens)
 
 

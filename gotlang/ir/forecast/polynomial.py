@@ -17,6 +17,10 @@ from hashlib import sha256
 from typing import final
 
 _LONGEST_TEXT = 200
+_MOST_TERMS = 32
+_MOST_FACTORS = 12
+"""A sum of more products, or a product of more factors, is worked out no further: recursion multiplies them,
+and nobody reads them."""
 UNWRITTEN = "…"
 """What starts the text of an atom that would be too long to read."""
 _NEEDS_NO_PARENTHESES = re.compile(r"[\w.]+(\(.*\))?")
@@ -190,14 +194,14 @@ class Amount:
 
     def __add__(self, other: Amount) -> Amount:
         high = self.high + other.high if self.high is not None and other.high is not None else None
-        return Amount(self.low + other.low, high)
+        return _short(self.low + other.low, high)
 
     def __mul__(self, other: Amount) -> Amount:
         low = self.low * other.low
         if ZERO in (self, other):
             return ZERO
         high = self.high * other.high if self.high is not None and other.high is not None else None
-        return Amount(low, high)
+        return _short(low, high)
 
     def or_(self, other: Amount) -> Amount:
         """What is one or the other."""
@@ -228,6 +232,24 @@ ZERO = Amount.of(0)
 ONE = Amount.of(1)
 
 
+def _short(low: Polynomial, high: Polynomial | None) -> Amount:
+    """An amount, with bounds in place of formulas that have grown too long."""
+    return Amount(_shortened(low), None if high is None else _shortened(high))
+
+
+def _shortened(formula: Polynomial) -> Polynomial:
+    if len(formula.terms) <= _MOST_TERMS and all(len(term) <= _MOST_FACTORS for term in formula.terms):
+        return formula
+    leaves = tuple(dict.fromkeys(formula.leaves))
+    atom = Atom(_unwritten(str(formula)), formula.low, formula.high, max(0, formula.least), parts=leaves)
+    return Polynomial.of(atom)
+
+
+def _unwritten(text: str) -> str:
+    """What stands for a text that would be too long to read."""
+    return f"{UNWRITTEN}{sha256(text.encode()).hexdigest()[:16]}"
+
+
 def larger(a: Polynomial, b: Polynomial) -> Polynomial:
     """The larger of two formulas: one of them where that is certain, else an atom that says so."""
     if (a - b).least >= 0:
@@ -245,6 +267,6 @@ def smaller(a: Polynomial, b: Polynomial) -> Polynomial:
 def _chosen(word: str, a: Polynomial, b: Polynomial, choose: Callable[[float, float], float]) -> Polynomial:
     text = f"{word}({a}, {b})"
     if len(text) > _LONGEST_TEXT:
-        text = f"{UNWRITTEN}{sha256(text.encode()).hexdigest()[:16]}"
+        text = _unwritten(text)
     bounds = choose(a.low, b.low), choose(a.high, b.high), max(0, choose(a.least, b.least))
     return Polynomial.of(Atom(text, *bounds, parts=tuple(dict.fromkeys((*a.leaves, *b.leaves)))))

@@ -13,8 +13,8 @@ from gotlang.ir.forecast.polynomial import ZERO, Amount, Polynomial
 from gotlang.ir.names import free_names, looks_at_pool
 from gotlang.syntax import expressions as e
 
-MAX_STEPS = 20_000
-"""After so many steps a forecast gives up: what is left is unbounded."""
+MAX_STEPS = 2_000
+"""After so many steps a forecast follows no more schemes and rounds: what is left of them is unbounded."""
 MAX_ROUNDS = 200
 """So many rounds of a `repeat` are looked at one by one, where they differ."""
 

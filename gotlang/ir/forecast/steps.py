@@ -275,7 +275,8 @@ def _after_all(flows: list[Flow]) -> Amount:
     """From how many thoughts one can be reached that is made of all the thoughts of these."""
     if not flows:
         return ZERO
-    low = max(max(flow.count.bounds[0], flow.volume.bounds[0] + 1) for flow in flows)
+    certain = [flow for flow in flows if flow.count.bounds[0] > 0]
+    low = max((max(flow.count.bounds[0], flow.volume.bounds[0] + 1) for flow in certain), default=0)
     if len(flows) == 1 and flows[0].count == ONE:
         return flows[0].volume + ONE
     most = ZERO

@@ -1,0 +1,177 @@
+"""`gotc explain`: what a program will cost, to the letter, and what an error code means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from cli.conftest import Gotc
+from support.gotc import SORT128
+
+
+def exactly(number: float, formula: str) -> dict[str, object]:
+    """A cost that is known."""
+    return {
+        "low": number,
+        "high": number,
+        "expected": number,
+        "formula": formula,
+        "formula_high": None,
+    }
+
+
+def between(low: float, high: float, expected: float, formula: str) -> dict[str, object]:
+    """A cost with bounds."""
+    return {"low": low, "high": high, "expected": expected, "formula": None, "formula_high": formula}
+
+
+VOTE_COSTS = {
+    "calls": exactly(4, "tries"),
+    "requests": exactly(1, "1"),
+    "longest_path": exactly(1, "1"),
+    "volume": exactly(0, "0"),
+    "input_tokens": exactly(9, "9"),
+    "output_tokens": between(4, 80, 20, "20*tries"),
+    "usd": between(1.05e-05, 0.0001245, 3.45e-05, "4.5e-06 + 3e-05*tries"),
+}
+ONE = """\
+prompt p(x: int) -> int:
+    "{{ x }}"
+scheme s(x: int) -> int:
+    Generate() p(x)
+"""
+SKELETON = SORT128.with_name("skeleton_of_thought.got")
+
+
+def shown(text: str) -> str:
+    """An expected output, as it stands in a test."""
+    return dedent(text).lstrip("\n")
+
+
+def test_a_static_scheme_is_exact_with_a_formula(gotc: Gotc) -> None:
+    done = gotc("explain", "vote.got", "--input", "question=why?", "--set", "tries=4")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == shown(
+        """
+        vote: if every answer is asked for, and none is there already
+
+          answers asked  4                                        = tries
+          requests       1
+          longest path   1
+          volume         0
+          prompt tokens  9
+          answer tokens  4 to 80, about 20                        at most 20*tries
+          cost           $0.000010 to $0.000124, about $0.000034  at most 4.5e-06 + 3e-05*tries
+
+        with tries = 4
+        dollars: simulated with the prices of gpt-3.5-turbo
+        `about` is what one simulated run asked for; tokens are estimates
+        """
+    )
+
+
+def test_what_inputs_and_models_decide_is_open(gotc: Gotc) -> None:
+    done = gotc("explain", SKELETON)
+    assert done.out == shown(
+        """
+        skeleton_of_thought: if every answer is asked for, and none is there already
+
+          answers asked  at least 1          = 1 + len(points)
+          requests       at least 1          = 1 + len(points)
+          longest path   1 to 2
+          volume         at least 1          at most 1 + 4*len(points)
+          prompt tokens  at least 37
+          answer tokens  at least 1          at most 2048 + 2048*len(points)
+          cost           at least $0.000020
+
+        decided by a model or the inputs: len(points)
+        dollars: simulated with the prices of gpt-3.5-turbo
+        give the inputs, as to `gotc run`, for closer bounds and for what to expect
+        """
+    )
+
+
+def test_a_simulated_run_says_what_to_expect(gotc: Gotc) -> None:
+    done = gotc("explain", SKELETON, "--input", "question=How do I learn to draw?")
+    assert done.out == shown(
+        """
+        skeleton_of_thought: if every answer is asked for, and none is there already
+
+          answers asked  at least 1, about 7                  = 1 + len(points)
+          requests       at least 1, about 7                  = 1 + len(points)
+          longest path   1 to 2, about 2
+          volume         at least 1, about 13                 at most 1 + 4*len(points)
+          prompt tokens  at least 43, about 626
+          answer tokens  at least 1, about 131                at most 2048 + 2048*len(points)
+          cost           at least $0.000023, about $0.000509
+
+        decided by a model: len(points)
+        dollars: simulated with the prices of gpt-3.5-turbo
+        `about` is what one simulated run asked for; tokens are estimates
+        """
+    )
+
+
+def test_the_document_has_the_same_as_data(gotc: Gotc) -> None:
+    found = gotc("explain", "vote.got", "--input", "question=why?", "--set", "tries=4", "--json").json()
+    assert found == {
+        "format_version": 1,
+        "program": "vote",
+        "simulated": True,
+        "scheme": "vote",
+        "params": {"tries": 4},
+        "inputs_known": True,
+        **VOTE_COSTS,
+        "with_early_stop": VOTE_COSTS,
+        "unknown": [],
+        "prices": "simulated with the prices of gpt-3.5-turbo",
+    }
+
+
+def test_a_program_without_stand_ins(gotc: Gotc, folder: Path) -> None:
+    (folder / "one.got").write_text(
+        'prompt p(x: int) -> int:\n    "{{ x }}"\nscheme s(x: int) -> int:\n    Generate() p(x)\n'
+    )
+    found = gotc("explain", "one.got", "--input", "x=3", "--model", "openai:gpt-4o-mini", "--json").json()
+    assert (found["simulated"], found["calls"]["expected"]) == (False, 1)
+    assert found["output_tokens"]["expected"] is None
+    assert not (folder / ".gotc").exists()
+    assert "no known price" in gotc("explain", "one.got", "--model", "openai:nobody-sells-this").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("nofile.got",), "error: there is no file nofile.got"),
+        (("vote.got", "--scheme", "vot"), "no scheme `vot` in `vote`"),
+        (("vote.got", "--set", "trys=3"), "did you mean `tries`?"),
+        (("vote.got", "--set", "tries=99"), "`tries`: 99 is outside 1..9"),
+        (("vote.got", "--set", "tries=many"), "--set tries: expected int"),
+        (
+            ("vote.got", "--input", "question=why?", "--input", "depth=1"),
+            "--input depth: scheme `vote` has no such input",
+        ),
+        (("vote.got", "--model", "opnai:gpt-4o"), "no model `opnai:gpt-4o`"),
+        ((SORT128, "--input", "numbers=three"), "numbers"),
+        (("GOT0999",), "there is no error code `GOT0999`"),
+        (("99999999999999999999",), "there is no error code"),
+        (("vote_sim.py",), "error[GOT0001]"),
+        (("vote.got", "--wave", "0"), "--wave"),
+    ],
+)
+def test_wrong_usage_is_told_in_one_line_and_nothing_is_printed(
+    arguments: tuple[object, ...], told: str, gotc: Gotc
+) -> None:
+    done = gotc("explain", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_program_with_mistakes_tells_them_as_check_does(gotc: Gotc, folder: Path) -> None:
+    (folder / "wrong.got").write_text("scheme s() -> int:\n    Generte() p()\n")
+    done = gotc("explain", "wrong.got")
+    assert done.code == 2
+    assert done.err.splitlines()[0] == gotc("check", "wrong.got").out.splitlines()[0]
+    assert gotc("explain", "wrong.got", "--json").code == 2

@@ -1,0 +1,182 @@
+"""What an estimate says, a run does: for every scheme of programs/, and for generated ones."""
+
+from __future__ import annotations
+
+import random
+import time
+from textwrap import dedent
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from support.answers import any_model, some_value
+from support.generated import STAND_INS, Generated, programs
+
+from benchmarks.schemes import PROGRAMS, ROWS, Row, program_of, value_of
+from benchmarks.schemes import given as inputs_of
+from gotlang.api import Options, compile
+from gotlang.errors import RunError, UsageError
+from gotlang.files import compile_file
+from gotlang.ir.cost import Costs, Range
+from gotlang.models.registry import ModelOptions
+from gotlang.models.simulated import SimulatedModel
+from gotlang.models.tokens import estimate_tokens
+from gotlang.result import Result
+from gotlang.runtime.estimating import Sizes, likely
+from gotlang.runtime.run import Outcome
+
+SCHEMES = [
+    pytest.param(name, scheme.name, id=f"{name}-{scheme.name}")
+    for path in sorted(PROGRAMS.rglob("*.got"))
+    for name in [str(path.relative_to(PROGRAMS))[: -len(".got")]]
+    for scheme in compile_file(path).program().schemes
+]
+
+
+def outside(costs: Costs, outcome: Outcome) -> dict[str, tuple[float | None, Range]]:
+    """What a run did outside its bounds. Where answers failed, less may have been asked."""
+    did = likely(outcome, None)
+    found: dict[str, tuple[float | None, Range]] = {}
+    for name, bounds in costs.ranges():
+        number = did[name]
+        if bounds is None or number is None:
+            continue
+        if outcome.failures and (name == "volume" or bounds.high is None or number <= bounds.high):
+            continue
+        if not bounds.holds(number):
+            found[name] = number, bounds
+    return found
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_run_asks_what_its_estimate_says(row: Row) -> None:
+    program, (found, _) = program_of(row.program), inputs_of(row)
+    estimate = program.explain(found, scheme=row.scheme, options=Options(params=row.params))
+    if not row.dynamic:
+        for exact in (estimate.costs.calls, estimate.costs.requests, estimate.costs.longest_path):
+            assert exact.low == exact.high
+    for early, costs in ((False, estimate.costs), (True, estimate.early)):
+        # Another seed than the estimate's own: the bounds are no memory of one run.
+        for seed in (0, 7):
+            options = Options(params=row.params, early_stop=early, seed=seed)
+            outcome = program.run(found, scheme=row.scheme, options=options).outcome
+            assert outside(costs, outcome) == {}
+            if seed == 0:
+                paid = outcome.ledger.accounts[0].usd
+                assert costs.usd is not None
+                assert costs.usd.expected == pytest.approx(paid, rel=0.25)
+
+
+@pytest.mark.parametrize(("name", "scheme"), SCHEMES)
+@pytest.mark.parametrize("early", [False, True])
+def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, early: bool) -> None:
+    program = program_of(name)
+    ir = program.ir(0)
+    made_up = random.Random(f"{name}/{scheme}")
+    found = {name: some_value(type_, made_up) for name, type_ in ir.scheme(scheme).parameters}
+    if "depth" in found:
+        found["depth"] %= 3  # for the sake of time
+    options = Options(model=any_model(ir), early_stop=early)
+    estimate = program.explain(found, scheme=scheme, options=options, simulate=False)
+    try:
+        outcome = program.run(found, scheme=scheme, options=options).outcome
+    except RunError:
+        return  # made-up answers may leave nothing, and no bound is given for a run without a result
+    assert outside(estimate.early if early else estimate.costs, outcome) == {}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_a_generated_program_stays_in_its_bounds(program: Generated) -> None:
+    options = Options(model=SimulatedModel(STAND_INS))
+    estimate = compile(program.text, "generated.got").explain(program.inputs, options=options, simulate=False)
+    for early, costs in ((False, estimate.costs), (True, estimate.early)):
+        result = program.try_run(early_stop=early)
+        if isinstance(result, Result):
+            assert outside(costs, result.outcome) == {}
+
+
+def test_formulas_hold_for_other_params() -> None:
+    program, (numbers, _) = program_of("sorting"), inputs_of(row_of("got_rounds"))
+    formula = program.explain(numbers, scheme="got_rounds", simulate=False).costs.calls.formula
+    path = program.explain(numbers, scheme="got_rounds", simulate=False).costs.longest_path.formula
+    assert formula == "1 + 8*sort_tries + 7*merge_tries + rounds"
+    assert path == "5 + rounds"
+    for params in ({"sort_tries": 2, "merge_tries": 13, "rounds": 2}, {"sort_tries": 1, "rounds": 3}):
+        known = {"sort_tries": 5, "merge_tries": 10, "rounds": 1} | params
+        options = Options(params=params)
+        costs = program.explain(numbers, scheme="got_rounds", options=options, simulate=False).costs
+        assert costs.calls.low == costs.calls.high == value_of(formula, known)
+        assert costs.longest_path.low == costs.longest_path.high == value_of(path, known)
+
+
+def test_without_inputs_what_depends_on_them_stays_open() -> None:
+    estimate = program_of("sorting").explain(scheme="got_rounds")
+    assert not estimate.inputs_known
+    assert estimate.unknown == ("max(1, len(numbers) // 16)",)
+    assert estimate.costs.calls.high is None
+    assert "len(numbers)" in str(estimate.costs.calls.formula_high)
+    # What the inputs do not decide is known all the same.
+    assert program_of("sorting").explain(scheme="io").costs.calls == Range(1, 1, 1, "1")
+
+
+def test_what_a_model_decides_is_named() -> None:
+    estimate = program_of("skeleton_of_thought").explain(question="why?", simulate=False)
+    assert estimate.costs.calls.high is None
+    assert estimate.costs.calls.expected is None
+    assert estimate.unknown == ("len(points)",)
+    with_a_run = program_of("skeleton_of_thought").explain(question="why?")
+    assert with_a_run.costs.calls.expected == 6
+
+
+def test_what_calls_itself_deeply_is_bounded_soon() -> None:
+    began = time.process_time()
+    costs = program_of("adaptive_graph").explain(scheme="think", question="?", depth=30, simulate=False).costs
+    # Two forecasts, each of which gives up after so many steps; the bound leaves room for slow machines.
+    assert time.process_time() - began < 8
+    assert costs.calls.low == 2
+    assert costs.calls.high is None
+
+
+def test_a_search_that_may_find_nothing_is_no_lower_bound() -> None:
+    text = """
+        import corpus "pages.jsonl": pages
+        prompt answer(question: str, found: list[str]) -> str:
+            "{{ found }} {{ question }}"
+        scheme look_up(question: str) -> str:
+            found = Retrieve(k=3) pages(question)
+            Generate() answer(question, found)
+        """
+    costs = compile(dedent(text)).explain(question="?").costs
+    assert (costs.volume.low, costs.volume.high) == (0, 3)
+    assert costs.input_tokens.low == 3 + 4 + estimate_tokens("[] ?")
+
+
+def test_the_price_is_that_of_the_model_that_will_be_asked() -> None:
+    program, (numbers, _) = program_of("sort128"), inputs_of(row_of("sort128"))
+    cheap, dear, unknown = (
+        program.explain(numbers, options=Options(model=f"openai:{name}")).costs.usd
+        for name in ("gpt-4o-mini", "gpt-4o", "nobody-sells-this")
+    )
+    assert cheap and dear and cheap.expected and dear.expected and cheap.high and dear.high
+    assert dear.expected > 10 * cheap.expected
+    assert dear.high > 10 * cheap.high
+    assert unknown is None
+    assert Sizes("openai:gpt-4o", ModelOptions()).price(None) == (2.5e-6, 10e-6)
+
+
+def test_wrong_inputs_are_refused_before_anything_is_counted() -> None:
+    program = program_of("sort128")
+    for inputs, scheme, params in (
+        ({"numbers": "abc"}, None, {}),
+        ({"number": [1]}, None, {}),
+        (None, "sort12", {}),
+        (None, None, {"tries": 3}),
+        (None, None, {"sort_tries": 99}),
+    ):
+        with pytest.raises(UsageError):
+            program.explain(inputs, scheme=scheme, options=Options(params=params))
+
+
+def row_of(scheme: str) -> Row:
+    """A row by its scheme."""
+    return next(row for row in ROWS if row.scheme == scheme)
