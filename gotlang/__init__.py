@@ -10,6 +10,7 @@ from gotlang.version import __version__
 if TYPE_CHECKING:
     from gotlang.api import Options, Program, check, compile, load
     from gotlang.result import Result
+    from gotlang.runtime.view import ForbiddenEdit, GraphError, Place, View, changes_graph
 
 _LATE = {
     "Options": "api",
@@ -18,6 +19,11 @@ _LATE = {
     "compile": "api",
     "load": "api",
     "Result": "result",
+    "ForbiddenEdit": "runtime.view",
+    "GraphError": "runtime.view",
+    "Place": "runtime.view",
+    "View": "runtime.view",
+    "changes_graph": "runtime.view",
 }
 
 
@@ -32,13 +38,18 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "CompileError",
+    "ForbiddenEdit",
     "GotError",
+    "GraphError",
     "Options",
+    "Place",
     "Program",
     "Result",
     "RunError",
     "UsageError",
+    "View",
     "__version__",
+    "changes_graph",
     "check",
     "compile",
     "load",

@@ -16,7 +16,7 @@ from gotlang.errors import RunError, UsageError
 from gotlang.files import compile_file
 from gotlang.ir.build import build
 from gotlang.ir.program import Program as IR
-from gotlang.ir.program import Scheme
+from gotlang.ir.program import Region, Scheme
 from gotlang.models.base import Model
 from gotlang.models.registry import ModelOptions, is_simulated
 from gotlang.result import Result
@@ -24,7 +24,8 @@ from gotlang.runtime.events import Event, Observer
 from gotlang.runtime.opening import Models, open_replayed
 from gotlang.runtime.recording import Recorder
 from gotlang.runtime.run import DEFAULT_CONCURRENCY, Runner, Settings, check_inputs, check_params, check_truth
-from gotlang.span import Source
+from gotlang.semantics.scope import Pool
+from gotlang.span import Source, Span
 
 if TYPE_CHECKING:
     from gotlang.ir.cost import Estimate
@@ -230,12 +231,13 @@ class Session:
         self.program = program
         self.options = options
         self.virtual = virtual
-        skip = frozenset(
+        self._skip = frozenset(
             name
             for name, wanted in (("early stop", options.early_stop), ("sample fusion", options.fusion))
             if not wanted
         )
-        self.ir = program.ir(options.level, skip=skip)
+        self.ir = program.ir(options.level, skip=self._skip)
+        self._added: dict[Any, tuple[Region, Pool]] = {}
         self.params = check_params(self.ir, options.params)
         self._own_cache: Cache | None = None
         self._recorder: Recorder | None = None
@@ -274,6 +276,7 @@ class Session:
             Gate(options.concurrency),
             cache,
             self._observer(),
+            self._compile_steps,
         )
         return self
 
@@ -307,6 +310,21 @@ class Session:
             tpm=options.tpm,
             timeout_s=options.timeout,
         )
+
+    def _compile_steps(
+        self, text: str, names: Mapping[str, Pool | None], pool: Pool, span: Span
+    ) -> tuple[Region, Pool]:
+        """The steps that Python adds to a run, each text compiled once."""
+        from gotlang.ir.added import compile_block
+        from gotlang.passes import optimize_region
+
+        key = (text, tuple(names.items()), pool, span)
+        if key not in self._added:
+            checked = self.program.compilation.checked
+            assert checked is not None
+            region, left = compile_block(checked, text, names, pool, span)
+            self._added[key] = optimize_region(self.ir, region, self.options.level, self._skip), left
+        return self._added[key]
 
     def _observer(self) -> Observer | None:
         """Who is told of what happens: the caller's own, and the recorder where there is one."""

@@ -68,6 +68,11 @@ def build(checked: Checked, name: str) -> ir.Program:
     )
 
 
+def build_region(checked: Checked, suite: n.Suite, entry: str, pool: Pool) -> tuple[ir.Region, Pool]:
+    """The region of a block that starts from a pool of a name, and the pool it leaves."""
+    return _Builder(checked).region(suite, entry, pool)
+
+
 def _source(values: tuple[e.Expression, ...], pool: str) -> str:
     """The pool that values are made from: the current one where they look at its thoughts. What looks at
     names only waits for those: `merge step 2 from part[2], part[3]` does not wait for merge step 1."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from gotlang.ir.program import Program
+from gotlang.ir.program import Program, Region, Scheme
 from gotlang.ir.verify import verify
 from gotlang.passes.dead_steps import drop_dead_steps
 from gotlang.passes.early_stop import stop_early
 from gotlang.passes.folding import fold_constants
 from gotlang.passes.fusion import fuse_samples
 from gotlang.passes.sharing import share_equal_steps
+from gotlang.types import ANY
 
 Pass = Callable[[Program], Program]
 
@@ -31,3 +33,15 @@ def optimize(program: Program, level: int = 2, skip: frozenset[str] = frozenset(
             program = run(program)
             verify(program)
     return program
+
+
+def optimize_region(
+    program: Program, region: Region, level: int = 2, skip: frozenset[str] = frozenset()
+) -> Region:
+    """Steps that are added to a run of `program`, after the same passes."""
+    scheme = Scheme("%added", (), ANY, True, False, ANY, region)
+    program = replace(program, schemes=(*program.schemes, scheme))
+    for least, name, run in PASSES:
+        if level >= least and name not in skip:
+            program = run(program)
+    return program.schemes[-1].body

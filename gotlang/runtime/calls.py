@@ -9,12 +9,14 @@ from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.runtime.blocks import foreach, reduce
+from gotlang.runtime.editing import changing
 from gotlang.runtime.expand import NO_PARTS, Block, Expander, behind
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import GraphFull, Operation
 from gotlang.runtime.local import bound_to
 from gotlang.runtime.rounds import branch, group, loop
 from gotlang.runtime.values import count, whole
+from gotlang.runtime.view import View
 from gotlang.syntax import expressions as e
 from gotlang.types import ANY
 
@@ -168,5 +170,7 @@ BLOCKS: dict[type, Block] = {
     ir.Group: group,
     ir.Invoke: invoke,
     ir.Score: rate,
+    View: changing,
 }
-"""How each step that is no operation is laid out; `ir.Score` stands for a `Score` that asks a model."""
+"""How each step that is no operation is laid out; `ir.Score` stands for a `Score` that asks a model, `View`
+for a `Call` of Python that changes the graph."""

@@ -9,7 +9,7 @@ from gotlang.ir import program as ir
 from gotlang.ir.program import Scheme
 from gotlang.ir.thought import Thought
 from gotlang.runtime.context import Context, OperationFailed, path_text, place
-from gotlang.runtime.graph import DONE, FAILED, Graph, Operation, before
+from gotlang.runtime.graph import DONE, FAILED, REMOVED, Graph, Operation, before
 from gotlang.runtime.sampling import in_words
 from gotlang.types import fits
 
@@ -129,7 +129,7 @@ def _culprits(context: Context, result: Operation) -> Iterator[tuple[Operation, 
     stack = [result]
     while stack:
         at = stack.pop()
-        failed = [o for o in before(at) if o.state == FAILED]
+        failed = [o for o in before(at) if o.state in (FAILED, REMOVED)]
         # A pool whose members have all failed is not to blame.
         if at in context.culprits and not failed:
             yield at, context.culprits[at]

@@ -12,6 +12,7 @@ from gotlang.ir import program as ir
 from gotlang.ir.thought import Thoughts
 from gotlang.runtime.asking import ask
 from gotlang.runtime.context import MOST_CALLS, Context
+from gotlang.runtime.editing import change
 from gotlang.runtime.ending import truly_failed
 from gotlang.runtime.events import Added, Ended, Started
 from gotlang.runtime.graph import DONE, FAILED, RUNNING, Operation
@@ -158,6 +159,8 @@ class Engine:
         """What runs an operation that waits for something outside; None for those that do not."""
         if operation.role in ROLES:
             return None
+        if operation.role == "change":
+            return change
         step = operation.step
         try:
             return self._works[id(step)]

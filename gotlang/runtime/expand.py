@@ -23,6 +23,7 @@ from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import GraphFull, Operation
 from gotlang.runtime.remaining import Remaining
 from gotlang.runtime.values import derived, uses_pool
+from gotlang.runtime.view import View, is_graph_changing
 from gotlang.syntax import expressions as e
 
 Block = Callable[["Expander", Any, Frame, Handle], Handle]
@@ -45,6 +46,7 @@ class Expander:
         self._needed: dict[int, tuple[str, ...]] = {}
         self._uses: dict[int, Uses] = {}
         self._asking_scores = {score.name for score in context.program.scores if score.body.steps}
+        self._changing = {name for name, f in context.functions.items() if is_graph_changing(f)}
 
     def region(self, region: ir.Region, frame: Frame) -> Handle:
         """Lay out a block; the handle of what it yields. Its entry is bound in the frame already."""
@@ -58,6 +60,8 @@ class Expander:
         kind: type = type(step)
         if isinstance(step, ir.Rate) and step.score in self._asking_scores:
             kind = ir.Score
+        elif isinstance(step, ir.CallFunction) and step.function in self._changing:
+            kind = View
         block = self._blocks.get(kind)
         if block is not None:
             return block(self, step, frame, pool)

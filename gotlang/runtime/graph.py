@@ -1,7 +1,8 @@
 """The execution graph: operations, and the connections that carry thoughts between them.
 
-(Framework of Thoughts, section 3.1.) Operations are only ever added; what ran stays, so the graph is the
-whole history of an answer. The reasoning graph, which thought came from which, is in the thoughts.
+(Framework of Thoughts, section 3.1.) What ran stays, and what is taken away before it ran stays as `removed`,
+so the graph is the whole history of an answer. The reasoning graph, which thought came from which, is in the
+thoughts.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from gotlang.ir.thought import Thought, Thoughts
 if TYPE_CHECKING:
     from gotlang.runtime.frame import Frame
 
-WAITING, READY, RUNNING, DONE, FAILED = range(5)
-STATES = ("waiting", "ready", "running", "done", "failed")
+WAITING, READY, RUNNING, DONE, FAILED, REMOVED = range(6)
+STATES = ("waiting", "ready", "running", "done", "failed", "removed")
 
 NOTHING = Thoughts()
 
@@ -32,6 +33,9 @@ MAX_OPERATIONS = 500_000
 class GraphFull(GotError):
     """A run needs more operations than any run may have."""
 
+
+Gathered = tuple[tuple["Operation", ...], tuple["Operation", ...], Callable[["Operation"], Any]]
+"""What a join was made to join, what it gathers beside, and the order of that."""
 
 Mark = tuple[int, int, int, int]
 """Where a graph stands, for `Graph.undo`."""
@@ -82,7 +86,7 @@ class Operation:
         self.output: Thoughts = NOTHING
         self.parts: Sequence[Operation] | None = None
         self.on_parts: list[Callable[[], None]] | None = None
-        self.work: Callable[[Operation], None] | None = None
+        self.work: Callable[[Operation], Any] | None = None
         self.sequence = 0
         self.hops = 0
         self.seconds = 0.0
@@ -129,6 +133,7 @@ class Graph:
         self.ready: list[Operation] = []
         self.ended: list[Operation] = []
         self.constants = 0
+        self._gathered: dict[Operation, Gathered] = {}
 
     def add(self, operation: Operation, inputs: Iterable[Operation], *, held: int = 0) -> Operation:
         """Add an operation that waits for `inputs`; `held` keeps it waiting for as many releases."""
@@ -154,11 +159,68 @@ class Graph:
                 else:
                     source.successors.append(operation)
                 operation.waiting += 1
-            elif source.state == FAILED:
+            elif source.state != DONE:
                 failed = True
         operation.inputs = unique
         if failed and not operation.absorbs:
             self.fail(operation)
+
+    def gather(
+        self, target: Operation, sources: Iterable[Operation], order: Callable[[Operation], Any]
+    ) -> None:
+        """Let a join gather the thoughts of more operations, after those it was made to join. They come in
+        the order that `order` gives: whoever adds first, the join is the same in the end."""
+        assert target.parts is not None
+        if target not in self._gathered:
+            self._gathered[target] = (tuple(target.parts), (), order)
+        own, more, _ = self._gathered[target]
+        self._gathered[target] = (own, tuple(sorted((*more, *sources), key=order)), order)
+        self.connect(sources, target)
+        self._gather(target)
+
+    def _gather(self, target: Operation) -> None:
+        own, more, _ = self._gathered[target]
+        target.parts = tuple(dict.fromkeys((*own, *more)))
+
+    def move(self, source: Operation, target: Operation, start: Operation | None) -> None:
+        """Let the connection from `source` to a target that has not started begin at `start` instead, in its
+        place among the target's inputs, or nowhere."""
+        new = start is not None and start not in target.inputs
+        target.inputs = _replaced(target.inputs, source, start)
+        if target in self._gathered:
+            own, more, order = self._gathered[target]
+            more = tuple(sorted(_replaced(more, source, start), key=order))
+            self._gathered[target] = (_replaced(own, source, start), more, order)
+            self._gather(target)
+        elif target.parts is not None:
+            target.parts = _replaced(target.parts, source, start)
+        failed = False
+        if new and start is not None:
+            if start.state < DONE:
+                if start.successors is None:
+                    start.successors = []
+                start.successors.append(target)
+                target.waiting += 1
+            else:
+                failed = start.state != DONE
+        if source.state < DONE and source.successors is not None:
+            source.successors.remove(target)
+            self.release(target)
+        if failed and not target.absorbs:
+            self.fail(target)
+
+    def remove(self, operation: Operation) -> None:
+        """Take away an operation that has not started; what takes its thoughts all the same fails."""
+        operation.state = REMOVED
+        for source in operation.inputs:
+            if source.state < DONE and source.successors is not None:
+                source.successors.remove(operation)
+        successors, operation.successors = operation.successors, None
+        for successor in successors or ():
+            if successor.absorbs:
+                self.release(successor)
+            elif successor.state < DONE:
+                self.fail(successor)
 
     def release(self, operation: Operation) -> None:
         """Take one hold, or one ended input, off an operation."""
@@ -228,6 +290,14 @@ class Graph:
         del self.operations[operations:]
         del self.ready[ready:]
         del self.ended[ended:]
+
+
+def _replaced(
+    operations: Sequence[Operation], old: Operation, new: Operation | None
+) -> tuple[Operation, ...]:
+    """Operations with one in the place of another, each once."""
+    instead = (new if o is old else o for o in operations)
+    return tuple(dict.fromkeys(o for o in instead if o is not None))
 
 
 def before(operation: Operation) -> tuple[Operation, ...]:

@@ -57,12 +57,21 @@ class _Rounds:
             handle = x.region(step.body, inner)
             number += 1
             if step.until is not None and number < self.most:
-                self._test(step.until, number, frame, inner, handle)
+                self._test(step.until, number, frame, inner, handle, grow)
                 return
         x.fill(self.join, [handle.operation])
 
-    def _test(self, until: e.Expression, number: int, frame: Frame, inner: Frame, handle: Handle) -> None:
-        """Go on, or not, once the last round's result is there."""
+    def _test(
+        self,
+        until: e.Expression,
+        number: int,
+        frame: Frame,
+        inner: Frame,
+        handle: Handle,
+        grow: Operation | None,
+    ) -> None:
+        """Go on, or not, once the last round's result is there: the result of it all waits for that instead
+        of what has grown it so far."""
         x = self.x
         test = Operation(self.step, "grow", inner, (self.step.result, "until"), inner.origin)
 
@@ -75,7 +84,10 @@ class _Rounds:
 
         test.work = work
         x.graph.add(test, (handle.operation, *behind(x.uses(until).names, inner)))
-        x.graph.connect((test,), self.join)
+        if grow in self.join.inputs:
+            x.graph.move(grow, self.join, test)
+        else:
+            x.graph.connect((test,), self.join)
 
 
 def holds(x: Expander, condition: e.Expression, handle: Handle, frame: Frame) -> bool:

@@ -99,7 +99,7 @@ async def call_out(
     Raises EvaluationError for whatever it raises. Cancelling leaves a thread that has started to itself.
     """
     if not inspect.iscoroutinefunction(function):
-        return await _in_thread(lambda: call_python(function, name, positional, named))
+        return await in_thread(lambda: call_python(function, name, positional, named))
     try:
         value = await function(*map(copied, positional), **{key: copied(v) for key, v in named.items()})
     except asyncio.CancelledError as error:
@@ -112,7 +112,7 @@ async def call_out(
     return given_back(value, name)
 
 
-async def _in_thread(work: Callable[[], T]) -> T:
+async def in_thread(work: Callable[[], T]) -> T:
     """What `work` gives, run in a thread that nobody waits for: an interrupted run ends at once, while the
     loop's own threads would keep it until their work is done."""
     loop = asyncio.get_running_loop()

@@ -1,0 +1,94 @@
+"""Steps that Python adds to a run, written as in a program: checked against its declarations, and built.
+
+    add = compile_block(checked, "Generate(k=3) draft(it, angle)", {"angle": ...}, pool, span)
+
+What is wrong with them is told as a program's mistakes are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from gotlang.errors import EvaluationError
+from gotlang.ir import program as ir
+from gotlang.ir.build import build_region
+from gotlang.semantics.check import Checked
+from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.pipelines import PipelineChecker
+from gotlang.semantics.report import Report
+from gotlang.semantics.scope import Pool, Scope, Variable
+from gotlang.semantics.symbols import RESERVED
+from gotlang.span import Source, Span
+from gotlang.syntax import nodes as n
+from gotlang.syntax.parse import parse
+from gotlang.types import ANY, ListType
+
+ENTRY = "%given"
+"""The name of the pool that added steps start from."""
+_HEAD = "scheme added() -> many any:\n"
+
+
+def compile_block(
+    checked: Checked, text: str, names: Mapping[str, Pool | None], pool: Pool, span: Span
+) -> tuple[ir.Region, Pool]:
+    """The region of some steps that start from `pool`, and the pool they leave.
+
+    `names` are those they may use: of thoughts with their pool, of plain values with None. Every step is
+    given the place `span`, which is where the program calls what adds them. Raises EvaluationError with the
+    first mistake.
+    """
+    lines = "".join(f"    {line}\n" for line in text.splitlines() if line.strip())
+    module, problems = parse(Source.of("<added>", _HEAD + lines))
+    for problem in problems:
+        raise EvaluationError(f"{problem.message} in `{text}`", help=problem.help)
+    scheme = module.declarations[0]
+    assert isinstance(scheme, n.Scheme)
+    report = Report()
+    expressions = ExpressionChecker(checked.symbols, report)
+    pipelines = PipelineChecker(checked.symbols, report, expressions)
+    pipelines.steps.pools = pipelines.pools
+    scope = Scope()
+    for name, kind in names.items():
+        if name in RESERVED or name in checked.symbols.nodes:
+            raise EvaluationError(f"`{name}` has a meaning already, so no value can be given for it")
+        scope.add(_variable(name, kind))
+    pipelines.suite(scheme.body, pool, scope)
+    for diagnostic in report.diagnostics:
+        if diagnostic.severity == "error":
+            raise EvaluationError(f"{diagnostic.message} in `{text}`", help=diagnostic.help)
+    found = Checked(
+        (),
+        checked.symbols,
+        pipelines.pools,
+        expressions.calls.arguments,
+        frozenset(pipelines.named),
+        (),
+    )
+    region, left = build_region(found, scheme.body, ENTRY, pool)
+    return _placed(region, span), left
+
+
+def _variable(name: str, kind: Pool | None) -> Variable:
+    if kind is None:
+        return Variable(name, ANY, "value", used=True)
+    if kind.single:
+        return Variable(name, kind.type, "thought", scored=kind.scored, used=True)
+    return Variable(name, ListType(kind.type), "thoughts", scored=kind.scored, used=True)
+
+
+def _placed(region: ir.Region, span: Span) -> ir.Region:
+    return replace(region, steps=tuple(_at(step, span) for step in region.steps))
+
+
+def _at(step: ir.AnyStep, span: Span) -> ir.AnyStep:
+    changed: dict[str, Any] = {"span": span}
+    match step:
+        case ir.Foreach() | ir.Reduce() | ir.Loop() | ir.Group():
+            changed["body"] = _placed(step.body, span)
+        case ir.Branch():
+            changed["branches"] = tuple((value, _placed(body, span)) for value, body in step.branches)
+            if step.otherwise is not None:
+                changed["otherwise"] = _placed(step.otherwise, span)
+    return replace(step, **changed)

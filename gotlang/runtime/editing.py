@@ -1,0 +1,226 @@
+"""Lays out `Call` of a Python function that changes the graph, and does what it asked for.
+
+As with every block that grows the graph there are two operations from the start: one that runs the function,
+once for each thought, and a join that stands for what it gives. When the function has ended for all thoughts
+the operations that it added are laid out, the connections of those after it changed, and the join learns its
+parts; until then, and where it fails, the graph is as it was.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+from gotlang.errors import EvaluationError, GotError
+from gotlang.ir import program as ir
+from gotlang.ir.added import ENTRY
+from gotlang.ir.foreign import copied, raised
+from gotlang.ir.thought import Thought, Thoughts
+from gotlang.runtime.change import Block, Change, Edit, Node, kind
+from gotlang.runtime.context import Context, OperationFailed, place
+from gotlang.runtime.expand import Expander, Value
+from gotlang.runtime.frame import Frame, Handle
+from gotlang.runtime.graph import NOTHING, REMOVED, Operation
+from gotlang.runtime.sites import Spent, nothing_left
+from gotlang.runtime.tools import in_thread
+from gotlang.runtime.values import each
+from gotlang.runtime.view import View
+from gotlang.semantics.scope import Pool
+
+
+def changing(x: Expander, step: ir.CallFunction, frame: Frame, pool: Handle) -> Handle:
+    """`Call` of a function that changes the graph."""
+    change = Operation(step, "change", frame, (step.result, "change"), frame.origin)
+    join = Operation(step, "join", frame, step.result, frame.origin)
+    change.work = _Changing(x, step, join)
+    x.graph.add(change, (pool.operation, *x.waits(step, frame)))
+    return Handle(x.graph.add(join, (change,), held=1), step.single)
+
+
+async def change(context: Context, operation: Operation, thoughts: Thoughts, spent: Spent) -> Thoughts:
+    """Run what changes the graph; its thoughts are those of the join behind it."""
+    work, operation.work = operation.work, None
+    assert work is not None
+    await work(operation)
+    return NOTHING
+
+
+@final
+class _Changing:
+    """One `Call` while it runs."""
+
+    def __init__(self, x: Expander, step: ir.CallFunction, join: Operation) -> None:
+        self.x = x
+        self.step = step
+        self.join = join
+
+    async def __call__(self, operation: Operation) -> None:
+        """Run the function for each thought in turn, then change the graph. Raises GotError."""
+        context, step = self.x.context, self.step
+        thoughts = operation.pool
+        noted, gave = len(context.failures), 0
+        change = Change(operation, self.join, context.result)
+        for thought in thoughts:
+            mark = change.mark()
+            try:
+                await self._run(operation, change, thought)
+                gave += 1
+            except GotError as error:
+                change.undo(mark)
+                context.failed(operation, error.message, thought.index)
+        if thoughts and not gave:
+            raise nothing_left(context, operation, noted)
+        parts = change.parts()
+        if step.single and not (len(parts) == 1 and kind(parts[0]).single):
+            raise OperationFailed(
+                f"`{step.function}` leaves several thoughts where the program counts on one: end what it "
+                "adds with `KeepBestN(1)`, `Vote()` or `Aggregate()`"
+            )
+        carry_out(self.x, step, change)
+
+    async def _run(self, operation: Operation, change: Change, thought: Thought) -> None:
+        context, step = self.x.context, self.step
+        function = context.functions[step.function]
+        names = each(operation, thought)
+        positional = [context.evaluate(value, names) for key, value in step.arguments if key is None]
+        named = {key: context.evaluate(value, names) for key, value in step.arguments if key is not None}
+        view = View(change, operation.frame, self._compile, (thought,))
+        async with context.calls:
+            value = await _called(function, step.function, view, positional, named)
+        view.take(value, step.function)
+
+    def _compile(self, text: str, names: Mapping[str, Pool | None], pool: Pool) -> tuple[ir.Region, Pool]:
+        compile = self.x.context.compile
+        if compile is None:
+            raise EvaluationError("steps cannot be added here: the program's text is not at hand")
+        return compile(text, names, pool, self.step.span)
+
+
+async def _called(
+    function: Callable[..., Any], name: str, view: View, positional: list[Any], named: dict[str, Any]
+) -> Any:
+    """What the function gives. Raises EvaluationError for whatever it raises."""
+    given = [copied(value) for value in positional]
+    more = {key: copied(value) for key, value in named.items()}
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(view, *given, **more)
+        return await in_thread(lambda: function(view, *given, **more))
+    except GotError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise raised(name, error) from error
+
+
+def carry_out(x: Expander, step: ir.CallFunction, change: Change) -> None:
+    """Change the graph as an operation asked for. Raises GotError where what is added cannot be laid out;
+    then nothing changes."""
+    start = x.graph.mark()
+    try:
+        builder = _Builder(x, step, change)
+    except GotError:
+        x.graph.undo(start)
+        raise
+    _rewire(x, change, builder.operation, step)
+    if change.result is not None and change.result.state != REMOVED:
+        x.fill(change.result, [builder.operation(node) for node in change.parts()])
+
+
+@final
+class _Builder:
+    """Lays out what was added, each block after those it takes thoughts from."""
+
+    def __init__(self, x: Expander, step: ir.CallFunction, change: Change) -> None:
+        self.x = x
+        self.change = change
+        self.step = step
+        self.at = change.operation
+        blocks = [node for node in change.connected if isinstance(node, Block)]
+        numbers = {block: number for number, block in enumerate(blocks)}
+        for block in blocks:
+            stack = [block]
+            while stack:
+                top = stack[-1]
+                sources = (node for node in change.sources(top) if isinstance(node, Block))
+                if missing := [node for node in sources if node.built is None]:
+                    stack.extend(missing)
+                else:
+                    stack.pop()
+                    if top.built is None:
+                        top.built = self._build(top, numbers[top])
+
+    def operation(self, node: Node) -> Operation:
+        """The operation that a node is by now."""
+        if isinstance(node, Operation):
+            return node
+        assert node.built is not None
+        return node.built
+
+    def _build(self, block: Block, number: int) -> Operation:
+        x, at = self.x, self.at
+        frame = at.frame.inside((self.step.result, number), {}, at, x.remaining.after(self.step))
+        if block.thoughts is not None:
+            return x.constant(frame, block.thoughts, None, at)
+        if block.value is not None:
+            (given,) = block.after
+            return x.constant(frame, tuple(self.operation(given).output), Value(block.value), at)
+        if block.region is None:
+            return x.joined(frame, "gathered", list(map(self.operation, self.change.sources(block))), at)
+        after = [self.operation(node) for node in block.after]
+        pool = after[0] if len(after) == 1 else x.joined(frame, "given", after, at)
+        frame.names[ENTRY] = Handle(pool, len(after) == 1 and kind(block.after[0]).single)
+        for name, value in block.names.items():
+            is_node = isinstance(value, Operation | Block)
+            frame.names[name] = Handle(self.operation(value), kind(value).single) if is_node else value
+        x.remaining.through(block.region)
+        return x.region(block.region, frame).operation
+
+
+def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], step: ir.CallFunction) -> None:
+    """Do what was asked of operations that were there before."""
+    graph = x.graph
+    more: dict[Operation, list[Operation]] = {}
+    for edit in change.edits:
+        target = edit.target
+        match edit:
+            case _ if target is change.result and edit.start is not None:
+                pass  # the parts of the result are told at the end
+            case Edit(source=None, start=None):
+                error = OperationFailed(f"it was removed by `{step.function}`")
+                x.context.culprits[target] = error
+                graph.remove(target)
+            case Edit(source=None, start=start) if start is not None:
+                more.setdefault(target, []).append(built(start))
+            case Edit(source=source) if source is not None:
+                start = None
+                if edit.start is not None:
+                    start = built(edit.start)
+                    _rebind(target, built(source), Handle(start, kind(edit.start).single))
+                if target in more:
+                    graph.gather(target, more.pop(target), place)
+                graph.move(built(source), target, start)
+    for target, added in more.items():
+        graph.gather(target, added, place)
+
+
+def _rebind(target: Operation, old: Operation, handle: Handle) -> None:
+    """Let the names under which an operation uses the thoughts of another stand for those of a third."""
+    names: dict[str, Any] = {}
+    frame: Frame | None = target.frame
+    while frame is not None:
+        for name, bound in frame.names.items():
+            names.setdefault(name, bound)
+        frame = frame.parent
+    found = {n: handle for n, bound in names.items() if isinstance(bound, Handle) and bound.operation is old}
+    if found:
+        around = target.frame
+        target.frame = Frame(
+            around,
+            around.path,
+            found,
+            around.origin,
+            context=around.context,
+            depth=around.depth,
+            rest=around.rest,
+        )

@@ -1,0 +1,134 @@
+"""What surrounds an operation in the execution graph: its ancestors, descendants and exclusive descendants.
+
+(Framework of Thoughts, Table 4.) Nothing is computed for operations that nobody asks about, and nothing is
+computed twice. The rules of `gotlang.runtime.rules` keep the regions of an operation that runs as they were
+when it started, whatever other operations do to the graph meanwhile; so what was found once stays true, and a
+question costs what lies between the operation and what is asked about, not what the graph holds.
+
+Connections are an operation's inputs. One without inputs is connected to the operation that added it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Literal, final
+
+from gotlang.runtime.graph import DONE, FAILED, REMOVED, Operation
+
+Region = Literal["itself", "ancestor", "exclusive", "shared"]
+"""Where an operation stands, seen from another: `shared` descendants are those that can also be reached from
+elsewhere."""
+
+
+def sources(operation: Operation) -> tuple[Operation, ...]:
+    """Where the connections that lead to an operation start."""
+    if operation.inputs or operation.origin is None:
+        return operation.inputs
+    return (operation.origin,)
+
+
+@final
+class Regions:
+    """The regions of one operation that runs, found as far as they were asked for."""
+
+    __slots__ = ("_ancestors", "_descends", "_exclusive", "_known", "_looked", "operation")
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self._known = [operation]  # it and its ancestors, the nearest first, those above `_looked` of them
+        self._looked = 0
+        self._ancestors: set[Operation] = set()
+        self._exclusive: dict[Operation, bool] = {operation: True}
+        self._descends: dict[Operation, bool] = {operation: True}
+
+    def of(self, other: Operation) -> Region | None:
+        """Where another operation stands; None where this one cannot see it."""
+        if other is self.operation:
+            return "itself"
+        if other.state in (DONE, FAILED):
+            return "ancestor" if self.is_ancestor(other) else None
+        if other.state == REMOVED:
+            return None
+        if self.is_exclusive(other):
+            return "exclusive"
+        return "shared" if self.is_descendant(other) else None
+
+    def is_ancestor(self, other: Operation) -> bool:
+        """Whether a path leads from another operation to this one."""
+        while other not in self._ancestors and self._look_up():
+            pass
+        return other in self._ancestors
+
+    def ancestors(self) -> Iterator[Operation]:
+        """Every operation from which a path leads here, the nearest first."""
+        at = 1
+        while at < len(self._known) or self._look_up():
+            while at < len(self._known):
+                yield self._known[at]
+                at += 1
+
+    def _look_up(self) -> bool:
+        """Find the sources of one more ancestor; False where there is none left."""
+        if self._looked == len(self._known):
+            return False
+        for source in sources(self._known[self._looked]):
+            if source not in self._ancestors:
+                self._ancestors.add(source)
+                self._known.append(source)
+        self._looked += 1
+        return True
+
+    def descendants(self) -> Iterator[Operation]:
+        """Every operation to which a path leads from here, the nearest first."""
+        queue, seen = deque((self.operation,)), {self.operation}
+        while queue:
+            for target in self.targets(queue.popleft()):
+                if target not in seen:
+                    seen.add(target)
+                    self._descends[target] = True
+                    queue.append(target)
+                    yield target
+
+    def targets(self, operation: Operation) -> list[Operation]:
+        """Where the connections from this operation, or from a descendant, lead."""
+        return [o for o in tuple(operation.successors or ()) if o.state < DONE and self._in_sight(o)]
+
+    def is_exclusive(self, other: Operation) -> bool:
+        """Whether every path to an operation goes through this one: all it takes comes from here."""
+        return self._search(other, self._exclusive, every=True)
+
+    def is_descendant(self, other: Operation) -> bool:
+        """Whether a path leads from here to another operation."""
+        return self._search(other, self._descends, every=False)
+
+    def _search(self, other: Operation, known: dict[Operation, bool], *, every: bool) -> bool:
+        """Go up from an operation until its sources say whether all of them (or one) lie here."""
+        stack = [other]
+        while stack:
+            at = stack[-1]
+            if at in known:
+                stack.pop()
+                continue
+            if at.state >= DONE or not self._in_sight(at):
+                known[at] = False  # what has ended depends on nothing that runs
+                continue
+            above = sources(at)
+            decided = not every
+            answer: bool | None = next((decided for s in above if known.get(s) is decided), None)
+            if answer is None:
+                open_ = [s for s in above if s not in known]
+                if open_:
+                    stack.append(open_[0])
+                    continue
+                answer = every and bool(above)
+            known[at] = answer
+        return known[other]
+
+    def _in_sight(self, other: Operation) -> bool:
+        """Whether an operation was there when this one started: what others add meanwhile is not seen, so
+        that what is seen does not depend on when things end."""
+        origin = other.origin
+        if origin is None or origin is self.operation.origin:
+            return True
+        return origin.state in (DONE, FAILED) and self.is_ancestor(origin)

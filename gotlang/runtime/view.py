@@ -1,0 +1,238 @@
+"""What a Python function sees of the execution graph, and how it changes it.
+
+    from gotlang import View, changes_graph
+
+    @changes_graph
+    def spread(view: View, question: str):
+        drafts = [view.add("Generate() draft(question, angle)", question=question, angle=a) for a in ANGLES]
+        return view.add("Aggregate() merge(thoughts)", after=drafts)
+
+`Call spread(question)` in a program runs it: three operations and the one that takes their thoughts now stand
+between the call and what comes after it. Every edit obeys the rules of `gotlang.runtime.rules`; one that
+does not is refused by a ForbiddenEdit that names the rule. The graph changes when the function has ended, and
+not at all where it raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar, final
+
+from gotlang.ir.foreign import CHANGES_GRAPH, given_back
+from gotlang.ir.program import Region as Steps
+from gotlang.ir.thought import Thought
+from gotlang.runtime.change import Block, Change, Node, kind
+from gotlang.runtime.context import path_text
+from gotlang.runtime.frame import Frame, Handle
+from gotlang.runtime.graph import STATES, Operation
+from gotlang.runtime.regions import Region
+from gotlang.runtime.rules import ForbiddenEdit, GraphError
+from gotlang.semantics.scope import START, Pool
+from gotlang.types import ANY
+
+__all__ = ["ForbiddenEdit", "GraphError", "Place", "View", "changes_graph", "is_graph_changing"]
+
+Compile = Callable[[str, Mapping[str, Pool | None], Pool], tuple[Steps, Pool]]
+"""The steps that a text stands for, from the names it may use and the pool it starts from."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def changes_graph(function: F) -> F:
+    """Mark a Python function as one that changes the graph: `Call` gives it a View before its arguments.
+
+    It gives back a Place or several, whose thoughts are then those of the call, or a plain value; None where
+    it connected something to `view.result` itself.
+    """
+    setattr(function, CHANGES_GRAPH, True)
+    return function
+
+
+def is_graph_changing(function: Callable[..., Any]) -> bool:
+    """Whether a function was marked so."""
+    return getattr(function, CHANGES_GRAPH, False) is True
+
+
+@final
+class Place:
+    """An operation of the execution graph, or several that were added as one, as a View shows them."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    @property
+    def name(self) -> str:
+        """Where it stands in the program's run (`main/part[0]/3`), or what it was added as."""
+        return path_text(self._node) if isinstance(self._node, Operation) else self._node.text
+
+    @property
+    def state(self) -> str:
+        """`waiting`, `ready`, `running`, `done`, `failed`, `removed`; what was just added is `waiting`."""
+        return STATES[self._node.state] if isinstance(self._node, Operation) else STATES[0]
+
+    @property
+    def values(self) -> list[Any]:
+        """The values of its thoughts, as far as they are there."""
+        return [t.value for t in self._node.output] if isinstance(self._node, Operation) else []
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and other._node is self._node
+
+    def __hash__(self) -> int:
+        return hash(self._node)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}, {self.state}>"
+
+
+Places = Place | Iterable[Place]
+
+
+@final
+class View:
+    """The graph as one operation may see and change it. It is over when the function has ended.
+
+    `itself` is the operation, `result` what takes its thoughts, `given` the thought that the function was
+    called for.
+    """
+
+    def __init__(
+        self, change: Change, frame: Frame, compile: Compile, given: tuple[Thought, ...] = ()
+    ) -> None:
+        self._change = change
+        self._frame = frame
+        self._compile = compile
+        self._over = False
+        self._results = len(change.sources(change.result)) if change.result is not None else 0
+        self.itself = Place(change.operation)
+        empty = all(thought.value is None for thought in given)
+        block = Block("the thought at hand", START if empty else Pool(ANY, True, True), thoughts=given)
+        self.given = Place(change.add(block, (change.operation,)))
+
+    @property
+    def result(self) -> Place:
+        """What takes the thoughts that the function gives."""
+        assert self._change.result is not None
+        return Place(self._change.result)
+
+    # ---------------------------------------------------------------- looking
+
+    def ancestors(self) -> Iterator[Place]:
+        """What the operation depends on, the nearest first."""
+        return map(Place, self._change.regions.ancestors())
+
+    def descendants(self) -> Iterator[Place]:
+        """What depends on the operation, the nearest first, as it was before this function changed it."""
+        return map(Place, self._change.regions.descendants())
+
+    def region(self, place: Place) -> Region:
+        """Where a place stands: `itself`, `ancestor`, `exclusive` (only reached through the operation) or
+        `shared` (a descendant that is reached from elsewhere too). Raises ForbiddenEdit for any other."""
+        return self._change.region(_node(place), f"cannot look at {place.name}")
+
+    def inputs(self, place: Place) -> list[Place]:
+        """Where the connections start that lead to a place. Raises ForbiddenEdit where it cannot be seen."""
+        self.region(place)
+        return [Place(node) for node in self._change.sources(_node(place))]
+
+    def outputs(self, place: Place) -> list[Place]:
+        """Where the connections lead that start at a place, as far as they lie among the descendants. Raises
+        ForbiddenEdit where it cannot be seen."""
+        self.region(place)
+        return [Place(node) for node in self._change.targets(_node(place))]
+
+    def named(self, name: str) -> Place:
+        """What a name of the program stands for. Raises GraphError where it is bound to no thoughts,
+        ForbiddenEdit where what they come from cannot be seen."""
+        try:
+            bound = self._frame.find(name)
+        except KeyError:
+            bound = None
+        if not isinstance(bound, Handle):
+            raise GraphError(f"`{name}` does not stand for thoughts here")
+        place = Place(bound.operation)
+        self._change.region(bound.operation, f"cannot use `{name}`")
+        return place
+
+    # ---------------------------------------------------------------- changing
+
+    def add(self, steps: str | None = None, *, after: Places | None = None, **names: Any) -> Place:
+        """Add operations that start from the thoughts of `after` (default: `given`).
+
+        `steps` are written as in a program, one a line; they use its declarations, `it` and `thoughts`, and
+        the names given here: of places, or of plain values. Without steps the thoughts are gathered as they
+        are. Raises ForbiddenEdit, and EvaluationError for the first mistake in `steps`.
+        """
+        self._check_open()
+        before = (self.given,) if after is None else (after,) if isinstance(after, Place) else tuple(after)
+        sources = [_node(place) for place in before]
+        used = {
+            key: value._node if isinstance(value, Place) else given_back(value, key)
+            for key, value in names.items()
+        }
+        pool = (
+            kind(sources[0]) if len(sources) == 1 else Pool(ANY, False, all(kind(s).scored for s in sources))
+        )
+        region = None
+        if steps is not None:
+            kinds = {
+                key: kind(value) if isinstance(value, Operation | Block) else None
+                for key, value in used.items()
+            }
+            region, pool = self._compile(steps, kinds, pool)
+        block = Block(steps or "a gathering", pool, region, used, after=sources)
+        nodes = (node for node in used.values() if isinstance(node, Operation | Block))
+        return Place(self._change.add(block, (*sources, *nodes)))
+
+    def connect(self, source: Place, target: Place) -> None:
+        """Let a target gather the thoughts of a source too. Raises ForbiddenEdit, GraphError."""
+        self._check_open()
+        self._change.connect(_node(source), _node(target))
+
+    def disconnect(self, source: Place, target: Place) -> None:
+        """Take a connection away. Raises ForbiddenEdit, GraphError."""
+        self._check_open()
+        self._change.disconnect(_node(source), _node(target))
+
+    def move(self, source: Place, target: Place, start: Place) -> None:
+        """Let the connection from `source` to `target` start at `start`: the target takes those thoughts
+        instead. Raises ForbiddenEdit, GraphError."""
+        self._check_open()
+        self._change.move(_node(source), _node(target), _node(start))
+
+    def remove(self, place: Place) -> None:
+        """Take away what has not run, once nothing takes its thoughts. Raises ForbiddenEdit, GraphError."""
+        self._check_open()
+        self._change.remove(_node(place))
+
+    # ---------------------------------------------------------------- the end
+
+    def take(self, value: Any, name: str) -> None:
+        """Note what the function gave: what the call's thoughts are. Raises GraphError where it gave nothing
+        that thoughts come from, EvaluationError where it is no value of the language."""
+        self._over = True
+        change, result = self._change, _node(self.result)
+        places = [value] if isinstance(value, Place) else value
+        if isinstance(places, list | tuple) and places and all(isinstance(place, Place) for place in places):
+            for place in places:
+                if _node(place) not in change.sources(result):
+                    change.connect(_node(place), result)
+        elif value is not None:
+            block = Block(
+                "a value", Pool(ANY, True), value=given_back(value, name), after=[_node(self.given)]
+            )
+            change.connect(change.add(block, block.after), result)
+        elif len(change.sources(result)) == self._results:
+            raise GraphError(f"`{name}` gave None, and connected nothing to its result")
+
+    def _check_open(self) -> None:
+        if self._over:
+            raise GraphError("a View cannot be used once its function has ended")
+
+
+def _node(place: Place) -> Node:
+    if not isinstance(place, Place):
+        raise GraphError(f"a place is needed here, not {place!r:.60}")
+    return place._node

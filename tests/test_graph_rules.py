@@ -1,0 +1,132 @@
+"""The rules for operations that change the graph: what the paper allows, exactly, and nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.graphs import Built, Name, Oracle, Shape, shapes
+
+from gotlang.runtime.rules import RULES, ForbiddenEdit
+
+many = settings(max_examples=int(os.environ.get("GRAPH_EXAMPLES", "200")), deadline=None)
+
+KINDS = ["add", "add", "connect", "connect", "disconnect", "move", "move", "move", "remove"]
+
+
+def draw_edit(data: st.DataObject, names: list[Name], oracle: Oracle) -> tuple[str, tuple[Name, ...]]:
+    """An edit that may be forbidden, but often is not."""
+
+    def one(of: Iterable[Name] = ()) -> Name:
+        likely = [name for name in names if name in of]
+        return data.draw(st.sampled_from(likely if likely and data.draw(st.booleans()) else names))
+
+    kind = data.draw(st.sampled_from(KINDS))
+    mine = oracle.own | oracle.exclusive
+    edges = sorted((edge for edge in oracle.edges if edge[0] in mine | {oracle.me}), key=str)
+    if kind == "add":
+        return kind, tuple(dict.fromkeys(one() for _ in range(data.draw(st.integers(0, 3)))))
+    if kind == "remove":
+        return kind, (one(mine),)
+    if kind == "connect" or not edges or not data.draw(st.integers(0, 3)):
+        edge = (one(mine | oracle.ancestors), one(mine | oracle.descendants))
+    else:
+        edge = data.draw(st.sampled_from(edges))
+    return kind, (*edge, one(mine | oracle.ancestors)) if kind == "move" else edge
+
+
+@many
+@given(shapes(), st.data())
+def test_a_view_accepts_exactly_what_the_rules_allow(shape: Shape, data: st.DataObject) -> None:
+    built = Built(shape)
+    (me,) = shape.running
+    oracle = Oracle(me, set(range(len(shape.sources))), shape.edges())
+    names: list[Name] = list(range(len(shape.sources)))
+    for number in range(data.draw(st.integers(0, 12))):
+        kind, nodes = draw_edit(data, names, oracle)
+        new = (me, number)
+        allowed = oracle.allows(kind, nodes)
+        refused = built.edit(me, kind, nodes, new)
+        assert (refused is None) == allowed, (kind, nodes, refused)
+        if isinstance(refused, ForbiddenEdit):
+            assert f"rule `{refused.rule}`" in refused.message and RULES[refused.rule] in refused.message
+        if allowed:
+            oracle.do(kind, nodes, new)
+            if kind == "add":
+                names.append(new)
+        regions(built, me, oracle, names)
+    before = set(built.graph.operations)
+    built.carry_out(me)
+    assert built.edges() == oracle.edges
+    built.check()
+    assert all(o.origin is built.operations[me] for o in built.graph.operations if o not in before)
+
+
+def regions(built: Built, me: int, oracle: Oracle, names: list[Name]) -> None:
+    """What is kept of regions is what brute force finds."""
+    for name in names:
+        try:
+            found: str | None = built.views[me].region(built.places[name])
+        except ForbiddenEdit as error:
+            assert error.rule == "sight"
+            found = None
+        assert found == oracle.region(name), name
+
+
+@many
+@given(shapes(runners=2), st.data())
+def test_operations_that_run_side_by_side_change_the_same_graph_in_any_order(
+    shape: Shape, data: st.DataObject
+) -> None:
+    """Their edits commute, those of descendants that they share among them: accepted or refused alike whether
+    the other was before or after, and the same graph in the end."""
+    if len(shape.running) < 2:
+        return
+    names = list(range(len(shape.sources)))
+    edits: dict[int, list[tuple[str, tuple[Name, ...], Name]]] = {}
+    for me in shape.running:
+        own: list[Name] = [*names]
+        oracle = Oracle(me, set(names), shape.edges())
+        edits[me] = []
+        for number in range(data.draw(st.integers(0, 8))):
+            kind, nodes = draw_edit(data, own, oracle)
+            edits[me].append((kind, nodes, (me, number)))
+            if oracle.allows(kind, nodes):
+                oracle.do(kind, nodes, (me, number))
+                if kind == "add":
+                    own.append((me, number))
+    first, second = shape.running
+
+    def ask(built: Built, me: int) -> list[str | None]:
+        found = []
+        for kind, nodes, new in edits[me]:
+            if all(node in built.places for node in nodes):
+                refused = built.edit(me, kind, nodes, new)
+                found.append(refused.message if refused is not None else None)
+        return found
+
+    def run(order: list[tuple[str, int]]) -> Any:
+        built = Built(shape)
+        answers = {}
+        for what, me in order:
+            if what == "ask":
+                answers[me] = ask(built, me)
+            else:
+                built.carry_out(me)
+                built.check()
+        for me in shape.running:
+            # What one has found of the graph stays true while the other changes it.
+            kept = [name for name in names if built.operations[name] not in built.changes[me].removed]
+            regions(built, me, Oracle(me, set(names), shape.edges()), kept)
+        return answers, built.edges(), built.orders()
+
+    ways = [
+        [("ask", first), ("do", first), ("ask", second), ("do", second)],
+        [("ask", second), ("do", second), ("ask", first), ("do", first)],
+        [("ask", first), ("ask", second), ("do", second), ("do", first)],
+    ]
+    expected = run(ways[0])
+    assert all(run(way) == expected for way in ways[1:])
