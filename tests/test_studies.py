@@ -75,7 +75,7 @@ def test_what_costs_more_never_wins(tmp_path: Path, race: str) -> None:
     done = tune(plan, folder=None)
     assert done.winner.number == 0
     assert done.held_out is not None
-    assert done.held_out.verdict == "nothing found"
+    assert done.held_out.verdict == "nothing allowed"
 
 
 def test_the_same_seed_gives_the_same_study(plan: Plan) -> None:
@@ -201,7 +201,7 @@ def test_the_budget_holds(plan: Plan, share: float) -> None:
 
 
 def test_a_budget_too_small_for_the_original_is_said(plan: Plan) -> None:
-    with pytest.raises(BudgetExceeded, match="budget"):
+    with pytest.raises(BudgetExceeded, match=r"\$1e-05 does not last for the untuned program on 20 rows"):
         tune(replace(plan, budget=1e-5), folder=None)
 
 
@@ -267,6 +267,52 @@ def test_a_program_that_changed_meanwhile_is_not_overwritten(plan: Plan, tmp_pat
     with pytest.raises(UsageError, match="has changed"):
         apply(plan.program, done.tuned)
     assert (tmp_path / "guess.got").read_text().startswith("# mine")
+
+
+# ---------------------------------------------------------------- what cannot be
+
+BAD_STORAGES = {
+    "nonsense://me:secret@host/x": "Can't load plugin",
+    "mysql://me:secret@host/x": "driver|DB access module",
+    "redis://me:secret@host/x": "removed",
+    "://": "URL",
+    "study.got": "no storage of a study",
+    "study.got/x": "exists|[Nn]ot a directory",
+    "sqlite:////nowhere/at/all.db": "unable to open",
+}
+
+
+@pytest.mark.parametrize("storage", BAD_STORAGES)
+def test_a_storage_that_cannot_be_opened_is_said(
+    tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = guess_plan(tmp_path)
+    with pytest.raises(UsageError, match=BAD_STORAGES[storage]) as caught:
+        tune(replace(plan, storage=storage), folder=None)
+    assert "secret" not in f"{caught.value.message} {caught.value.help}"
+    assert (tmp_path / "study.got").read_text().startswith("study near:")
+
+
+@pytest.mark.parametrize("bound", ["cost <= 0.0", "cost <= baseline - 1.0", "error(result, target) <= -1"])
+def test_a_constraint_that_nothing_keeps_is_said(tmp_path: Path, bound: str) -> None:
+    wish = f"train 10, test 10\nminimize error(result, target)\nsubject to {bound}\ntrials 6"
+    done = tune(guess_plan(tmp_path, wish), folder=None)
+    assert done.held_out is not None
+    assert done.held_out.verdict == "nothing allowed"
+    assert done.unmet == [bound]
+    assert {p.name: p.default for p in done.plan.program.ir(0).params} == dict(done.tuned.params)
+
+
+def test_a_study_whose_program_changed_is_not_gone_on_with(plan: Plan, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    tune(replace(plan, trials=3), folder=folder)
+    assert len(tune(replace(plan, trials=4), folder=folder, takeover=True).records) == 4
+    (tmp_path / "guess.got").write_text(GUESS.replace("in 1..8", "in 1..9"))
+    changed = replace(read_plan(tmp_path / "study.got"), trials=3)
+    with pytest.raises(UsageError, match="have changed"):
+        tune(changed, folder=folder, takeover=True)
+    assert len(tune(changed, folder=folder).records) == 3
 
 
 # ---------------------------------------------------------------- what the checker says

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from gotlang.cli.output import complain
 from gotlang.cli.progress import duration
+from gotlang.result import dollars
 
 if TYPE_CHECKING:
     from gotlang.tune.plan import Plan
@@ -71,8 +72,8 @@ class Watch:
         best = progress.best
         if best is not None and best.told.values is not None:
             parts.append(f"best {best.told.values[0]:.4g} (trial {best.number})")
-        limit = f" of ${self._plan.budget:.2f}" if self._plan.budget is not None else ""
-        parts.append(f"${purse.book.paid_usd:.4f}{limit}")
+        limit = f" of ${self._plan.budget:g}" if self._plan.budget is not None else ""
+        parts.append(f"{dollars(purse.book.paid_usd)}{limit}")
         fresh = done - (self._first or 0)
         if fresh > 0 and done < progress.trials:
             seconds = (time.monotonic() - self._started) / fresh * (progress.trials - done)

@@ -134,7 +134,7 @@ def _summary(done: Studied, out: Path, *, quiet: bool) -> None:
     if done.held_out is not None:
         say(f"{done.held_out.verdict}: {VERDICTS[done.held_out.verdict]}")
         for found in done.held_out.compared:
-            if found.original is None or found.tuned is None:
+            if done.held_out.verdict.startswith("nothing") or found.original is None or found.tuned is None:
                 continue
             say(
                 f"  {found.name}: {found.original:.4g} -> {found.tuned:.4g}"
@@ -145,6 +145,8 @@ def _summary(done: Studied, out: Path, *, quiet: bool) -> None:
             say(f"  prompt {name}: {texts.instruction.strip()}")
     if quiet:
         return
+    for constraint in done.unmet:
+        complain(f"no trial kept `{constraint}`")
     simulated = " (simulated)" if done.simulated else ""
     ended = ", ".join(f"{count} {word}" for word, count in done.as_json()["ended"].items())
     complain(f"{len(done.records)} trials ({ended}), {done.rejected} refused before a call")

@@ -43,7 +43,8 @@ RESERVE = 1.25
 @final
 @dataclass(frozen=True)
 class Studied:
-    """What a study gave. `partial` says why the search ended before its end, where it did.
+    """What a study gave. `partial` says why the search ended before its end, where it did; `unmet` names
+    the constraints that no trial kept.
 
     `usd` is what the whole study paid, by all its workers, restarts and roles.
     """
@@ -62,6 +63,7 @@ class Studied:
     model: str
     wall_s: float
     rejected: int
+    unmet: list[str]
     partial: str | None
     storage: str | None
     study: Any = None
@@ -78,6 +80,7 @@ class Studied:
             "trials": len(self.records),
             "ended": ended,
             "rejected": self.rejected,
+            "unmet": list(self.unmet),
             "winner": {
                 "trial": self.winner.number,
                 "point": dict(self.winner.point),
@@ -164,6 +167,8 @@ async def _study(
         identity = plan.fingerprint(parts.fingerprint, model.name, options.seed)
         name = f"{plan.name}-{identity}"
         storage = plan.storage or (str(folder / f"{name}.journal") if keep else None)
+        if takeover:
+            _same_as_before(plan.name, folder, name)
         book = Book(folder / f"{name}.book", worker_name())
         purse = Purse(book, plan.budget)
         session.runner = replace(session.runner, budget=purse)
@@ -206,7 +211,10 @@ async def _study(
             records.leave()
             partial = error.message
             if 0 not in records.finished():
-                raise
+                raise BudgetExceeded(
+                    f"the budget of ${plan.budget} does not last for the untuned program on {len(rows)} rows",
+                    help="`gotc explain` says what one row costs; what is paid is kept for the next try",
+                ) from None
         finally:
             records.leave()
         finished = {n: r for n, r in records.finished().items() if r.ended != "skipped"}
@@ -216,7 +224,10 @@ async def _study(
             met = await finals(plan, space, evaluation, finished, rows)
         winner = met[0].record if met else finished[0]
         purse.max_usd, purse.empty = plan.budget, False
-        held_out = await _held_out(plan, folder / f"{name}.lock", evaluation, finished[0], winner, parts.test)
+        same = None if winner.number else "nothing found" if met else "nothing allowed"
+        held_out = await _held_out(
+            plan, folder / f"{name}.lock", evaluation, (finished[0], winner), parts.test, same
+        )
         if held_out is None:
             partial = partial or "the budget did not last for the test rows"
         await asyncio.sleep(0)  # what was settled last is written down
@@ -261,9 +272,24 @@ async def _study(
             model=options.model if isinstance(options.model, str) else model.name,
             wall_s=time.monotonic() - started,
             rejected=proposals.rejected,
+            unmet=[
+                constraint.text
+                for constraint in plan.constraints
+                if all(r.told.excess.get(constraint.text, 1.0) > 0 for r in finished.values())
+            ],
             partial=partial,
             storage=storage,
             study=records.study,
+        )
+
+
+def _same_as_before(study: str, folder: Path, name: str) -> None:
+    """Raise UsageError where a study of this name is kept, but none that is as it is asked for now."""
+    kept = {path.stem for path in folder.glob(f"{study}-*.book")}
+    if kept and name not in kept:
+        raise UsageError(
+            f"the kept study `{study}` is another one: its program, data, model or wishes have changed",
+            help="without `--resume` it starts anew; what it asks as before is not paid again",
         )
 
 
@@ -276,22 +302,26 @@ def _keep_back(plan: Plan, purse: Purse, baseline: Record, rows: int) -> None:
 
 
 async def _held_out(
-    plan: Plan, lock: Path, evaluation: Evaluation, original: Record, winner: Record, numbers: tuple[int, ...]
+    plan: Plan,
+    lock: Path,
+    evaluation: Evaluation,
+    both: tuple[Record, Record],
+    numbers: tuple[int, ...],
+    same: str | None,
 ) -> HeldOut | None:
-    """Both programs on the test rows, which are read only now. None where the money did not last.
+    """The original and the winner on the test rows, which are read only now. None where the money did not
+    last.
 
     Of several workers the first pays, the others find its answers in the cache.
     """
     rows: tuple[Row, ...] = read_rows(plan, numbers)
     with _alone(lock):
         try:
-            before = await evaluation.rows(original.point, rows)
-            after = before
-            if winner.number != original.number:
-                after = await evaluation.rows(winner.point, rows)
+            before = await evaluation.rows(both[0].point, rows)
+            after = before if same is not None else await evaluation.rows(both[1].point, rows)
         except BudgetExceeded:
             return None
-    return compare(plan, before, after, same=winner.number == original.number)
+    return compare(plan, before, after, same=same)
 
 
 @contextmanager

@@ -17,9 +17,10 @@ VERDICTS = {
     "worse": "the tuned program is worse on rows it never saw: the original stays",
     "over the constraint": "the tuned program breaks a constraint on rows it never saw: the original stays",
     "nothing found": "no trial was feasible and better than the original",
+    "nothing allowed": "no trial keeps the constraints, and the original does not either",
 }
 
-STAYS = frozenset({"worse", "over the constraint", "nothing found"})
+STAYS = frozenset({"worse", "over the constraint", "nothing found", "nothing allowed"})
 """The verdicts after which the result of a study is the original program."""
 
 
@@ -64,8 +65,10 @@ class HeldOut:
         }
 
 
-def compare(plan: Plan, original: Sequence[Measured], tuned: Sequence[Measured], *, same: bool) -> HeldOut:
-    """Judge the tuned program by rows that both ran. `same`: no other configuration won."""
+def compare(
+    plan: Plan, original: Sequence[Measured], tuned: Sequence[Measured], *, same: str | None = None
+) -> HeldOut:
+    """Judge the tuned program by rows that both ran. `same` is the verdict where no other point won."""
     compared = [
         _compared(
             objective.text, [m.objectives[place] for m in original], [m.objectives[place] for m in tuned]
@@ -80,7 +83,9 @@ def compare(plan: Plan, original: Sequence[Measured], tuned: Sequence[Measured],
             "failures", [float(bool(m.failure)) for m in original], [float(bool(m.failure)) for m in tuned]
         ),
     ]
-    return HeldOut(len(original), tuple(compared), _verdict(plan, original, tuned, compared, same))
+    return HeldOut(
+        len(original), tuple(compared), _verdict(plan, original, tuned, compared) if same is None else same
+    )
 
 
 def _verdict(
@@ -88,10 +93,7 @@ def _verdict(
     original: Sequence[Measured],
     tuned: Sequence[Measured],
     compared: Sequence[Compared],
-    same: bool,
 ) -> str:
-    if same:
-        return "nothing found"
     for place, constraint in enumerate(plan.constraints):
         quantity = mean([m.quantities[place] for m in tuned])
         base = mean([m.quantities[place] for m in original])

@@ -105,8 +105,19 @@ class Records:
                     load_if_exists=True,
                     sampler=optuna.samplers.RandomSampler(),
                 )
-            except (ImportError, ValueError, OSError) as error:
-                raise UsageError(f"cannot open the storage: {_without_password(str(error))}") from None
+            except ImportError as error:
+                raise UsageError(
+                    f"cannot open the storage: {_plain(error)}",
+                    help="its URL names a driver that must be installed, such as "
+                    "`postgresql+psycopg://...` after `pip install 'psycopg[binary]'`",
+                ) from None
+            except json.JSONDecodeError:
+                raise UsageError(f"{storage} is no storage of a study") from None
+            except Exception as error:  # whatever a driver makes of a URL or of a server that is not there
+                raise UsageError(
+                    f"cannot open the storage: {_plain(error)}",
+                    help="a storage is a file, or a URL of Optuna's such as `sqlite:///study.db`",
+                ) from None
         self._storage: Any = self.study._storage
         self._id: int = self.study._study_id
         for key, value in (facts or {}).items():
@@ -273,7 +284,9 @@ def _file_lock(path: Path) -> Any:
     return FileLock()
 
 
-def _without_password(text: str) -> str:
+def _plain(error: Exception) -> str:
+    """The first line of what an error says, without the password of a URL."""
     import re
 
-    return re.sub(r"://[^@/\s]*@", "://...@", text)
+    lines = str(error).splitlines() or [type(error).__name__]
+    return re.sub(r"://[^@/\s]*@", "://...@", lines[0])
