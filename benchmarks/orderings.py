@@ -102,7 +102,7 @@ def _chain(figure: str, graphs: Sequence[str] = ("got",)) -> tuple[Claim, ...]:
     return (*better, Claim("tot", "io", f"{GOT}, {figure}"))
 
 
-SETS = {"first": "SET1", "second": "SET2", "truth": "INTERSECTION"}
+SETS = {"set1": "SET1", "set2": "SET2", "truth": "INTERSECTION"}
 LISTS = {"numbers": "Unsorted", "truth": "Sorted"}
 TASKS = (
     Task(

@@ -67,7 +67,7 @@ def run(program: str, scheme: str, path: Path, columns: Mapping[str, str]) -> Re
     ("name", "content", "program", "scheme", "columns"),
     [
         ("sorting.csv", SORTING, "sorting", "got", {"numbers": "Unsorted", "truth": "Sorted"}),
-        ("sets.csv", SETS, "sets", "got", {"first": "SET1", "second": "SET2", "truth": "INTERSECTION"}),
+        ("sets.csv", SETS, "sets", "got", {"set1": "SET1", "set2": "SET2", "truth": "INTERSECTION"}),
         ("countries.csv", COUNTRIES, "keywords", "gotx", {"text": "Text", "truth": "Countries"}),
         ("documents.csv", DOCUMENTS, "documents", "got", {}),
         ("24.csv", GAMES, "game24", "tot", {"numbers": "Puzzles"}),

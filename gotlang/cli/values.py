@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cli.options import pairs
+from gotlang.cli.output import complain
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
 
@@ -62,12 +63,19 @@ def _from_data(
     chosen: Mapping[str, Any], wanted: Mapping[str, Type], types: Mapping[str, Type], there: set[str]
 ) -> dict[str, Any]:
     from gotlang.data import inputs, load
+    from gotlang.evaluate.matching import match
 
     mapping = pairs(chosen["map"], "--map")
     needed = {name: type_ for name, type_ in wanted.items() if name not in there or name in mapping}
     known = TRUTH in needed or (TRUTH in there and TRUTH not in mapping)
-    optional = {} if known else {TRUTH: types[TRUTH]}
-    return inputs(load(chosen["data"]), chosen["row"], mapping, needed, optional)
+    table = load(chosen["data"])
+    found = match(table, needed, None if known else types[TRUTH], mapping)
+    optional = {TRUTH: types[TRUTH]} if TRUTH in found.columns and not known else {}
+    values = inputs(table, chosen["row"], {**mapping, **found.columns}, needed, optional)
+    if found.guessed and not chosen.get("quiet"):
+        taken = ", ".join(f"{name}={found.columns[name]}" for name in found.guessed)
+        complain(f"columns taken by what they hold: {taken} (--map names others)")
+    return values
 
 
 def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:

@@ -33,8 +33,8 @@ TRUTH = "truth"
 
 ANSWERS = frozenset(
     """
-    answer answers correct expected goal gold groundtruth label output reference result solution sorted target
-    targets truth
+    answer answers correct expected goal gold groundtruth intersection label output reference result solution
+    sorted target targets truth
     """.split()  # noqa: SIM905 (a list of so many texts would stand one a line)
 )
 """Names that columns of known answers go by, without case, spaces and underscores."""

@@ -34,6 +34,13 @@ def test_inputs_come_from_data_under_a_file_under_options(gotc: Gotc, folder: Pa
     assert result("--data", "a.csv", "--map", "question=question", "--input", "question=12")[0] == 2
 
 
+def test_the_only_column_that_fits_is_taken_and_said(gotc: Gotc, folder: Path) -> None:
+    (folder / "b.csv").write_text("ID,words,expected\n1,one,3\n")
+    done = gotc(*RUN, "--data", "b.csv", "--json", "--no-cache")
+    assert (done.json()["result"], done.json()["ground_truth"]) == (3, True)
+    assert "columns taken by what they hold: question=words, truth=expected" in done.err
+
+
 def test_inputs_from_standard_input(tmp_path: Path, folder: Path) -> None:
     found = document(process(*RUN, "--inputs", "-", "--json", cwd=folder, stdin='{"question": "1234"}'))
     assert found["result"] == 4

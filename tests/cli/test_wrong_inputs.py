@@ -57,6 +57,7 @@ def with_data(*given: object) -> Make:
         (folder / "sort.got").write_text(SORT)
         digits(folder, rows=2, length=4)
         (folder / "texts.csv").write_text("numbers,question\nnot a list,why\n")
+        (folder / "two.csv").write_text('left,right\n"[1, 2]","[3, 4]"\n')
         return ["run", "sort.got", *given]
 
     return make
@@ -120,7 +121,7 @@ WRONG: dict[str, tuple[Make, int, tuple[str, ...]]] = {
         2,
         ("no column `Unsort`", "Unsorted"),
     ),
-    "column not mapped": (with_data("--data", "digits.csv"), 2, ("--map numbers=",)),
+    "two columns that fit": (with_data("--data", "two.csv"), 2, ("--map numbers=left", "left, right")),
     "not a list": (with_data("--data", "texts.csv"), 2, ("expected int", "texts.csv", "row 0")),
     "row out of range": (
         with_data("--data", "digits.csv", "--row", "2", "--map", "numbers=Unsorted"),
