@@ -16,7 +16,7 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 from support.studies import GUESS, guess_plan, guess_study
 
 from gotlang.tune.driver import tune
-from gotlang.tune.report import report
+from gotlang.report.study import report
 
 ROOT = Path(__file__).parents[1]
 CLAUSES = """

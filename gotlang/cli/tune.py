@@ -66,7 +66,7 @@ def _tune(chosen: dict[str, Any]) -> int:
     out = Path(chosen["out"] or f"{plan.name}.tuned.json")
     done.tuned.write(out)
     if chosen["report"] is not None:
-        from gotlang.tune.report import write_report
+        from gotlang.report.study import write_report
 
         write_report(done, Path(chosen["report"]))
     changed: list[Path] = []

@@ -91,7 +91,12 @@ def candidates(plan: Plan, space: Space, records: Mapping[int, Record]) -> list[
             order.append(able[number])
     if plan.finals < 2 or noise(records) == 0:
         return order[:1]
-    return [record for record in order[: plan.finals] if not Race().worse(_behind(record, order[0], sign))]
+    behind = {record.number: _behind(record, order[0], sign) for record in order[1 : plan.finals]}
+    # Who did the same on every row has nothing to win, who is surely worse nothing to hope for.
+    contest = [
+        r for r in order[1 : plan.finals] if any(behind[r.number]) and not Race().worse(behind[r.number])
+    ]
+    return [order[0], *contest]
 
 
 def _behind(record: Record, other: Record, sign: float) -> list[float]:

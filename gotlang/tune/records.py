@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, final
 
 from gotlang.errors import UsageError
-from gotlang.tune.objective import Measured
+from gotlang.tune.objective import Measured, mean
 from gotlang.tune.proposals import Told
 from gotlang.tune.space import Point, Space
 
@@ -174,9 +174,10 @@ class Records:
         for name, excess in record.told.excess.items():
             storage.set_trial_system_attr(trial_id, f"constraints:{name}", excess)
         if len(self.study.directions) == 1:
-            for step, row in enumerate(record.rows):
-                if row.objectives[0] is not None:
-                    storage.set_trial_intermediate_value(trial_id, step, row.objectives[0])
+            for seen in range(1, len(record.rows) + 1):
+                so_far = mean([row.objectives[0] for row in record.rows[:seen]])
+                if so_far is not None:
+                    storage.set_trial_intermediate_value(trial_id, seen, so_far)
         self._keep(record)
 
     def _keep(self, record: Record) -> None:
