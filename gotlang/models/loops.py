@@ -8,15 +8,16 @@ seconds. Whenever no callback and no file is ready, the clock jumps to the next 
 as its own work. A run is repeatable: which timer fires next depends on their times alone.
 
 Only timers are virtual. With no timer waiting the loop blocks really, so threads (`asyncio.to_thread`) and
-sockets work; beside a waiting timer their work takes no virtual time, and a time-out around them may fire at
-once. It is for runs whose waiting is all simulated; real endpoints want a real clock.
+sockets work; beside a waiting timer a time-out around them may fire at once, unless they are waited for in
+a block of `standing_still`. It is for runs whose waiting is all simulated; real endpoints want a real clock.
 """
 
 from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from selectors import SelectorKey
 from typing import Any, final
 
@@ -27,10 +28,11 @@ class _JumpingSelector(selectors.BaseSelector):
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.still = 0
         self._files = selectors.DefaultSelector()
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
-        if timeout is None:
+        if timeout is None or (self.still and timeout > 0):
             return self._files.select(None)
         ready = self._files.select(0)
         if not ready and timeout > 0:
@@ -67,6 +69,15 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Virtual seconds since the loop was made."""
         return self._virtual.now
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Within its block no time passes: for work that is really done, in a thread, and wakes the loop."""
+        self._virtual.still += 1
+        try:
+            yield
+        finally:
+            self._virtual.still -= 1
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
         """Wait really until the threads have ended: a virtual time-out would give them no time at all."""

@@ -6,13 +6,14 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.foreign import call_python, copied, given_back, raised
 from gotlang.ir.thought import Thought, Thoughts
+from gotlang.models.loops import VirtualTimeLoop
 from gotlang.runtime.context import Context
 from gotlang.runtime.graph import Operation
 from gotlang.runtime.sites import Spent, nothing_left
@@ -135,4 +136,5 @@ async def in_thread(work: Callable[[], T]) -> T:
             loop.call_soon_threadsafe(settle, take)
 
     threading.Thread(target=run, daemon=True, name="gotlang call").start()
-    return await future
+    with loop.standing_still() if isinstance(loop, VirtualTimeLoop) else nullcontext():
+        return await future

@@ -1,0 +1,324 @@
+"""Python that changes the graph of a run: what it adds runs, what it may not do is refused, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.generated import STAND_INS, Generated, programs
+from support.graphs import exclusive
+from support.orders import Delayed, everything, try_in_order
+
+from gotlang import ForbiddenEdit, GraphError, View, changes_graph
+from gotlang.errors import GotError, RunError
+from gotlang.models.simulated import SimulatedModel
+from gotlang.result import Result
+from gotlang.runtime import local
+from gotlang.runtime.context import Context
+from gotlang.runtime.frame import Frame, Handle
+from gotlang.runtime.graph import Graph, Operation
+from gotlang.runtime.regions import Regions, sources
+from gotlang.runtime.scheduler import SCHEDULERS
+
+HEAD = """
+prompt draft(x: int, by: int) -> int:
+    "{{ x }} {{ by }}"
+prompt merge(xs: list[int]) -> int:
+    "{{ xs }}"
+prompt parts(x: int) -> many int:
+    "{{ x }}"
+"""
+
+ANSWERS: dict[str, Callable[..., str]] = {
+    "draft": lambda rng, x, by: str(x + by),
+    "merge": lambda rng, xs: str(sum(xs)),
+    "parts": lambda rng, x: str([x, x + 1, x + 2]),
+}
+
+
+def go(body: str, function: Callable[..., Any], *, many: bool = False, **options: Any) -> Result | RunError:
+    """A run of a scheme in which the function is called `change`; its input `x` is 1."""
+    changes_graph(function)
+    lines = "\n".join("    " + line for line in body.strip().splitlines())
+    head = f'import python "tools.py": change\n{HEAD}'
+    text = f"{head}\nscheme main(x: int) -> {'many ' if many else ''}any:\n{lines}\n"
+    model = Delayed(SimulatedModel(ANSWERS), options.pop("chance", None))
+    return try_in_order(text, {"x": 1}, model, functions={"change": function}, python=True, **options)
+
+
+@pytest.fixture(autouse=True)
+def no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The function is handed in, so there is no file to load it from."""
+    monkeypatch.setattr("gotlang.runtime.python.load_functions", lambda *_, **__: {})
+
+
+def spread(view: View, x: int) -> Any:
+    drafts = [view.add("Generate() draft(x, by)", x=x, by=by) for by in (10, 20, 30)]
+    return view.add("Aggregate() merge(thoughts)", after=drafts)
+
+
+def test_three_operations_and_one_of_their_thoughts() -> None:
+    found = go("Call change(x)\nMap() it * 2", spread)
+    assert isinstance(found, Result), found
+    assert found.value == (11 + 21 + 31) * 2
+    assert found.outcome.hops == 2 and found.outcome.ledger.accounts[0].calls == 4
+
+
+def test_the_thought_at_hand_is_what_added_steps_start_from() -> None:
+    found = go("Generate() parts(x)\nCall change()", lambda view: view.add("Map() it * 10"), many=True)
+    assert isinstance(found, Result) and found.value == [10, 20, 30]
+
+
+@pytest.mark.parametrize(
+    ("function", "value"),
+    [
+        (lambda view: 7, 7),
+        (lambda view: [], []),
+        (lambda view: view.given, 1),
+        (lambda view: [view.add("Map() [it, n]", n=5)], [1, 5]),
+        (lambda view: view.connect(view.add("Map() it + 8"), view.result), 9),
+        (lambda view: view.add("Map() it + a", a=view.add("Map() it * 10"), after=view.named("start")), 12),
+        (lambda view: view.add("Pool() sum(thoughts)", after=[view.given, view.named("start")]), 3),
+    ],
+)
+def test_what_a_function_may_give(function: Callable[..., Any], value: Any) -> None:
+    # What a call is given by name it depends on, and may use.
+    found = go("start = x + 1\nPool() x\nCall change(start)", lambda view, start: function(view))
+    assert isinstance(found, Result), found
+    assert found.value == value
+
+
+def test_a_function_may_be_async() -> None:
+    async def change(view: View) -> Any:
+        return view.add("Map() it + 1\nMap() it * 2")
+
+    found = go("Pool() x\nCall change()", change)
+    assert isinstance(found, Result) and found.value == 4
+
+
+def again(view: View, depth: int) -> Any:
+    if depth == 0:
+        return view.given
+    return view.add("Map() it + 1\nCall change(depth)", depth=depth - 1)
+
+
+def test_what_is_added_may_change_the_graph_again() -> None:
+    found = go("Pool() x\nCall change(300)", again)
+    assert isinstance(found, Result), found
+    assert found.value == 301
+
+
+def test_connections_of_the_program_are_moved() -> None:
+    """The step after the call then takes other thoughts, under its name for them too."""
+
+    def change(view: View) -> Any:
+        (after,) = view.outputs(view.result)
+        better = view.add("Map() it * 100", after=view.result)
+        view.move(view.result, after, better)
+        return view.given
+
+    for body in (
+        "a = Call change()\nMap() a + it",
+        "Call change()\nMap() it + it",
+        "Call change()\nif it > 1:\n    Map() it * 2",
+    ):
+        found = go("Pool() x\n" + body, change)
+        assert isinstance(found, Result), found
+        assert found.value in (200, 101)
+
+
+def test_steps_that_are_not_needed_are_taken_away() -> None:
+    def change(view: View) -> Any:
+        asks, last = list(view.descendants())[1:3]
+        view.move(asks, last, view.result)
+        view.remove(asks)
+        return view.given
+
+    found = go("Pool() x\nCall change()\nGenerate() draft(it, 5)\nMap() it + 1", change)
+    assert isinstance(found, Result), found
+    assert found.value == 2 and found.outcome.ledger.accounts[0].calls == 0
+    assert [o.state for o in found.outcome.graph.operations].count(5) == 1
+
+
+def test_what_is_gathered_comes_in_the_order_of_places() -> None:
+    """Two calls side by side add to the list that both of them lead to."""
+
+    def change(view: View, n: int) -> Any:
+        gathers = next(p for p in view.descendants() if view.region(p) == "shared")
+        view.connect(view.add("Map() n * 10", n=n), gathers)
+        return n
+
+    for seed in range(5):
+        found = go("foreach y in [1, 2, 3]:\n    Call change(y)", change, many=True, chance=Random(seed))
+        assert isinstance(found, Result), found
+        assert found.value == [1, 2, 3, 10, 20, 30]
+
+
+WRONG: dict[str, tuple[Callable[..., Any], str]] = {
+    "raises": (lambda view: 1 / 0, "`change` raised ZeroDivisionError"),
+    "nothing": (lambda view: None, "gave None, and connected nothing"),
+    "no value": (lambda view: object(), "gave a object, which is no value"),
+    "itself": (lambda view: view, "gave a View, which is no value"),
+    "several": (lambda view: view.add("Generate(k=3) draft(it, 1)"), "counts on one"),
+    "two": (lambda view: [view.given, view.add("Map() 1")], "counts on one"),
+    "syntax": (lambda view: view.add("Generate( draft(it, 1)"), "in `Generate( draft(it, 1)`"),
+    "a prompt": (lambda view: view.add("Generate() nothing(it)"), "prompt `nothing` is not known"),
+    "a name": (lambda view: view.add("Map() it + y"), "`y` is not known"),
+    "an argument": (lambda view: view.add("Generate() draft(it)"), "`by`"),
+    "a word": (lambda view: view.add("Map() it", thoughts=3), "`thoughts` has a meaning already"),
+    "no place": (lambda view: view.add("Map() it", after=["a"]), "a place is needed here"),
+    "no thoughts": (lambda view: view.named("x"), "`x` does not stand for thoughts"),
+    "ancestors": (lambda view: view.remove(next(view.ancestors())), "rule `ancestors`"),
+    "itself removed": (lambda view: view.remove(view.itself), "rule `exclusive`"),
+    "its result": (lambda view: view.move(view.itself, view.result, view.given), "belong together"),
+    "what is needed": (lambda view: view.remove(view.result), "takes its thoughts"),
+    "a step's thoughts": (
+        lambda view: view.connect(view.given, list(view.descendants())[1]),
+        "does not gather",
+    ),
+    "the end": (lambda view: view.remove(list(view.descendants())[-1]), "it gives the run's result"),
+    "a circle": (
+        lambda view: (
+            view.add("Map() it", after=view.add(after=view.result))
+            and view.connect(view.add(after=view.result), view.result)
+        ),
+        "wait for itself",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_ends_the_run_and_changes_nothing(case: str) -> None:
+    function, message = WRONG[case]
+    found = go("Pool() x\nCall change()\nMap() it", function)
+    assert isinstance(found, RunError), found
+    assert message in found.message, found.message
+    assert "Call change (main/" in found.message
+
+
+def test_a_function_that_fails_for_one_thought_is_left_out_for_it() -> None:
+    def change(view: View, n: int) -> Any:
+        view.add("Generate() draft(0, 0)")
+        if n == 2:
+            raise ValueError("not this one")
+        return view.add("Map() it * 10")
+
+    found = go("Generate() parts(x)\nCall change(it)", change, many=True)
+    assert isinstance(found, Result), found
+    assert found.value == [10, 30]
+    (failure,) = found.outcome.failures
+    assert "not this one" in failure.reason
+    # What it had added by then is not there.
+    assert sum(o.role == "ask" for o in found.outcome.graph.operations) == 1 + 2
+
+
+def test_a_view_is_over_when_its_function_has_ended() -> None:
+    kept: list[View] = []
+
+    def change(view: View) -> Any:
+        kept.append(view)
+        return view.given
+
+    go("Pool() x\nCall change()", change)
+    with pytest.raises(GraphError, match="once its function has ended"):
+        kept[0].add("Map() 1")
+
+
+def test_places_of_others_cannot_be_seen() -> None:
+    kept: dict[int, Any] = {}
+    rules: list[str] = []
+
+    def change(view: View, n: int) -> Any:
+        for place in kept.values():
+            try:
+                view.add("Map() it", after=place)
+            except ForbiddenEdit as error:
+                rules.append(error.rule)
+        kept[n] = view.given
+        return n
+
+    found = go("foreach y in [1, 2]:\n    Call change(y)", change, many=True, concurrency=1)
+    assert isinstance(found, Result), found
+    assert rules == ["sight"]
+
+
+def test_an_expression_cannot_change_the_graph() -> None:
+    found = go("Map() change(x)", lambda view, x: x)
+    assert isinstance(found, RunError)
+    assert "only `Call() change(...)` can run it" in found.message
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 2**32), st.none() | st.integers(1, 4), st.sampled_from(sorted(SCHEDULERS)))
+def test_order_changes_nothing(seed: int, limit: int | None, schedule: str) -> None:
+    def change(view: View, n: int) -> Any:
+        drafts = [view.add("Generate(k=2) draft(it, by)\nVote()", by=by) for by in range(n)]
+        last = view.add("Aggregate() merge(thoughts)", after=[view.given, *drafts])
+        return view.add("Call change(n)", after=last, n=n - 1) if n > 1 else last
+
+    body = "Generate() parts(x)\nCall change(2)\nAggregate() merge(thoughts)"
+    plain = go(body, change, concurrency=1)
+    other = go(body, change, chance=Random(seed), concurrency=limit, schedule=schedule)
+    assert isinstance(plain, Result) and isinstance(other, Result), other
+    assert everything(other) == everything(plain)
+
+
+# ---------------------------------------------------------------- the language's own blocks
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs(), st.integers(0, 2**32))
+def test_the_blocks_of_the_language_obey_the_rules(program: Generated, seed: int) -> None:
+    """What a block adds while the graph runs lies between it and its own result: new connections to what was
+    there lead to its exclusive descendants only, and start at what it added or at what it may see. Beside its
+    ancestors that is what its names stood for when it was laid out: inputs it did not have to wait for.
+    """
+
+    def watched(context: Context, operation: Operation, thoughts: Any) -> Any:
+        graph = context.graph
+        before = {o: o.inputs for o in graph.operations}
+        try:
+            return plain(context, operation, thoughts)
+        finally:
+            check(graph, operation, before)
+
+    plain = local.ROLES["grow"]
+    local.ROLES["grow"] = watched
+    try:
+        model = Delayed(SimulatedModel(STAND_INS), Random(seed))
+        try_in_order(program.text, dict(program.inputs), model, truth=3)
+    finally:
+        local.ROLES["grow"] = plain
+
+
+def check(graph: Graph, grew: Operation, before: dict[Operation, tuple[Operation, ...]]) -> None:
+    regions = Regions(grew)
+    edges = {(u, v) for v, inputs in before.items() for u in (inputs or sources(v))}
+    mine: set[Operation] | None = None
+    named = visible(grew.frame)
+    for operation in graph.operations:
+        was = before.get(operation, ())
+        for source in (u for u in operation.inputs if u not in was):
+            if operation in before:
+                if mine is None:
+                    mine = exclusive(grew, before, edges)
+                assert operation in mine, f"{grew!r} changes {operation!r}"
+            known = source not in before or source is grew or regions.is_ancestor(source)
+            assert known or source in named, f"{grew!r} takes {source!r}"
+
+
+def visible(frame: Frame | None) -> set[Operation]:
+    """The operations that names in a frame stand for, and the parts of those."""
+    found: set[Operation] = set()
+    while frame is not None:
+        found |= {bound.operation for bound in frame.names.values() if isinstance(bound, Handle)}
+        frame = frame.parent
+    return found | {part for operation in found for part in operation.parts or ()}
+
+
+def test_errors_of_a_view_are_errors_of_the_language() -> None:
+    assert issubclass(ForbiddenEdit, GraphError) and issubclass(GraphError, GotError)
