@@ -17,6 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=False,
         help="rewrite expected texts by what the code gives now",
     )
+    parser.addoption("--screenshots", metavar="FOLDER", help="where tests in a browser keep what they saw")
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -130,6 +132,29 @@ def test_the_pareto_front_holds_what_nothing_beats_in_both() -> None:
         Entry("dear", evaluation([2, 2], 9.0)),
     ]
     assert [entry.name for entry in assemble(entries, "cheap").front()] == ["cheap", "good"]
+
+
+@pytest.mark.parametrize("price", [None, 0.0])
+def test_without_prices_as_many_answers_are_equal_cost(price: float | None) -> None:
+    def runs(calls: int, score: float) -> list[RowRun]:
+        return [RowRun(Row(n, {}), 0, "done", 1, score, None, price, calls, 1.0) for n in range(6)]
+
+    asked: list[tuple[str, int]] = []
+
+    async def run(side: Contender, first: int, repeats: int, few: int | None) -> Evaluation:
+        asked.append((side.name, repeats))
+        calls = 8 if side.name == "tree" else 1
+        made = [
+            dataclasses.replace(one, repeat=first + i) for one in runs(calls, 3.0) for i in range(repeats)
+        ]
+        return Evaluation(side.name, LOWER, made, repeats)
+
+    sides = contenders(program(), ["tree", "io"])
+    found = asyncio.run(compare(sides, run, lambda side, n: side, baseline="io", equal_cost=True))
+    assert asked == [("tree", 1), ("io", 1), ("io", 7)]
+    assert found.spent == "calls"
+    assert [entry.repeats for entry in found.entries] == [1, 8]
+    assert found.point(found.entries[1]) == (8.0, 3.0)
 
 
 def test_without_a_score_in_common_right_and_wrong_are_compared() -> None:

@@ -1,14 +1,13 @@
 """Pages in a real browser with the network closed: drawn, clickable, searchable, fast at 5,000 operations.
 
-Screenshots stay in the folder that GOTC_SCREENSHOTS names, else in the test's own.
+Screenshots stay in the folder of `pytest --screenshots FOLDER`, else in the test's own.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from support.gotc import SORT128, SORTING, digits, gotc, row
 from .cli.test_eval import data
 
 pytestmark = needs_browser
+Keep = Callable[[Browser, str], None]
 
 WIDE = """\
 simulate with "wide_sim.py"
@@ -50,10 +50,12 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield found
 
 
-def keep(window: Browser, folder: Path, name: str) -> None:
-    kept = Path(os.environ.get("GOTC_SCREENSHOTS", folder))
-    kept.mkdir(parents=True, exist_ok=True)
-    window.screenshot(kept / f"{name}.png")
+@pytest.fixture
+def keep(request: pytest.FixtureRequest, tmp_path: Path) -> Keep:
+    """Keeps a screenshot under a name."""
+    folder = Path(request.config.getoption("--screenshots") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return lambda window, name: window.screenshot(folder / f"{name}.png")
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +116,7 @@ def text(window: Browser, selector: str) -> str:
 
 
 def test_a_click_on_an_operation_shows_its_prompt_and_its_answers(
-    window: Browser, sorted_run: Path, tmp_path: Path
+    window: Browser, sorted_run: Path, keep: Keep
 ) -> None:
     window.open(sorted_run)
     assert drawn_colors(window) > 20
@@ -126,16 +128,14 @@ def test_a_click_on_an_operation_shows_its_prompt_and_its_answers(
     assert '"List 1"' in panel  # the answer
     assert "sort128.got:" in panel  # where in the source
     assert "Generate(k=1) split(numbers, 8)" in panel
-    keep(window, tmp_path, "run-operation")
+    keep(window, "run-operation")
     place = place_of(window, "Score mistakes")
     window.click(place["x"], place["y"])
     assert "score" in text(window, "#panel")
     assert window.errors() == []
 
 
-def test_search_finds_prompts_answers_and_operations(
-    window: Browser, sorted_run: Path, tmp_path: Path
-) -> None:
+def test_search_finds_prompts_answers_and_operations(window: Browser, sorted_run: Path, keep: Keep) -> None:
     window.open(sorted_run)
     for words, least in (("aggregate merge", 7), ("cut these 128", 1), ("no such thing at all", 0)):
         window.run("document.getElementById('search').value = ''")
@@ -146,19 +146,19 @@ def test_search_finds_prompts_answers_and_operations(
     window.type("#search", "aggregate merge\ue007\ue007")  # Enter goes to the next
     assert text(window, "#found").startswith("2/")
     assert "Aggregate merge" in text(window, "#panel")
-    keep(window, tmp_path, "run-search")
+    keep(window, "run-search")
     assert window.errors() == []
 
 
 def test_groups_fold_and_open_and_thoughts_have_a_view_of_their_own(
-    window: Browser, sorted_run: Path, tmp_path: Path
+    window: Browser, sorted_run: Path, keep: Keep
 ) -> None:
     window.open(sorted_run)
     count = "return [...graph.chosen.view.boxes.keys()].filter((key) => key[0] === 'n').length"
     opened = window.run(count)
     window.run("document.getElementById('fold').click()")
     assert window.run(count) < opened
-    keep(window, tmp_path, "run-folded")
+    keep(window, "run-folded")
     window.run("document.getElementById('unfold').click()")
     assert window.run(count) == opened
     window.run("document.getElementById('coloring').value = 'score'")
@@ -169,11 +169,11 @@ def test_groups_fold_and_open_and_thoughts_have_a_view_of_their_own(
     panel = text(window, "#panel")
     assert "thought" in panel.lower()
     assert "COMES FROM" in panel
-    keep(window, tmp_path, "run-reasoning")
+    keep(window, "run-reasoning")
     assert window.errors() == []
 
 
-def test_a_plan_shows_the_templates(window: Browser, tmp_path: Path) -> None:
+def test_a_plan_shows_the_templates(window: Browser, tmp_path: Path, keep: Keep) -> None:
     page = tmp_path / "plan.html"
     assert gotc("graph", SORT128, "--out", page, cwd=tmp_path).returncode == 0
     window.open(page)
@@ -181,8 +181,57 @@ def test_a_plan_shows_the_templates(window: Browser, tmp_path: Path) -> None:
     place = place_of(window, "Aggregate merge")
     window.click(place["x"], place["y"])
     assert "First list: {{ left }}" in text(window, "#panel")
-    keep(window, tmp_path, "plan")
+    keep(window, "plan")
     assert window.errors() == []
+
+
+def test_what_is_clicked_stays_in_sight_beside_the_panel(window: Browser, sorted_run: Path) -> None:
+    window.open(sorted_run)
+    right = window.run(
+        """
+        const { boxes, nodes } = graph.chosen.view;
+        const one = [...boxes.values()].filter((box) => nodes.has(box.key)).sort((a, b) => b.x - a.x)[0];
+        const frame = document.getElementById("canvas").getBoundingClientRect();
+        const { camera: c } = graph, x = frame.left + (one.x + one.w / 2 - c.x) * c.scale;
+        return { key: one.key, x, y: frame.top + (one.y + 9 - c.y) * c.scale };
+        """
+    )
+    window.click(right["x"], right["y"])
+    inside = window.run(
+        """
+        const box = graph.chosen.view.boxes.get(arguments[0]), { x, scale } = graph.camera;
+        return (box.x + box.w - x) * scale <= document.getElementById("canvas").clientWidth;
+        """,
+        right["key"],
+    )
+    assert window.run("return graph.chosen.item") == right["key"]
+    assert inside
+
+
+def test_thoughts_that_the_result_came_from_stand_out(window: Browser, sorted_run: Path, keep: Keep) -> None:
+    window.open(sorted_run)
+    window.run("graph.choose('reasoning')")
+    assert drawn_colors(window) > 20
+    (result,) = window.run("return graph.chosen.view.results")
+    way = window.run("return [...graph.chosen.origins]")
+    assert result in way
+    assert 8 < len(way) < window.run("return graph.chosen.view.nodes.size")
+    keep(window, "run-result")
+    assert window.errors() == []
+
+
+def test_zoom_follows_the_buttons_and_the_keys(window: Browser, sorted_run: Path) -> None:
+    window.open(sorted_run)
+    scale = "return graph.camera.scale"
+    before = window.run(scale)
+    window.run("document.getElementById('closer').click()")
+    assert window.run(scale) > before
+    window.run("document.getElementById('farther').click()")
+    assert window.run(scale) == pytest.approx(before)
+    window.type("#canvas", "+")
+    assert window.run(scale) > before
+    window.type("#canvas", "0")
+    assert window.run(scale) == pytest.approx(before)
 
 
 def test_what_a_model_wrote_cannot_become_markup(window: Browser, tmp_path: Path) -> None:
@@ -203,7 +252,9 @@ def test_what_a_model_wrote_cannot_become_markup(window: Browser, tmp_path: Path
     assert window.errors() == []
 
 
-def test_five_thousand_operations_are_usable_within_three_seconds(window: Browser, tmp_path: Path) -> None:
+def test_five_thousand_operations_are_usable_within_three_seconds(
+    window: Browser, tmp_path: Path, keep: Keep
+) -> None:
     (tmp_path / "wide.got").write_text(WIDE)
     (tmp_path / "wide_sim.py").write_text(WIDE_SIM)
     command = ("run", "wide.got", "--input", "rows=25", "--input", "columns=50", "--quiet")
@@ -216,7 +267,7 @@ def test_five_thousand_operations_are_usable_within_three_seconds(window: Browse
     loaded = time.monotonic() - started
     assert drawn > 5
     assert window.run("return graph.chosen.view.nodes.size") >= 5000
-    keep(window, tmp_path, "wide-folded")
+    keep(window, "wide-folded")
     started = time.monotonic()
     window.run("document.getElementById('unfold').click()")
     assert drawn_colors(window) > 5
@@ -225,7 +276,7 @@ def test_five_thousand_operations_are_usable_within_three_seconds(window: Browse
     window.type("#search", "guess 1249")
     assert int(text(window, "#found")) >= 1
     searched = time.monotonic() - started
-    keep(window, tmp_path, "wide-open")
+    keep(window, "wide-open")
     print(f"loaded {loaded:.2f} s, all open {opened:.2f} s, searched {searched:.2f} s")
     assert max(loaded, opened, searched) < 3
     assert window.errors() == []
@@ -245,7 +296,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_comparison_shows_boxes_a_front_and_what_became_of_each_row(
-    window: Browser, compared: Path, tmp_path: Path
+    window: Browser, compared: Path, keep: Keep
 ) -> None:
     window.open(compared)
     count = "return document.querySelectorAll(arguments[0]).length"
@@ -254,7 +305,7 @@ def test_a_comparison_shows_boxes_a_front_and_what_became_of_each_row(
     assert window.run(count, "svg .point") == 4
     assert window.run(count, "svg .difference") == 3
     assert window.run(count, "#rows tbody tr") == 12
-    keep(window, tmp_path, "compare")
+    keep(window, "compare")
     window.run("document.querySelector('#rows tr[data-row=\"3\"]').scrollIntoView({ block: 'center' })")
     place = window.run(
         "const box = document.querySelector('#rows tr[data-row=\"3\"]').getBoundingClientRect();"
@@ -267,15 +318,55 @@ def test_a_comparison_shows_boxes_a_front_and_what_became_of_each_row(
     assert "mistakes" in panel
     assert "--row 3 --scheme got" in panel
     assert window.run(count, "svg .dot.on") == 4
-    keep(window, tmp_path, "compare-row")
+    keep(window, "compare-row")
     assert window.errors() == []
 
 
-def test_pages_are_dark_where_that_is_wanted(sorted_run: Path, compared: Path, tmp_path: Path) -> None:
+def test_one_scheme_s_rows_are_clicked_in_the_chart(window: Browser, tmp_path: Path, keep: Keep) -> None:
+    data(tmp_path, 9, 32)
+    done = gotc("eval", SORTING, "--scheme", "got", "--data", "lists.csv", "--html", "e.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    window.open(tmp_path / "e.html")
+    heads = window.run(
+        "return [...document.querySelectorAll('#rows th')].map((cell) => cell.innerText.toLowerCase())"
+    )
+    assert heads[:4] == ["row ↑", "mistakes", "cost", "answers"]
+    dot = "figure:nth-of-type(2) .dot[data-row='4']"
+    window.run("document.querySelector(arguments[0]).dispatchEvent(new Event('click'))", dot)
+    assert "Row 4" in text(window, "#panel")
+    keep(window, "eval-row")
+    assert window.errors() == []
+
+
+def test_failures_are_counted_by_reason(window: Browser, tmp_path: Path, keep: Keep) -> None:
+    (tmp_path / "say.got").write_text(
+        'simulate with "say_sim.py"\nprompt say(n: int) -> int:\n    "{{ n }}"\n'
+        "scheme say_it(n: int) -> int:\n    Generate() say(n)\n    GroundTruth() it == n\n"
+    )
+    (tmp_path / "say_sim.py").write_text(
+        'def say(rng, n):\n    return str(n) if n % 3 else f"who knows {chr(97 + n)}"\n'
+    )
+    (tmp_path / "n.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(12)))
+    done = gotc("eval", "say.got", "--data", "n.csv", "--html", "e.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    window.open(tmp_path / "e.html")
+    body = text(window, "body")
+    assert "Failures by reason" in body
+    assert "who knows" not in body
+    assert window.run("return document.querySelectorAll('#rows td.failed').length") == 4
+    window.run("report.select(3)")
+    assert "who knows d" in text(window, "#panel")
+    keep(window, "eval-failures")
+    assert window.errors() == []
+
+
+def test_pages_are_dark_where_that_is_wanted(
+    sorted_run: Path, compared: Path, tmp_path: Path, keep: Keep
+) -> None:
     with browser(tmp_path, dark=True) as window:
         for name, page in (("run", sorted_run), ("compare", compared)):
             window.open(page)
             ground = window.run("return getComputedStyle(document.body).backgroundColor")
             assert ground == "rgb(13, 17, 25)"
-            keep(window, tmp_path, f"{name}-dark")
+            keep(window, f"{name}-dark")
         assert window.errors() == []

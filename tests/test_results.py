@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from xml.dom import minidom
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.gotc import SORTING, gotc
@@ -16,7 +17,7 @@ from gotlang.evaluate.evaluation import Evaluation, RowRun
 from gotlang.evaluate.measure import ScoreKind
 from gotlang.evaluate.rows import Row
 from gotlang.report.results.axes import axis
-from gotlang.report.results.figures import boxes, differences, tradeoff
+from gotlang.report.results.figures import boxes, differences, spread, tradeoff
 from gotlang.report.results.page import results_page
 from gotlang.report.results.words import shown
 
@@ -49,6 +50,8 @@ def test_values_in_words() -> None:
     assert shown("score", math.inf) == "?"
     assert shown("seconds", 2.04) == "2.0 s"
     assert shown("cost", 0.00001, short=True) == "$1.0e-05"
+    assert shown("cost", 0.0000123) == "$1e-05"  # little is not nothing
+    assert shown("score", -1e-12) == "0.00"
 
 
 NASTY = "</script><b>&\"'"
@@ -77,10 +80,20 @@ def test_charts_hold_every_row_and_every_scheme() -> None:
     assert minidom.parseString(differences(found)).getElementsByTagName("circle")
 
 
-def test_a_scheme_whose_price_is_not_known_has_no_cost() -> None:
-    found = comparison(entry("a", [1, 2], None), entry("b", [0, 1], None))
-    minidom.parseString(boxes(found))
-    assert tradeoff(found) == ""
+@pytest.mark.parametrize("cost", [None, 0.0])
+def test_where_nothing_has_a_price_answers_are_what_is_spent(cost: float | None) -> None:
+    found = comparison(entry("a", [1, 2], cost), entry("b", [0, 1], cost))
+    assert found.spent == "calls"
+    for drawn in (boxes(found), tradeoff(found), spread(found)):
+        minidom.parseString(drawn)
+        assert "answers a row" in drawn
+        assert "$" not in drawn
+
+
+def test_rows_of_one_scheme_stand_at_their_cost_and_quality() -> None:
+    drawn = minidom.parseString(spread(comparison(entry("a", [1, 2, None, 0]))))
+    rows = [circle.getAttribute("data-row") for circle in drawn.getElementsByTagName("circle")]
+    assert rows == ["0", "1", "3"]
 
 
 HEAD = {
@@ -93,6 +106,16 @@ HEAD = {
     "seed": 0,
     "command": "gotc run p.got",
 }
+
+
+def test_right_and_wrong_are_drawn_as_shares() -> None:
+    runs = [RowRun(Row(n, {}), 0, "done", 1, None, n < 3, 0.01, 1, 1.0) for n in range(4)]
+    found = comparison(Entry("a", Evaluation("a", ScoreKind(), runs)))
+    assert found.metric == "correct"
+    drawn = minidom.parseString(boxes(found))
+    assert drawn.getElementsByTagName("circle") == []
+    assert any("75.0%" in (title.firstChild.data or "") for title in drawn.getElementsByTagName("title"))
+    assert spread(found) == ""
 
 
 def test_what_models_and_tables_hold_cannot_become_markup() -> None:
@@ -110,6 +133,7 @@ def test_one_scheme_alone_has_a_page_too(tmp_path: Path) -> None:
     assert "the report is in out/e.html" in done.stderr
     page = (tmp_path / "out" / "e.html").read_text()
     assert "sorting: io" in page
+    assert "Every row at its cost and its mistakes." in page
     assert "against" not in re.sub(r"<script.*", "", page, flags=re.DOTALL)
     unscored = Entry("x", Evaluation("x", ScoreKind(), [RowRun(Row(0, {}), 0, "done", 1, usd=0.1, calls=1)]))
     assert "cost" in results_page(comparison(unscored), HEAD)

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     click.option(
         "--equal-cost",
         is_flag=True,
-        help="Repeat the cheaper schemes until they cost what the dearest does; the best result of a row "
-        "counts, by its score, else the most frequent.",
+        help="Repeat the cheaper schemes until they cost what the dearest does (where nothing has a price: "
+        "until they ask for as many answers); the best result of a row counts, by its score, else the most "
+        "frequent.",
     ),
 )
 @run_options_of_many

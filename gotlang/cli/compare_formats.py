@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gotlang.cli.eval_formats import interval_json, run_json, summary_json
 from gotlang.cli.evaluating import table_lines
 from gotlang.cli.output import FORMAT_VERSION, count, shortened
+from gotlang.evaluate.comparison import SPENT
 from gotlang.evaluate.evaluation import METRICS
 from gotlang.report.results.words import shown
 from gotlang.statistics import FEWEST_ROWS
@@ -27,6 +28,7 @@ def as_json(found: Comparison, head: dict[str, Any], paid: tuple[int, float | No
         "lower_is_better": found.lower_is_better,
         "baseline": found.baseline,
         "equal_cost": found.equal_cost,
+        "spent": found.spent,
         "paid": {"calls": calls, "usd": usd},
         "pareto_front": [entry.name for entry in found.front()],
         "schemes": [_entry_json(entry) for entry in found.entries],
@@ -48,7 +50,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
 def text(found: Comparison, head: dict[str, Any]) -> Iterator[str]:
     """A table, a line a contender, and what the differences show."""
     made_up = " (simulated: no real model was asked)" if head["simulated"] else ""
-    equal = ", at equal cost" if found.equal_cost else ""
+    equal = f", at equal {SPENT[found.spent]}" if found.equal_cost else ""
     rows = f"{count(head['rows'], 'row')} of {head['data']}"
     yield f"{head['program']} by {head['model']}{made_up} · {rows}{equal}"
     heads = ["scheme", found.label, "95% interval"]
@@ -60,7 +62,8 @@ def text(found: Comparison, head: dict[str, Any]) -> Iterator[str]:
     good = "lower" if found.lower_is_better else "higher"
     if found.metric == "score" and found.kind.of:
         yield f"{found.label} is taken by `Score() {found.label}({found.kind.of})`"
-    yield f"{good} {found.label} is better; beaten by none in both {found.label} and cost: {front}"
+    both = f"{found.label} and {SPENT[found.spent]}"
+    yield f"{good} {found.label} is better; beaten by none in both {both}: {front}"
     few = [d.rows for e in found.entries if (d := e.to_baseline.get(found.metric)) and d.rows < FEWEST_ROWS]
     if few:
         yield f"with fewer than {FEWEST_ROWS} rows that both schemes have, no difference is called one"

@@ -92,7 +92,9 @@ def _plan(path: str, scheme: str | None, form: str, most: int) -> tuple[str, str
     sources = dict(loaded.compilation.sources)
     picture = plan(loaded.ir(0), chosen, sources)
     if form == "html":
-        places = _places(picture, {name: source.text.splitlines() for name, source in sources.items()})
+        places = _places(
+            picture, {Path(source.name).name: source.text.splitlines() for source in sources.values()}
+        )
         facts = [("", "the plan: what may run, in the order of the text")]
         return chosen.name, graph_page(picture.title, facts, [picture], {"places": places})
     return chosen.name, _drawn(picture, form, most, {"program": loaded.name, "scheme": chosen.name})

@@ -3,6 +3,7 @@
 At equal cost the dearest contender sets what may be spent. Each cheaper one runs as often as comes nearest
 to it, every time with a seed of its own, and the best result of a row counts: by its score, else the most
 frequent one. What is shown is whether the same money is better spent on a larger scheme or on asking again.
+Where nothing has a price, as with a model on one's own machine, answers are what is spent.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import dataclasses
 import json
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Final, final
+from typing import Final, Literal, final
 
 from gotlang.errors import UsageError
 from gotlang.evaluate.contenders import MATCHED, Contender
@@ -26,6 +27,10 @@ MOST_REPEATS: Final = 1000
 """One that is cheaper by a larger factor does not reach equal cost, which its cost in the table shows."""
 PILOT_ROWS: Final = 5
 PILOT_ANSWERS: Final = (1, 8)
+
+Spent = Literal["cost", "calls"]
+SPENT: Final[Mapping[Spent, str]] = {"cost": "cost", "calls": "answers"}
+"""What is spent, in a word."""
 
 Runs = Callable[[Contender, int, int, int | None], Awaitable[Evaluation]]
 """Runs a contender: `(contender, first_repeat, repeats, rows)`, on the first rows or (None) on all."""
@@ -50,7 +55,8 @@ class Entry:
 class Comparison:
     """Several entries; `metric` is the quality they are held against each other by, `score` or `correct`.
 
-    One entry alone may have neither: then its cost stands in their place.
+    One entry alone may have neither: then its cost stands in their place. `spent` is what they pay with:
+    their `cost`, or `calls` where nothing has a price.
     """
 
     metric: str
@@ -58,6 +64,7 @@ class Comparison:
     baseline: str
     entries: tuple[Entry, ...]
     equal_cost: bool = False
+    spent: Spent = "cost"
 
     @property
     def lower_is_better(self) -> bool:
@@ -70,7 +77,7 @@ class Comparison:
         return self.kind.name
 
     def front(self) -> list[Entry]:
-        """The entries that none beats in both cost and quality (the Pareto front), cheapest first."""
+        """The entries that none beats in both spending and quality (the Pareto front), cheapest first."""
         known = [(point, entry) for entry in self.entries if (point := self.point(entry)) is not None]
         sign = 1 if self.lower_is_better else -1
         best = math.inf
@@ -82,8 +89,8 @@ class Comparison:
         return front
 
     def point(self, entry: Entry) -> tuple[float, float] | None:
-        """Mean cost and mean quality of an entry; None where one is not known."""
-        cost, quality = entry.evaluation.interval("cost"), entry.evaluation.interval(self.metric)
+        """What an entry spends and its quality, as means; None where one is not known."""
+        cost, quality = entry.evaluation.interval(self.spent), entry.evaluation.interval(self.metric)
         return None if cost is None or quality is None else (cost.mean, quality.mean)
 
 
@@ -106,14 +113,15 @@ async def compare(
         raise UsageError("`best-of-n` and `vote-of-n` are matched to another scheme: name one beside them")
     for side in fixed:
         found[side.name] = Entry(side.name, await run(side, 0, 1, None))
-    target = max((_cost(entry.evaluation) or 0.0 for entry in found.values()), default=0.0)
+    spent = spending(list(found.values()))
+    target = max((_mean(entry.evaluation, spent) or 0.0 for entry in found.values()), default=0.0)
     for side in sides:
         if side.answers == MATCHED:
-            made = remake(side, await _answers(side, target, run, remake))
+            made = remake(side, await _answers(side, target, spent, run, remake))
             found[side.name] = Entry(made.name, await run(made, 0, 1, None))
         elif equal_cost:
             entry = found[side.name]
-            found[side.name] = await _repeated(side, entry, target, run)
+            found[side.name] = await _repeated(side, entry, target, spent, run)
     entries = [found[side.name] for side in sides]
     return assemble(entries, found[baseline].name, equal_cost=equal_cost)
 
@@ -130,7 +138,13 @@ def assemble(entries: Sequence[Entry], baseline: str, *, equal_cost: bool = Fals
         differences = {name: d for name in METRICS if (d := _difference(entry, first, name)) is not None}
         shown = verdict(differences[metric], lower_is_better=kind.lower) if metric in differences else None
         done.append(dataclasses.replace(entry, to_baseline=differences, verdict=shown))
-    return Comparison(metric, kind, baseline, tuple(done), equal_cost)
+    return Comparison(metric, kind, baseline, tuple(done), equal_cost, spending(entries))
+
+
+def spending(entries: Sequence[Entry]) -> Spent:
+    """What entries can be held to: their cost, where all of them have one and it is not nothing."""
+    costs = [_mean(entry.evaluation, "cost") for entry in entries if _ended(entry)]
+    return "cost" if costs and None not in costs and any(costs) else "calls"
 
 
 def _quality(entries: Sequence[Entry]) -> tuple[str, ScoreKind]:
@@ -162,14 +176,14 @@ def _difference(entry: Entry, first: Entry, metric: str) -> Interval | None:
     return difference_interval([own[number] for number in rows], [other[number] for number in rows])
 
 
-def _cost(found: Evaluation) -> float | None:
-    values = found.values("cost")
+def _mean(found: Evaluation, metric: str) -> float | None:
+    values = found.values(metric)
     return fmean(values.values()) if values else None
 
 
-async def _repeated(side: Contender, entry: Entry, target: float, run: Runs) -> Entry:
-    """The entry with as many repeats as bring it nearest to a cost."""
-    cost = _cost(entry.evaluation)
+async def _repeated(side: Contender, entry: Entry, target: float, spent: Spent, run: Runs) -> Entry:
+    """The entry with as many repeats as bring it nearest to what may be spent."""
+    cost = _mean(entry.evaluation, spent)
     repeats = min(MOST_REPEATS, round(target / cost)) if cost else 1
     if repeats <= 1:
         return entry
@@ -210,13 +224,13 @@ def _written(run: RowRun) -> str:
 
 
 async def _answers(
-    side: Contender, target: float, run: Runs, remake: Callable[[Contender, int], Contender]
+    side: Contender, target: float, spent: Spent, run: Runs, remake: Callable[[Contender, int], Contender]
 ) -> int:
     """How many answers a baseline gets for a cost a row: lines through trials on a few rows, the second time
     through one near the aim (several answers may share what a request costs, so one line is not enough)."""
 
     async def trial(answers: int) -> float:
-        return _cost(await run(remake(side, answers), 0, 1, PILOT_ROWS)) or 0.0
+        return _mean(await run(remake(side, answers), 0, 1, PILOT_ROWS), spent) or 0.0
 
     low, high = PILOT_ANSWERS
     cheap, dear = await trial(low), await trial(high)

@@ -1,4 +1,4 @@
-// What is known of an operation or a thought, the search, and what keys and the mouse do.
+// What is known of an operation or a thought, and the search.
 const views = doc.views.map(makeView);
 
 function make(tag, text, kind) {
@@ -49,7 +49,8 @@ function show(key) {
   if (!node) { showGroup(panel, view, view.groups.get(key)); return resized(); }
   panel.append(make("h2", node.label));
   panel.append(chips([node.state, node.state === "failed" ? "bad" : "good"], node.score === null ? null : `score ${short(node.score)}`, dollars(node.usd)));
-  if (node.place) panel.append(make("div", node.place + (doc.places && doc.places[node.place] ? "   " + doc.places[node.place] : ""), "source"));
+  if (node.place) panel.append(make("div", node.place, "source"));
+  if (node.place && doc.places && doc.places[node.place]) panel.append(make("code", doc.places[node.place], "line"));
   if (view.name === "reasoning") showThought(panel, view.details[node.id]);
   else if (view.name === "plan") showPlan(panel, view.details[node.id]);
   else showOperation(panel, doc.operations[node.id]);
@@ -67,7 +68,6 @@ function showGroup(panel, view, group) {
 
 function showOperation(panel, operation) {
   if (!operation) return;
-  panel.append(make("div", operation.path, "source"));
   for (const [number, draws, sources, answers] of operation.asked || []) showAsked(panel, number, draws, sources, answers);
   if (operation.thoughts.length) panel.append(make("h3", `thoughts (${operation.thoughts.length})`));
   for (const thought of operation.thoughts) panel.append(thoughtBlock(thought));
@@ -169,75 +169,3 @@ function next(step) {
   select(results[result], { move: true });
   $("found").textContent = `${result + 1}/${results.length}`;
 }
-
-// ---------------------------------------------------------------- mouse and keys
-
-let drag = null;
-canvas.addEventListener("pointerdown", (event) => {
-  drag = { x: event.offsetX, y: event.offsetY, left: camera.x, top: camera.y, moved: false };
-  canvas.setPointerCapture(event.pointerId);
-});
-canvas.addEventListener("pointermove", (event) => {
-  if (!drag) { canvas.classList.toggle("over", at(event.offsetX, event.offsetY) !== null); return; }
-  const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
-  if (!drag.moved && Math.hypot(dx, dy) < 4) return;
-  drag.moved = true;
-  canvas.classList.add("dragging");
-  camera.x = drag.left - dx / camera.scale; camera.y = drag.top - dy / camera.scale;
-  redraw();
-});
-canvas.addEventListener("pointerup", (event) => {
-  const clicked = drag && !drag.moved;
-  drag = null;
-  canvas.classList.remove("dragging");
-  if (!clicked) return;
-  const key = at(event.offsetX, event.offsetY);
-  if (key !== null && key[0] === "g") toggle(key);
-  select(key);
-});
-canvas.addEventListener("wheel", (event) => {
-  event.preventDefault();
-  if (event.ctrlKey || event.metaKey || !event.shiftKey && event.deltaX === 0) zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.offsetX, event.offsetY);
-  else { camera.x += event.deltaX / camera.scale; camera.y += event.deltaY / camera.scale; redraw(); }
-}, { passive: false });
-canvas.addEventListener("keydown", (event) => {
-  const table = { ArrowDown: chosen.view.after, ArrowUp: chosen.view.before }[event.key];
-  if (table) {
-    const key = chosen.item !== null && chosen.item[0] === "n" ? (table.get(chosen.item) || [])[0] : chosen.view.nodes.keys().next().value;
-    if (key) select(key, { move: true });
-  } else if (event.key === "Escape") select(null);
-  else if (event.key === "0") fit();
-  else if (event.key === "+" || event.key === "-") zoom(event.key === "+" ? 1.25 : 0.8, canvas.clientWidth / 2, canvas.clientHeight / 2);
-  else return;
-  event.preventDefault();
-});
-addEventListener("keydown", (event) => {
-  if (event.key === "/" && document.activeElement !== $("search")) { event.preventDefault(); $("search").focus(); }
-});
-$("search").addEventListener("input", search);
-$("search").addEventListener("keydown", (event) => {
-  if (event.key === "Enter") { event.preventDefault(); next(event.shiftKey ? -1 : 1); }
-  if (event.key === "Escape") { $("search").value = ""; search(); canvas.focus(); }
-});
-$("coloring").addEventListener("change", () => { chosen.coloring = $("coloring").value; legend(); redraw(); });
-$("fit").onclick = fit;
-$("fold").onclick = () => { for (const key of chosen.view.groups.keys()) chosen.view.folded.add(key); layOut(chosen.view); fit(); };
-$("unfold").onclick = () => { chosen.view.folded.clear(); layOut(chosen.view); fit(); };
-
-function resized() { redraw(); }
-new ResizeObserver(redraw).observe($("stage"));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); legend(); redraw(); });
-
-$("title").textContent = doc.title;
-$("facts").textContent = doc.facts.map(([name, value]) => name ? `${name} ${value}` : value).join(" · ");
-for (const view of views) {
-  const button = make("button", view.name);
-  button.type = "button"; button.dataset.view = view.name;
-  button.onclick = () => choose(view.name);
-  $("views").append(button);
-}
-if (views.length < 2) $("views").hidden = true;
-readTheme();
-choose(views[0].name);
-// For tests, and for whoever opens the console.
-globalThis.graph = { chosen, camera, choose, select, search, next, toggle, at };

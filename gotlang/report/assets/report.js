@@ -21,17 +21,37 @@ function valueOf(row, scheme) {
   return values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
 }
 
+function mean(row, scheme, name) {
+  const values = row.runs.filter(([which, run]) => which === scheme && run[name] !== null).map(([, run]) => run[name]);
+  return values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
+}
+
+// What a row shows of each scheme; where there is but one, what it cost too.
+const columns = doc.schemes.map((name, scheme) => ({ name, value: (row) => valueOf(row, scheme), cell: (row) => cellOf(row, scheme) }));
+if (doc.schemes.length === 1) {
+  const cell = (name, words) => (row) => { const value = mean(row, 0, name); return make("td", value === null ? "" : words(value)); };
+  columns.push({ name: "cost", value: (row) => mean(row, 0, "usd"), cell: cell("usd", (value) => `$${value.toFixed(4)}`) });
+  columns.push({ name: "answers", value: (row) => mean(row, 0, "calls"), cell: cell("calls", number) });
+  columns[0].name = doc.label;
+}
+
+function cellOf(row, scheme) {
+  const runs = row.runs.filter(([which]) => which === scheme).map(([, run]) => run), value = valueOf(row, scheme);
+  const failed = runs.some((run) => run.state === "failed"), right = runs.length > 0 && runs.every((run) => run.correct === true);
+  return make("td", value === null ? runs.length ? runs[0].state : "" : doc.metric === "score" ? number(value) : `${Math.round(100 * value)}%`, failed ? "failed" : right ? "right" : "");
+}
+
 function drawRows() {
   const table = make("table"), head = make("tr");
-  const column = (name, order) => {
+  const title = (name, order) => {
     const cell = make("th", name + (chosen.order === order ? chosen.down ? " ↓" : " ↑" : ""));
     cell.onclick = () => { chosen.down = chosen.order === order && !chosen.down; chosen.order = order; drawRows(); };
     head.append(cell);
   };
-  column("row", null);
-  doc.schemes.forEach((name, scheme) => column(name, scheme));
+  title("row", null);
+  columns.forEach(({ name }, order) => title(name, order));
   const rows = [...doc.rows];
-  if (chosen.order !== null) rows.sort((a, b) => (valueOf(a, chosen.order) ?? Infinity) - (valueOf(b, chosen.order) ?? Infinity));
+  if (chosen.order !== null) rows.sort((a, b) => (columns[chosen.order].value(a) ?? Infinity) - (columns[chosen.order].value(b) ?? Infinity));
   if (chosen.down) rows.reverse();
   const body = make("tbody");
   for (const row of rows) {
@@ -41,12 +61,7 @@ function drawRows() {
     line.setAttribute("aria-selected", String(row.row === chosen.row));
     line.onclick = () => select(row.row);
     line.onkeydown = (event) => { if (event.key === "Enter") select(row.row); };
-    line.append(make("th", String(row.row)));
-    doc.schemes.forEach((_, scheme) => {
-      const runs = row.runs.filter(([which]) => which === scheme).map(([, run]) => run), value = valueOf(row, scheme);
-      const failed = runs.some((run) => run.state === "failed"), right = runs.length > 0 && runs.every((run) => run.correct === true);
-      line.append(make("td", value === null ? runs.length ? runs[0].state : "" : doc.metric === "score" ? number(value) : `${Math.round(100 * value)}%`, failed ? "failed" : right ? "right" : ""));
-    });
+    line.append(make("th", String(row.row)), ...columns.map(({ cell }) => cell(row)));
     body.append(line);
   }
   const top = make("thead");
@@ -85,4 +100,8 @@ function select(which) {
 }
 
 drawRows();
+for (const dot of document.querySelectorAll("svg .dot")) dot.addEventListener("click", () => {
+  select(Number(dot.dataset.row));
+  document.querySelector(`#rows tr[data-row="${dot.dataset.row}"]`).scrollIntoView({ block: "center" });
+});
 globalThis.report = { chosen, select };

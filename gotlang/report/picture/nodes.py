@@ -100,7 +100,8 @@ class Group:
 class Picture:
     """Nodes, groups (parents before what is in them), and connections from one node to another by id.
 
-    `lower` tells that a lower score is the better one; `facts` are lines for the margin.
+    `lower` tells that a lower score is the better one; `facts` are lines for the margin; `results` are the
+    thoughts that the run gave back.
     """
 
     title: str
@@ -111,3 +112,4 @@ class Picture:
     lower: bool = False
     view: str = "execution"
     details: Mapping[int, Any] = field(default_factory=dict, repr=False)
+    results: tuple[int, ...] = ()

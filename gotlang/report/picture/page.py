@@ -1,4 +1,4 @@
-"""Pictures as one HTML file, with a view for each; `assets/graph.js` and `panel.js` draw them."""
+"""Pictures as one HTML file, with a view for each; the scripts in `assets/` draw them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 from gotlang.report.page import asset, page
 from gotlang.report.picture.arrange import Item, arrange
 from gotlang.report.picture.nodes import COLORS, Picture
+
+SCRIPTS = ("graph.js", "draw.js", "panel.js", "move.js")
 
 
 def graph_page(
@@ -25,7 +27,7 @@ def graph_page(
         **details,
     }
     body = asset("graph.html")
-    return page(title, body, data, styles=("page.css", "graph.css"), scripts=("graph.js", "panel.js"))
+    return page(title, body, data, styles=("page.css", "graph.css"), scripts=SCRIPTS)
 
 
 def view(picture: Picture) -> dict[str, Any]:
@@ -43,6 +45,7 @@ def view(picture: Picture) -> dict[str, Any]:
         "rows": {_key(g): [[_item(i) for i in row] for row in a.rows] for g, a in arrangements.items()},
         "links": {_key(g): [[_item(a), _item(b)] for a, b in x.edges] for g, x in arrangements.items()},
         "details": picture.details,
+        "results": picture.results,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, final
 
 from gotlang.ir import program as ir
@@ -49,7 +50,9 @@ class _Planner:
         """Add a node; its id."""
         number = len(self.nodes)
         source = self.sources.get(span.source)
-        place = f"{source.name}:{source.position(span.start)[0]}" if source is not None else None
+        place = (
+            f"{PurePath(source.name).name}:{source.position(span.start)[0]}" if source is not None else None
+        )
         self.nodes.append(Node(number, kind, label, detail, "planned", group, place=place))
         return number
 

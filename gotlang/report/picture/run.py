@@ -119,12 +119,24 @@ def _operation(
         line["kind"],
         f"{name} {prompt}" if prompt else name,
         _detail(line, len(new), best),
-        line["state"],
+        state(line),
         groups.of(line["path"]),
         best,
         _cost(new),
         place_of(line),
     )
+
+
+def state(line: Mapping[str, Any]) -> str:
+    """How an operation ended; `cached` where all it asked for was there already."""
+    sources = {source for asked in line.get("asked", ()) for source in asked["sources"]}
+    return "cached" if line["state"] == "done" and sources and "model" not in sources else str(line["state"])
+
+
+def result_of(lines: Sequence[Mapping[str, Any]]) -> tuple[Made, ...]:
+    """The thoughts that a run gave back: those of its scheme's last step, which may be a block's end."""
+    last = next((line for line in reversed(lines) if line["path"].count("/") == 1), None)
+    return tuple(_made(thought) for thought in last["thoughts"]) if last is not None else ()
 
 
 def place_of(line: Mapping[str, Any]) -> str | None:
@@ -213,6 +225,7 @@ def reasoning(lines: Sequence[Mapping[str, Any]], title: str, **about: Any) -> P
         lower=bool(_lower(lines)),
         view="reasoning",
         details=details,
+        results=tuple(numbers[made] for made in result_of(lines) if made in numbers),
         **about,
     )
     return without_lone_groups(picture)

@@ -7,12 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from gotlang.evaluate.comparison import Comparison, Entry
+from gotlang.evaluate.comparison import SPENT, Comparison, Entry
 from gotlang.report.results.axes import Axis, axis
 from gotlang.report.results.words import shown
 from gotlang.statistics import quantile
 
-LEFT, RIGHT, TOP = 64.0, 16.0, 14.0
+LEFT, RIGHT, TOP = 74.0, 16.0, 14.0
 SLOT = 92.0
 MOST_SLOTS = 9
 """Schemes at full width; more stand closer."""
@@ -24,29 +24,32 @@ def boxes(found: Comparison) -> str:
     slot = SLOT if len(entries) <= MOST_SLOTS else SLOT * MOST_SLOTS / len(entries)
     width = LEFT + RIGHT + slot * max(len(entries), 3)
     values = [value for entry in entries for value in entry.evaluation.values(found.metric).values()]
-    upper = axis(values, 250.0, TOP + 6)
-    costs = [i.mean for entry in entries if (i := entry.evaluation.interval("cost")) is not None]
-    height = 420.0 if costs else 300.0
+    if found.metric == "correct":
+        values = [i.high for entry in entries if (i := entry.evaluation.interval("correct")) is not None]
+    upper = axis(values, 390.0, TOP + 6)
+    costs = [i.mean for entry in entries if (i := entry.evaluation.interval(found.spent)) is not None]
+    height = 560.0 if costs else 440.0
     parts = [*_horizontal(upper, width, lambda v: shown(found.metric, v, short=True))]
     parts.append(_title(14, (upper.start + upper.end) / 2, found.label))
-    lower = axis(costs, 392.0, 312.0, ticks=3)
+    lower = axis(costs, 540.0, 456.0, ticks=3)
     if costs:
-        parts += _horizontal(lower, width, lambda v: shown("cost", v, short=True))
-        parts.append(_title(14, (lower.start + lower.end) / 2, "cost a row"))
-    for number, entry in enumerate(entries):
-        middle = LEFT + slot * (number + 0.5)
-        parts += _box(entry, found, upper, middle, min(slot * 0.5, 46.0))
+        parts += _horizontal(lower, width, lambda v: shown(found.spent, v, short=True))
+        parts.append(_title(14, (lower.start + lower.end) / 2, f"{SPENT[found.spent]} a row"))
+    for number, entry in enumerate(entries, start=1):
+        middle = LEFT + slot * (number - 0.5 + max(0, 3 - len(entries)) / 2)
+        draw = _share if found.metric == "correct" else _box
+        parts += draw(entry, found, upper, middle, min(slot * 0.5, 46.0))
         label = f"{entry.name} ×{entry.repeats}" if entry.repeats > 1 else entry.name
-        parts.append(_text("name", middle, 280, label))
-        cost = entry.evaluation.interval("cost")
+        parts.append(_text("name", middle, 421, label))
+        cost = entry.evaluation.interval(found.spent)
         if cost is not None:
             top = lower(cost.mean)
             parts.append(
                 f'<rect class="bar" x="{middle - 17:.1f}" y="{top:.1f}" width="34" '
                 f'height="{max(0.8, lower.start - top):.1f}" rx="3"/>'
             )
-            parts.append(_text("value", middle, top - 4, shown("cost", cost.mean)))
-    return _svg(width, height, parts, f"{found.label} and cost of each scheme")
+            parts.append(_text("value", middle, top - 4, shown(found.spent, cost.mean)))
+    return _svg(width, height, parts, f"{found.label} and {SPENT[found.spent]} of each scheme")
 
 
 def _box(entry: Entry, found: Comparison, scale: Axis, middle: float, width: float) -> Iterator[str]:
@@ -82,6 +85,53 @@ def _box(entry: Entry, found: Comparison, scale: Axis, middle: float, width: flo
     yield f'<path class="mean" d="M{middle:.1f} {scale(mean) - 5:.1f}l5 5-5 5-5-5z"/></g>'
 
 
+def _share(entry: Entry, found: Comparison, scale: Axis, middle: float, width: float) -> Iterator[str]:
+    """The share of right answers with its interval: rows are right or wrong, which no quartile tells."""
+    interval = entry.evaluation.interval(found.metric)
+    if interval is None:
+        yield f'<text class="value" x="{middle:.1f}" y="{scale.start - 8:.1f}">none</text>'
+        return
+    mean, low, high = (scale(value) for value in (interval.mean, interval.low, interval.high))
+    told = [shown(found.metric, value) for value in (interval.mean, interval.low, interval.high)]
+    yield f'<g class="box"><title>{escape(entry.name)}: {told[0]} ({told[1]} to {told[2]})</title>'
+    tall = max(1.5, scale.start - mean)
+    left = middle - width / 2
+    yield f'<rect x="{left:.1f}" y="{mean:.1f}" width="{width:.1f}" height="{tall:.1f}" rx="4"/>'
+    ends = "".join(f"M{middle - 9:.1f} {end:.1f}h18" for end in (low, high))
+    yield f'<path d="M{middle:.1f} {low:.1f}V{high:.1f}{ends}"/>'
+    yield "</g>" + _text("value", middle + width / 2 + 4, mean - 6, told[0])
+
+
+def spread(found: Comparison) -> str:
+    """Every row of one scheme at its cost and quality: whether what is hard is dear."""
+    evaluation = found.entries[0].evaluation
+    costs, values = evaluation.values(found.spent), evaluation.values(found.metric)
+    rows = [row for row in values if row in costs]
+    if not rows or found.metric == "correct":
+        return ""
+    width, height = 520.0, 440.0
+    across = axis([costs[row] for row in rows], LEFT, width - 40)
+    up = axis([values[row] for row in rows], height - 46, TOP)
+    parts = _plane(found, across, up, width, height)
+    for row in rows:
+        parts.append(
+            f'<circle class="dot" cx="{across(costs[row]):.1f}" cy="{up(values[row]):.1f}" r="4" '
+            f'data-row="{row}"><title>row {row}: {shown(found.metric, values[row])} for '
+            f"{shown(found.spent, costs[row])}</title></circle>"
+        )
+    return _svg(width, height, parts, f"{SPENT[found.spent]} and {found.label} of each row")
+
+
+def _plane(found: Comparison, across: Axis, up: Axis, width: float, height: float) -> list[str]:
+    """Axes of cost, to the right, and quality."""
+    parts = [*_horizontal(up, width, lambda v: shown(found.metric, v, short=True))]
+    for tick in across.ticks:
+        parts.append(_text("tick middle", across(tick), height - 28, shown(found.spent, tick, short=True)))
+    parts.append(_text("axis", (LEFT + width) / 2, height - 8, f"{SPENT[found.spent]} a row"))
+    parts.append(_title(14, height / 2 - 20, found.label))
+    return parts
+
+
 def tradeoff(found: Comparison) -> str:
     """Each scheme at its mean cost and quality, with intervals, and the front that none is beyond."""
     known = [(entry, point) for entry in found.entries if (point := found.point(entry)) is not None]
@@ -91,11 +141,7 @@ def tradeoff(found: Comparison) -> str:
     bounds = [i for entry, _ in known if (i := entry.evaluation.interval(found.metric)) is not None]
     across = axis([cost for _, (cost, _) in known], LEFT, width - 40)
     up = axis([b for i in bounds for b in (i.low, i.mean, i.high)], height - 46, TOP)
-    parts = [*_horizontal(up, width, lambda v: shown(found.metric, v, short=True))]
-    for tick in across.ticks:
-        parts.append(_text("tick middle", across(tick), height - 28, shown("cost", tick, short=True)))
-    parts.append(f'<text class="axis" x="{(LEFT + width) / 2:.1f}" y="{height - 8:.1f}">cost a row</text>')
-    parts.append(_title(14, height / 2 - 20, found.label))
+    parts = _plane(found, across, up, width, height)
     front = [found.point(entry) for entry in found.front()]
     corners = [(across(p[0]), up(p[1])) for p in front if p is not None]
     if corners:
@@ -115,11 +161,11 @@ def tradeoff(found: Comparison) -> str:
         kind = "point front" if entry.name in best else "point"
         parts.append(
             f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5.5"><title>{escape(entry.name)}: '
-            f"{shown(found.metric, quality)} for {shown('cost', cost)}</title></circle>"
+            f"{shown(found.metric, quality)} for {shown(found.spent, cost)}</title></circle>"
         )
         anchor, dx, dy = _free(entry.name, x, y, width, taken)
         parts.append(_text(f"name {anchor}", x + dx, y + dy, entry.name))
-    return _svg(width, height, parts, f"cost against {found.label}")
+    return _svg(width, height, parts, f"{SPENT[found.spent]} against {found.label}")
 
 
 def _free(

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from gotlang.evaluate.comparison import Comparison, Entry
+from gotlang.evaluate.comparison import SPENT, Comparison, Entry
 from gotlang.evaluate.evaluation import RowRun
 from gotlang.report.page import page
-from gotlang.report.results.figures import boxes, differences, tradeoff
+from gotlang.report.results.figures import boxes, differences, spread, tradeoff
 from gotlang.report.results.words import shown
 from gotlang.statistics import Interval
 
@@ -33,7 +33,7 @@ def results_page(found: Comparison, head: Mapping[str, Any]) -> str:
 def _body(found: Comparison, head: Mapping[str, Any], title: str, several: bool) -> Iterator[str]:
     facts = [head["model"], f"{head['rows']} rows of {head['data']}", f"seed {head['seed']}"]
     if found.equal_cost:
-        facts.append("at equal cost")
+        facts.append(f"at equal {SPENT[found.spent]}")
     yield f'<div class="sheet"><header><h1>{escape(title)}</h1>'
     yield f'<p class="soft">{escape(" · ".join(facts))}</p>'
     if head["simulated"]:
@@ -41,14 +41,20 @@ def _body(found: Comparison, head: Mapping[str, Any], title: str, several: bool)
     yield "</header>"
     yield from _table(found, several)
     good = "lower" if found.lower_is_better else "higher"
+    paid = SPENT[found.spent]
+    costs = "costs" if found.spent == "cost" else "asks for"
     yield '<section class="figures">'
     words = f"{found.label} of each row ({good} is better): median, quartiles, mean (the diamond)"
-    yield _figure(boxes(found), f"{words}; and what a row costs.")
+    if found.metric == "correct":
+        words = "The share of right answers, with its 95% interval"
+    yield _figure(boxes(found), f"{words}; and what a row {costs}.")
     if several:
-        words = f"Cost against {found.label}, with 95% intervals. Nothing beats schemes on the line in both."
-        yield _figure(tradeoff(found), words)
+        words = f"{paid.capitalize()} against {found.label}, with 95% intervals."
+        yield _figure(tradeoff(found), f"{words} Nothing beats schemes on the line in both.")
         words = f"Paired differences to {found.baseline}, with 95% intervals; one that holds 0 shows none."
         yield _figure(differences(found), words)
+    else:
+        yield _figure(spread(found), f"Every row at its {paid} and its {found.label}.")
     yield "</section>"
     yield from _failures(found)
     yield '<section><h2>Rows</h2><p class="soft">A click on a row shows what every scheme made of it.</p>'
@@ -67,7 +73,7 @@ def _table(found: Comparison, several: bool) -> Iterator[str]:
     yield "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr></thead><tbody>"
     front = {entry.name for entry in found.front()}
     for entry in found.entries:
-        mark = ' <span class="chip" title="nothing beats it in both cost and quality">Pareto</span>'
+        mark = ' <span class="chip" title="nothing beats it in both what is spent and quality">Pareto</span>'
         name = escape(entry.name) + (f" ×{entry.repeats}" if entry.repeats > 1 else "")
         yield f"<tr><th>{name}{mark if several and entry.name in front else ''}</th>"
         yield f"<td>{_interval(found.metric, entry.evaluation.interval(found.metric))}</td>"

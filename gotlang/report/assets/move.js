@@ -1,0 +1,170 @@
+// Moving around: the camera, folding, choosing; the mouse and the keys. The last lines start the page.
+function fit() {
+  const view = chosen.view, room = 28;
+  const width = canvas.clientWidth - 2 * room, height = canvas.clientHeight - 2 * room;
+  camera.scale = Math.min(1.1, Math.max(0.02, Math.min(width / Math.max(view.width, 1), height / Math.max(view.height, 1))));
+  // A long graph is readable from its top; all of it is a finger's width away.
+  camera.scale = Math.max(camera.scale, Math.min(0.62, width / Math.max(view.width, 1)));
+  camera.x = (view.width - canvas.clientWidth / camera.scale) / 2;
+  camera.y = view.height * camera.scale > height ? -room / camera.scale : (view.height - canvas.clientHeight / camera.scale) / 2;
+  redraw();
+}
+
+function center(key) {
+  const box = chosen.view.boxes.get(standIn(chosen.view, key));
+  camera.scale = Math.max(camera.scale, 0.7);
+  camera.x = box.x + box.w / 2 - canvas.clientWidth / camera.scale / 2;
+  camera.y = box.y + box.h / 2 - canvas.clientHeight / camera.scale / 2;
+  redraw();
+}
+
+function zoom(factor, x, y) {
+  const scale = Math.min(3, Math.max(0.02, camera.scale * factor));
+  camera.x += x / camera.scale - x / scale;
+  camera.y += y / camera.scale - y / scale;
+  camera.scale = scale;
+  redraw();
+}
+
+function reveal(key) {
+  const view = chosen.view;
+  let changed = false;
+  for (let up = (view.nodes.get(key) || view.groups.get(key)).up; up !== "all"; up = view.groups.get(up).up) changed = view.folded.delete(up) || changed;
+  if (changed) layOut(view);
+}
+
+// Folding moves what is around: the group itself stays where it is on the screen.
+function toggle(key) {
+  const view = chosen.view, before = view.boxes.get(key);
+  if (!view.folded.delete(key)) view.folded.add(key);
+  layOut(view);
+  const after = view.boxes.get(key);
+  camera.x += after.x - before.x; camera.y += after.y - before.y;
+  redraw();
+}
+
+function at(x, y) {
+  const px = camera.x + x / camera.scale, py = camera.y + y / camera.scale;
+  let found = null;
+  for (const [key, box] of chosen.view.boxes) {
+    if (px < box.x || py < box.y || px > box.x + box.w || py > box.y + box.h) continue;
+    if (key[0] === "n" || chosen.view.folded.has(key)) return key;
+    if (py < box.y + HEADER) found = key;
+  }
+  return found;
+}
+
+function select(key, { move = false } = {}) {
+  chosen.item = key;
+  chosen.origins = originsOf(key);
+  if (key !== null) { reveal(key); if (move) center(key); }
+  show(key);
+  if (key !== null) uncover(key);
+  redraw();
+}
+
+// The panel that opens takes room: what was clicked stays in sight.
+function uncover(key) {
+  const box = chosen.view.boxes.get(standIn(chosen.view, key)), room = 16 / camera.scale;
+  const width = canvas.clientWidth / camera.scale, height = canvas.clientHeight / camera.scale;
+  camera.x = Math.min(Math.max(camera.x, box.x + box.w + room - width), box.x - room);
+  camera.y = Math.min(Math.max(camera.y, box.y + box.h + room - height), box.y - room);
+}
+
+// Everything that an operation or a thought came from, and itself: the way to it is drawn in color. Where nothing
+// is chosen, that is the way to the result, among thoughts.
+function originsOf(key) {
+  const view = chosen.view, found = new Set();
+  const stack = key === null ? (view.name === "reasoning" ? [...view.results] : []) : key[0] === "n" ? [key] : [];
+  while (stack.length) {
+    const at = stack.pop();
+    if (found.has(at)) continue;
+    found.add(at);
+    stack.push(...(view.before.get(at) || []));
+  }
+  for (const at of [...found]) found.add(standIn(view, at));
+  return found;
+}
+
+function choose(name) {
+  chosen.view = views.find((view) => view.name === name);
+  chosen.item = null; chosen.matches = new Set(); chosen.origins = originsOf(null);
+  layOut(chosen.view);
+  for (const button of $("views").children) button.setAttribute("aria-pressed", String(button.dataset.view === name));
+  legend(); show(null); fit();
+  if ($("search").value) search();
+}
+
+// ---------------------------------------------------------------- mouse and keys
+
+let drag = null;
+canvas.addEventListener("pointerdown", (event) => {
+  drag = { x: event.offsetX, y: event.offsetY, left: camera.x, top: camera.y, moved: false };
+  canvas.setPointerCapture(event.pointerId);
+});
+canvas.addEventListener("pointermove", (event) => {
+  if (!drag) { canvas.classList.toggle("over", at(event.offsetX, event.offsetY) !== null); return; }
+  const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
+  if (!drag.moved && Math.hypot(dx, dy) < 4) return;
+  drag.moved = true;
+  canvas.classList.add("dragging");
+  camera.x = drag.left - dx / camera.scale; camera.y = drag.top - dy / camera.scale;
+  redraw();
+});
+canvas.addEventListener("pointerup", (event) => {
+  const clicked = drag && !drag.moved;
+  drag = null;
+  canvas.classList.remove("dragging");
+  if (!clicked) return;
+  const key = at(event.offsetX, event.offsetY);
+  if (key !== null && key[0] === "g") toggle(key);
+  select(key);
+});
+canvas.addEventListener("wheel", (event) => {
+  event.preventDefault();
+  if (event.ctrlKey || event.metaKey || !event.shiftKey && event.deltaX === 0) zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.offsetX, event.offsetY);
+  else { camera.x += event.deltaX / camera.scale; camera.y += event.deltaY / camera.scale; redraw(); }
+}, { passive: false });
+canvas.addEventListener("keydown", (event) => {
+  const table = { ArrowDown: chosen.view.after, ArrowUp: chosen.view.before }[event.key];
+  if (table) {
+    const key = chosen.item !== null && chosen.item[0] === "n" ? (table.get(chosen.item) || [])[0] : chosen.view.nodes.keys().next().value;
+    if (key) select(key, { move: true });
+  } else if (event.key === "Escape") select(null);
+  else if (event.key === "0") fit();
+  else if (event.key === "+" || event.key === "-") zoom(event.key === "+" ? 1.25 : 0.8, canvas.clientWidth / 2, canvas.clientHeight / 2);
+  else return;
+  event.preventDefault();
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "/" && document.activeElement !== $("search")) { event.preventDefault(); $("search").focus(); }
+});
+$("search").addEventListener("input", search);
+$("search").addEventListener("keydown", (event) => {
+  if (event.key === "Enter") { event.preventDefault(); next(event.shiftKey ? -1 : 1); }
+  if (event.key === "Escape") { $("search").value = ""; search(); canvas.focus(); }
+});
+$("coloring").addEventListener("change", () => { chosen.coloring = $("coloring").value; legend(); redraw(); });
+$("fit").onclick = fit;
+for (const [id, factor] of [["closer", 1.25], ["farther", 0.8]]) $(id).onclick = () => zoom(factor, canvas.clientWidth / 2, canvas.clientHeight / 2);
+$("fold").onclick = () => { for (const key of chosen.view.groups.keys()) chosen.view.folded.add(key); layOut(chosen.view); fit(); };
+$("unfold").onclick = () => { chosen.view.folded.clear(); layOut(chosen.view); fit(); };
+
+function resized() { redraw(); }
+new ResizeObserver(redraw).observe($("stage"));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); legend(); redraw(); });
+
+$("title").textContent = doc.title;
+$("facts").textContent = $("facts").title = doc.facts.map(([name, value]) => name ? `${name} ${value}` : value).join(" · ");
+for (const view of views) {
+  const button = make("button", view.name);
+  button.type = "button"; button.dataset.view = view.name;
+  button.onclick = () => choose(view.name);
+  $("views").append(button);
+}
+if (views.length < 2) $("views").hidden = true;
+if (views[0].name === "plan") $("coloring").parentElement.hidden = true; // nothing has run: there is but the kind
+readTheme();
+choose(views[0].name);
+// For tests, and for whoever opens the console.
+globalThis.graph = { chosen, camera, choose, select, search, next, toggle, at };
