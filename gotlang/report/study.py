@@ -209,7 +209,7 @@ def _finals(done: Studied) -> str:
         f'<td class="left wrap">{_point(f.record.point)}</td></tr>'
         for f in met
     )
-    head = f"<th>trial</th><th>train rows</th><th>again, {met[0].rows} of them</th><th>all</th>"
+    head = "<th>trial</th><th>train rows</th><th>again</th><th>both</th>"
     return (
         "<h2>Finals <small>the likely winners once more, with new draws; the first one wins</small></h2>"
         f'<div class="scroll"><table><thead><tr>{head}<th class="left">values</th></tr></thead>'

@@ -200,7 +200,7 @@ async def _study(
         search = Search(plan, evaluation, records, proposals, rows, lambda p: observe(p, purse))
 
         def on_baseline(record: Record) -> None:
-            _keep_back(plan, purse, record, len(parts.test) + (len(rows) if plan.finals > 1 else 0) // 2)
+            _keep_back(plan, purse, record, len(parts.test) + (len(rows) if plan.finals > 1 else 0))
             estimated.learn(record.rows)
 
         search.on_baseline = on_baseline

@@ -21,7 +21,7 @@ from gotlang.syntax import nodes as n
 TRIALS = 50
 PARALLEL = 4
 TRAIN_SHARE = 0.5
-FINALS = 4
+FINALS = 8
 
 
 @final
