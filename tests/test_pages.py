@@ -20,6 +20,12 @@ from .cli.test_eval import data
 pytestmark = needs_browser
 Keep = Callable[[Browser, str], None]
 
+STUDY = """
+train 20, test 20
+minimize error(result, target)
+subject to cost <= 2 * baseline
+trials 12
+"""
 WIDE = """\
 simulate with "wide_sim.py"
 
@@ -357,6 +363,25 @@ def test_failures_are_counted_by_reason(window: Browser, tmp_path: Path, keep: K
     window.run("report.select(3)")
     assert "who knows d" in text(window, "#panel")
     keep(window, "eval-failures")
+    assert window.errors() == []
+
+
+def test_the_report_of_a_study_draws_its_charts(window: Browser, tmp_path: Path, keep: Keep) -> None:
+    for module in ("optuna", "plotly"):
+        pytest.importorskip(module, reason="the extra `tune` is not installed")
+    from support.studies import guess_study
+
+    guess_study(tmp_path, STUDY)
+    done = gotc("tune", "study.got", "--model", "simulated", "--report", "tune.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    window.open(tmp_path / "tune.html")
+    drawn = window.run("return [...document.querySelectorAll('.main-svg')].length")
+    assert drawn >= 3
+    boxes = "[...document.querySelectorAll('.plots figure')]"
+    wider = window.run(f"return {boxes}.filter((box) => box.scrollWidth > box.clientWidth + 1).length")
+    assert wider == 0
+    assert "rows that the search never saw" in text(window, "body")
+    keep(window, "tune")
     assert window.errors() == []
 
 
