@@ -162,13 +162,13 @@ def test_while_one_waits_for_the_endpoint_nobody_else_is_sent() -> None:
         return await asyncio.gather(*(model.ask(a_request(), 1) for _ in range(100)))
 
     def first_ones(seen: Seen) -> Fault | None:
-        return limited({"Retry-After": "5"}) if seen.number < 32 else None
+        return limited({"Retry-After": "5"}) if seen.number < 4 else None
 
     with OpenAIServer(faults=first_ones, latency_s=0.05) as server:
         replies, sleeps = use(server, work)
     assert len(replies) == 100
     assert sum(sleeps) >= 5.0
-    assert len(server.requests) == 132
+    assert len(server.requests) == 104
 
 
 def test_no_credit_is_not_waited_for() -> None:

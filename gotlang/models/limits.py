@@ -9,12 +9,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import final
 
-from gotlang.models.pace import Pace
+from gotlang.models.pace import ROUND_TRIP_S, Pace
 from gotlang.models.retries import duration, number
 from gotlang.models.windows import Taken, Window
 
 Cost = Callable[[], tuple[float, float]]
 """The tokens a request will likely take, and the most it may. Asked again while it waits."""
+
+
+HEADROOM = 1.5
+"""How many times the tokens that a request will likely take must be left: some take more."""
 
 
 @final
@@ -32,7 +36,8 @@ class Limits:
     """The gate in front of one endpoint.
 
     `requests` and `tokens` are allowed per `period_s` seconds; None is learned from the endpoint's headers,
-    or from its refusals. `clock` gives seconds, `sleep` waits for some.
+    or from its refusals, which take `round_trip_s` to come back. `clock` gives seconds, `sleep` waits for
+    some.
     """
 
     def __init__(
@@ -41,12 +46,13 @@ class Limits:
         tokens: float | None = None,
         *,
         period_s: float = 60.0,
+        round_trip_s: float = ROUND_TRIP_S,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._requests = Window(period_s, requests)
-        self._tokens = Window(period_s, tokens)
-        self._pace = Pace(period_s, requests)
+        self._tokens = Window(period_s, tokens, headroom=HEADROOM)
+        self._pace = Pace(period_s, requests, round_trip_s=round_trip_s)
         self._clock = clock
         self._sleep = sleep
         self._tickets = itertools.count()
@@ -80,7 +86,7 @@ class Limits:
             now = self._clock()
             self._in_flight += 1
             tokens = cost()
-            self._pace.sent(now, max(self._requests.space(1, 1), self._tokens.space(*tokens)))
+            self._pace.sent(now, self._even(*tokens))
             return Pass(now, self._requests.take(1, 1, now), self._tokens.take(*tokens, now))
         finally:
             self._next_turn()
@@ -98,6 +104,8 @@ class Limits:
             limit = number(headers.get(f"x-ratelimit-limit-{kind}"))
             remaining = number(headers.get(f"x-ratelimit-remaining-{kind}"))
             window.told(limit, remaining, duration(headers.get(f"x-ratelimit-reset-{kind}")), now)
+            if limit:
+                self._pace.told(self._even(entered.tokens.amount, entered.tokens.ceiling))
         self._changed.set()
 
     def congested(self, entered: Pass, wait_s: float, *, refused: bool) -> None:
@@ -105,9 +113,13 @@ class Limits:
         after that. `refused`: it refused for want of allowance."""
         now = self._clock()
         self._paused_until = max(self._paused_until, now + wait_s)
-        news = self._pace.congested(entered.entered, now, refused=refused)
+        news = self._pace.congested(entered.entered, now, wait_s, refused=refused)
         if news and refused:
             self._tokens.refused(now)
+
+    def _even(self, tokens: float, ceiling: float) -> float:
+        """The space between requests like this one that uses up the known limits evenly; 0 without limits."""
+        return max(self._requests.space(1, 1), self._tokens.space(tokens, ceiling))
 
     def _delay(self, tokens: float, ceiling: float) -> float:
         if self._in_flight >= self.concurrency:

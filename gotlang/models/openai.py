@@ -23,6 +23,7 @@ from gotlang.models.completions import Completion, read_completion
 from gotlang.models.endpoint import Endpoint, find_endpoint
 from gotlang.models.estimates import Estimates
 from gotlang.models.limits import Limits
+from gotlang.models.pace import ROUND_TRIP_S
 from gotlang.models.prices import price_of
 from gotlang.models.retries import back_off
 from gotlang.models.troubles import Trouble
@@ -111,7 +112,12 @@ class OpenAIModel:
         self._chance = chance or random.Random()
         self._wire = Wire(self._endpoint, timeout_s)
         self._limits = Limits(
-            requests_per_minute, tokens_per_minute, period_s=period_s, clock=clock, sleep=sleep
+            requests_per_minute,
+            tokens_per_minute,
+            period_s=period_s,
+            round_trip_s=ROUND_TRIP_S / 10 if self._endpoint.loopback else ROUND_TRIP_S,
+            clock=clock,
+            sleep=sleep,
         )
         self._estimates = Estimates()
         self._reached = False

@@ -33,9 +33,14 @@ class Taken:
 
 @final
 class Window:
-    """What was taken in the last `period_s` seconds, against `limit` (None: not known, nothing waits)."""
+    """What was taken in the last `period_s` seconds, against `limit` (None: not known, nothing waits).
 
-    def __init__(self, period_s: float, limit: float | None = None) -> None:
+    `headroom` is how many times what is believed of it must be left for a take: amounts that are only
+    believed may turn out higher.
+    """
+
+    def __init__(self, period_s: float, limit: float | None = None, *, headroom: float = 1.0) -> None:
+        self._headroom = headroom
         self._period = period_s
         self._span = period_s * (1 + MARGIN)
         self._own_limit = limit
@@ -71,7 +76,8 @@ class Window:
         used = self.used(now)
         spaced = max(0.0, self._next - now) if used >= BURST * limit else 0.0
         # What is more than the whole limit may go when nothing else counts.
-        excess = used + min(ceiling if self._by_ceiling else amount, limit) - limit
+        needed = ceiling if self._by_ceiling else min(ceiling, amount * self._headroom)
+        excess = used + min(needed, limit) - limit
         if excess <= 0:
             return spaced
         waits = [self._span]

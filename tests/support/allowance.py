@@ -21,8 +21,9 @@ class Said:
 @dataclass
 class Allowance:
     """`sliding` counts the last period, `fixed` the current one (they start when the first request comes),
-    `bucket` refills evenly. `ceiling` counts the tokens that a request may cost instead of those it did; what
-    it did cost counts from its end. `headers` says limits and remainders, `retry_after` when to come again.
+    `bucket` refills evenly. `ceiling` counts the tokens that a request may cost instead of those it did;
+    what it did cost counts from its start or, where they are counted `late`, from its end. `headers` says
+    limits and remainders, `retry_after` when to come again.
     """
 
     requests: float | None = None
@@ -30,6 +31,7 @@ class Allowance:
     period_s: float = 60.0
     kind: Kind = "sliding"
     ceiling: bool = False
+    late: bool = False
     headers: bool = False
     retry_after: bool = True
     admitted: int = 0
@@ -41,7 +43,7 @@ class Allowance:
     _filled_at: float = field(default=0.0, init=False)
 
     def admit(self, number: int, used: float, ceiling: float, now: float) -> Said:
-        """Ask for one request. Unless they count by ceiling, its tokens count when it ends."""
+        """Ask for one request that will have used so many tokens."""
         if self._start is None:
             self._start = now
             self._filled = {"requests": self.requests or 0, "tokens": self.tokens or 0}
@@ -58,16 +60,16 @@ class Allowance:
             words = f"Rate limit reached: {short[0]} per minute"
             return Said(False, words, headers | self._headers(left))
         self.admitted += 1
-        row = [now, 1.0, tokens if self.ceiling else 0.0]
+        row = [now, 1.0, 0.0 if self.late else tokens]
         self._log.append(row)
         self._rows[number] = row
         self._filled["requests"] -= 1
-        self._filled["tokens"] -= tokens if self.ceiling else 0.0
+        self._filled["tokens"] -= 0.0 if self.late else tokens
         return Said(True, "", self._headers(self._left(now)))
 
     def settle(self, number: int, used: float, now: float) -> None:
         """A request is answered."""
-        if not self.ceiling and self._rows.pop(number, None) is not None:
+        if self.late and self._rows.pop(number, None) is not None:
             self._log.append([now, 0.0, used])
             self._filled["tokens"] -= used
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from support.allowance import Allowance
@@ -24,14 +25,28 @@ class Rush:
     refused: float
 
 
-def rush(limits: Limits, allowance: Allowance, *, minutes: float, latency_s: float) -> Rush:
+def rush(
+    limits: Limits,
+    allowance: Allowance,
+    *,
+    minutes: float,
+    latency_s: float,
+    each_minute: Callable[[float], object] = lambda minute: None,
+) -> Rush:
     """More requests than are allowed, all wanted at once, for so many minutes. Made for a `VirtualTimeLoop`
-    that `limits` and `allowance` share; answers take between 0.3 and 1.7 times the latency."""
+    that `limits` and `allowance` share; answers take between 0.3 and 1.7 times the latency. `each_minute` is
+    called with the number of each minute that has passed."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        return runner.run(_rush(limits, allowance, minutes, latency_s))
+        return runner.run(_rush(limits, allowance, minutes, latency_s, each_minute))
 
 
-async def _rush(limits: Limits, allowance: Allowance, minutes: float, latency_s: float) -> Rush:
+async def _rush(
+    limits: Limits,
+    allowance: Allowance,
+    minutes: float,
+    latency_s: float,
+    each_minute: Callable[[float], object],
+) -> Rush:
     now, chance, numbers = asyncio.get_running_loop().time, random.Random(0), itertools.count()
     end = 60.0 * minutes
     mean, done = float(CEILING - INPUT), [0, 0]
@@ -63,6 +78,8 @@ async def _rush(limits: Limits, allowance: Allowance, minutes: float, latency_s:
     allowed = [a * minutes for a in (allowance.requests, allowance.tokens) if a is not None]
     wanted = int(min(a if i == 0 and allowance.requests else a / 200 for i, a in enumerate(allowed)) * 1.3)
     tasks = [asyncio.ensure_future(call()) for _ in range(wanted + 40)]
+    for minute in range(1, int(minutes) + 1):
+        asyncio.get_running_loop().call_at(60.0 * minute, each_minute, minute)
     await asyncio.sleep(end)
     for task in tasks:
         task.cancel()
