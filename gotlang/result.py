@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import reprlib
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -23,6 +24,10 @@ class Result:
     simulated: bool
     seed: int
     outcome: Outcome
+
+    def __repr__(self) -> str:
+        # Short: asyncio itself asks for it at the end of every run.
+        return f"<Result of {self.program}.{self.outcome.scheme}: {reprlib.repr(self.value)}>"
 
     @property
     def value(self) -> Any:

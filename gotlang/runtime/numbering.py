@@ -21,8 +21,8 @@ class Numbering:
 
     def __init__(self) -> None:
         # By request: who asked it, the turn it asked last in, its first draw then, the one after its last.
-        # Nearly every request is one operation's alone; only for the others there is a table.
-        self._alone: dict[str, tuple[Operation, int, int, int]] = {}
+        # Nearly every request is asked once, by one operation; only the others need a table.
+        self._once: dict[str, Operation] = {}
         self._asked: dict[str, dict[Operation, tuple[int, int, int]]] = {}
 
     def first(self, key: str, operation: Operation, turn: int, draws: int) -> int:
@@ -34,10 +34,13 @@ class Numbering:
         stretch = operation.frame.context * STRETCH
         asked = self._asked.get(key)
         if asked is None:
-            alone = self._alone.setdefault(key, (operation, turn, 0, draws))
-            if alone[0] is operation and alone[1] == turn:
+            if turn == 0 and draws == 1 and self._once.setdefault(key, operation) is operation:
                 return stretch
-            asked = self._asked[key] = {alone[0]: alone[1:]}
+            other = self._once.get(key)
+            if other is None:
+                self._asked[key] = {operation: (turn, 0, draws)}
+                return stretch
+            asked = self._asked[key] = {other: (0, 0, 1)}
         own = asked.get(operation)
         if own is not None and own[0] == turn:
             return stretch + own[1]  # the same request twice in one round: two thoughts are equal

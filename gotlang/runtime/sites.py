@@ -25,6 +25,9 @@ from gotlang.types import fits
 
 T = TypeVar("T")
 
+JUST_THE_FIRST = (0,)
+"""The draws of most requests."""
+
 
 @final
 @dataclass(slots=True)
@@ -144,8 +147,14 @@ async def draw(
     *,
     fused: bool = False,
 ) -> list[list[Draw]]:
-    """Draws of several requests at the same time; numbers count from each site's first."""
+    """Draws of several requests at the same time; numbers count from each site's first.
+
+    Raises EvaluationError where the run has asked for too many.
+    """
     asked = [(place, numbers) for place, numbers in wanted if numbers]
+    answers = sum(len(numbers) for _, numbers in asked)
+    context.sampler.room(answers)
+    context.sampler.asked += answers
     if len(asked) == 1:
         results = [await _draw_one(context, operation, *asked[0], spent, fused)]
     else:
@@ -185,7 +194,7 @@ async def _draw_one(
             start,
             hops,
             place.key,
-            tuple(absolute),
+            JUST_THE_FIRST if absolute == [0] else tuple(absolute),
             found,
             persistent,
             batch,
