@@ -72,7 +72,11 @@ def _compare(chosen: dict[str, Any]) -> int:
     names = [name.strip() for name in (chosen["schemes"] or "").split(",") if name.strip()]
     names = names or comparable(program, given.program.scheme())
     if len(names) < 2:
-        raise UsageError("a comparison needs two schemes at least", help="such as `--schemes io,best-of-n`")
+        first = names[0] if names else given.program.scheme().name
+        raise UsageError(
+            "a comparison needs two schemes at least",
+            help=f"such as `--schemes {first},single`; there are also best-of-n and vote-of-n",
+        )
     sides = contenders(program, names)
     baseline = chosen["baseline"] or names[0]
     if baseline not in names:

@@ -27,7 +27,8 @@ def usage(error: click.ClickException) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         complain(error.format_message())
         return error.exit_code
-    words = error.format_message()
+    words = error.format_message().replace("is not a valid integer range", "is no whole number")
+    words = words.replace("is not a valid integer", "is no whole number")
     see = f"`{context.command_path} --help` shows what it takes" if context is not None else None
     message(_lower(words.rstrip(".")), see)
     return error.exit_code

@@ -9,7 +9,7 @@ from gotlang.convert import convert, from_text
 from gotlang.data.table import Table
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
-from gotlang.types import ListType, Type
+from gotlang.types import DictType, ListType, RecordType, Type
 
 
 def inputs(
@@ -84,7 +84,14 @@ def parse_value(text: str, type_: Type, what: str) -> Any:
     try:
         return from_text(text, type_)
     except ReadError as error:
-        raise UsageError(f"{what}: {error.message}") from None
+        match type_:
+            case ListType():
+                help = "a list is written as JSON, such as `[1, 2]`, or with commas between"
+            case DictType() | RecordType():
+                help = 'it is written as JSON, such as `{"name": 1}`'
+            case _:
+                help = None
+        raise UsageError(f"{what}: {error.message}", help=help) from None
 
 
 def _column(table: Table, name: str, mapping: Mapping[str, str], *, needed: bool) -> str | None:

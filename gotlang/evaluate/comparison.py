@@ -159,7 +159,8 @@ def _quality(entries: Sequence[Entry]) -> tuple[str, ScoreKind]:
     names = ", ".join(sorted(kind.name for kind in kinds)) or "none"
     raise UsageError(
         f"these schemes have no measure in common (scores: {names})",
-        help="give each the same `Score()`, or `GroundTruth()`, at its end",
+        help="give each the same `Score()`, or `GroundTruth()`, at its end; `--map truth=COLUMN` says where "
+        "the known answers are",
     )
 
 

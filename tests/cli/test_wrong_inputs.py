@@ -145,6 +145,18 @@ WRONG: dict[str, tuple[Make, int, tuple[str, ...]]] = {
     "input no pair": (options("--input", "question"), 2, ("NAME=VALUE",)),
     "input twice": (options("--input", "question=a", "--input", "question=b"), 2, ("given twice",)),
     "input of a wrong type": (with_data("--input", "numbers=one"), 2, ("--input numbers", "expected int")),
+    "input half a list": (
+        with_data("--input", "numbers=[1, 2"),
+        2,
+        ("expected list[int]", "JSON, such as `[1"),
+    ),
+    "no number": (options(*QUESTION, "--max-calls", "many"), 2, ("'many' is no whole number", "--help")),
+    "one scheme to compare": (
+        lambda folder: ["compare", "vote.got", "--data", digits(folder, rows=1)],
+        2,
+        ("two schemes", "--schemes vote,single"),
+    ),
+    "option missing": (lambda folder: ["eval", "vote.got"], 2, ("error: missing option '--data'", "--help")),
     "set unknown": (options(*QUESTION, "--set", "tris=2"), 2, ("no param `tris`", "did you mean `tries`")),
     "set out of range": (options(*QUESTION, "--set", "tries=10"), 2, ("outside 1..9",)),
     "set of a wrong type": (options(*QUESTION, "--set", "tries=many"), 2, ("--set tries", "int")),
