@@ -356,8 +356,27 @@ class Session:
         outcome = await self.runner.run(chosen, inputs, truth, has_truth=truth is not None)
         spec = self.options.model if isinstance(self.options.model, str) else self.model.name
         return Result(
-            name or run_name(), self.program.name, spec, self.model.simulated, self.options.seed, outcome
+            name or run_name(),
+            self.program.name,
+            spec,
+            self.model.simulated,
+            self.options.seed,
+            outcome,
+            self.program.compilation.sources,
         )
+
+    def graphs(self) -> list[dict[str, Any]]:
+        """Both graphs of every run under way, as they are now: `operations` and `thoughts`, as plain data."""
+        from gotlang.report.operations import Asks, operations, thoughts
+
+        sources = self.program.compilation.sources
+        return [
+            {
+                "operations": list(operations(engine.graph, sources, Asks())),
+                "thoughts": list(thoughts(engine.graph)),
+            }
+            for engine in self.runner.engines
+        ]
 
     def stop(self, reason: str) -> None:
         """Finish what is under way and ask nothing more."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 import reprlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from gotlang.runtime.run import Outcome
+from gotlang.span import Source
 
 FORMAT_VERSION = 1
 
@@ -16,7 +18,7 @@ FORMAT_VERSION = 1
 @dataclass(frozen=True, slots=True)
 class Result:
     """A run's result: `value` and its `score`, whether it was right (`ground_truth`, None where not known),
-    what it cost (`ledger`), and why it is only partial, where it is."""
+    what it cost (`ledger`), and why it is only partial, where it is. `sources` are the program's texts."""
 
     run: str
     program: str
@@ -24,6 +26,19 @@ class Result:
     simulated: bool
     seed: int
     outcome: Outcome
+    sources: Mapping[str, Source] = field(default_factory=dict, repr=False, compare=False)
+
+    def graph(self) -> list[dict[str, Any]]:
+        """The execution graph as plain data, an operation a line; `docs/graphs.md` says what it holds."""
+        from gotlang.report.operations import Asks, operations
+
+        return list(operations(self.outcome.graph, self.sources, Asks()))
+
+    def thoughts(self) -> list[dict[str, Any]]:
+        """The reasoning graph as plain data, a thought a line."""
+        from gotlang.report.operations import thoughts
+
+        return list(thoughts(self.outcome.graph))
 
     def __repr__(self) -> str:
         # Short: asyncio itself asks for it at the end of every run.

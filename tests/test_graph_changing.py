@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.generated import STAND_INS, Generated, programs
 from support.graphs import exclusive
-from support.orders import Delayed, everything, try_in_order
+from support.orders import Delayed, everything, on_virtual_time, try_in_order
 
-from gotlang import ForbiddenEdit, GraphError, View, changes_graph
+from gotlang import ForbiddenEdit, GraphError, Options, View, changes_graph, compile, load
+from gotlang.api import Session
 from gotlang.errors import GotError, RunError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
@@ -22,6 +27,7 @@ from gotlang.runtime.context import Context
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import Graph, Operation
 from gotlang.runtime.regions import Regions, sources
+from gotlang.runtime.rules import RULES
 from gotlang.runtime.scheduler import SCHEDULERS
 
 HEAD = """
@@ -51,9 +57,10 @@ def go(body: str, function: Callable[..., Any], *, many: bool = False, **options
 
 
 @pytest.fixture(autouse=True)
-def no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The function is handed in, so there is no file to load it from."""
-    monkeypatch.setattr("gotlang.runtime.python.load_functions", lambda *_, **__: {})
+def handed_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions are handed in, so there is no file to load them from."""
+    if "tmp_path" not in request.fixturenames:
+        monkeypatch.setattr("gotlang.runtime.python.load_functions", lambda *_, **__: {})
 
 
 def spread(view: View, x: int) -> Any:
@@ -322,3 +329,54 @@ def visible(frame: Frame | None) -> set[Operation]:
 
 def test_errors_of_a_view_are_errors_of_the_language() -> None:
     assert issubclass(ForbiddenEdit, GraphError) and issubclass(GraphError, GotError)
+
+
+# ---------------------------------------------------------------- both graphs, and the page about them
+
+PAGE = Path(__file__).parents[1] / "docs" / "graphs.md"
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
+    files = re.findall(r"^```\w+ file=(\S+)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    for name, text in files:
+        (tmp_path / name).write_text(text)
+    stand_ins = {
+        "draft": lambda rng, question, angle: f"{angle}!",
+        "merge": lambda rng, drafts: " ".join(drafts),
+    }
+    options = Options(model=SimulatedModel(stand_ins))
+    result = load(tmp_path / "angles.got").run(question="A bridge?", options=options)
+    assert result.value == "safety! speed!"
+    result = load(tmp_path / "angles.got").run(question="What cost?", options=options)
+    assert result.value == "cost! safety! speed!" and result.outcome.hops == 2
+
+
+def test_the_page_names_the_rules_that_there_are() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (?:an? |it )", PAGE.read_text(), re.MULTILINE)
+    assert rows == list(RULES)
+
+
+def test_both_graphs_are_there_at_any_step() -> None:
+    seen: list[dict[str, Any]] = []
+
+    async def work() -> Result:
+        model = Delayed(SimulatedModel(ANSWERS), Random(5))
+        text = HEAD + "scheme main(x: int) -> many int:\n    Generate() parts(x)\n"
+        text += "    Generate(k=2) draft(it, 3)\n"
+        async with Session(compile(text, "p.got"), Options(model=model)) as session:
+            run = asyncio.create_task(session.run({"x": 1}))
+            while not run.done():
+                seen.extend(session.graphs())
+                await asyncio.sleep(0.5)
+            return await run
+
+    result = on_virtual_time(work)
+    lines, thoughts = result.graph(), result.thoughts()
+    assert json.loads(json.dumps([lines, thoughts])) == [lines, thoughts]
+    assert [line["kind"] for line in lines if line["kind"] != "constant"] == ["generate", "generate"]
+    assert [t["value"] for t in thoughts] == [1, 2, 3, 4, 4, 5, 5, 6, 6]
+    assert thoughts[3]["parents"] == [thoughts[0]["thought"]]
+    counts = [len(now["thoughts"]) for now in seen]
+    assert counts == sorted(counts) and counts[0] == 0
+    states = {line["state"] for now in seen for line in now["operations"]}
+    assert {"waiting", "running", "done"} <= states

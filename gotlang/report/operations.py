@@ -82,6 +82,19 @@ def operations(
         yield line
 
 
+def thoughts(graph: Graph) -> Iterator[dict[str, Any]]:
+    """The thoughts of a graph as plain data: `thought` is the operation that made it and its number there,
+    `parents` are those it came from. A thought that was scored later is told with its score."""
+    known: dict[tuple[int, int], tuple[int, Thought]] = {}
+    for operation in graph.operations:
+        for thought in operation.output:
+            if isinstance(thought.maker, Operation) and thought.value is not None:
+                known[thought.identity] = (thought.maker.sequence, thought)
+    for _, thought in sorted(known.values(), key=lambda found: (found[0], found[1].index)):
+        line = _thought(thought, thought.maker)
+        yield {"thought": line.pop("made"), **line}
+
+
 def kind(operation: Operation) -> str:
     """What an operation does, in a word: `generate`, `keepbest`, `rate`, `join`, ..."""
     step = operation.step

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 from gotlang.ir import program as ir
@@ -17,6 +18,7 @@ from gotlang.runtime.graph import DONE, Operation
 from gotlang.runtime.regions import Region, Regions, sources
 from gotlang.runtime.rules import (
     GraphError,
+    What,
     may_connect,
     may_disconnect,
     may_move,
@@ -93,7 +95,7 @@ class Change:
 
     # ---------------------------------------------------------------- what is there
 
-    def region(self, node: Node, what: str) -> Region:
+    def region(self, node: Node, what: What) -> Region:
         """Where something stands. Raises ForbiddenEdit where the operation cannot see it."""
         if isinstance(node, Block):
             return may_see("exclusive" if node in self.connected else None, what)
@@ -122,7 +124,7 @@ class Change:
 
     def add(self, block: Block, after: Iterable[Node]) -> Block:
         """Add operations that take the thoughts of others, which may not be shared with other operations."""
-        what = f"cannot add {named(block)}"
+        what = partial(_cannot, "add {}", block)
         found: Connections = dict.fromkeys(after)
         for source in found:
             may_connect(self.region(source, what), "exclusive", what, gathers=True)
@@ -133,41 +135,41 @@ class Change:
 
     def connect(self, source: Node, target: Node) -> None:
         """Let a target take the thoughts of a source too."""
-        what = f"cannot connect {named(source)} to {named(target)}"
+        what = partial(_cannot, "connect {} to {}", source, target)
         start, end = self.region(source, what), self.region(target, what)
         why = self._takes_one(target)
         may_connect(start, end, what, gathers=why is None)
         if why is not None:
-            raise GraphError(f"{what}: {why}")
+            raise GraphError(f"{what()}: {why}")
         if source in self.sources(target):
-            raise GraphError(f"{what}: it is connected already")
+            raise GraphError(f"{what()}: it is connected already")
         self._check_no_circle(source, target, what)
         self._note(target, None, source)
         self._lead(target, (source,))
 
     def disconnect(self, source: Node, target: Node) -> None:
         """Let a target do without the thoughts of a source."""
-        what = f"cannot disconnect {named(source)} from {named(target)}"
+        what = partial(_cannot, "disconnect {} from {}", source, target)
         may_disconnect(self.region(source, what), self.region(target, what), what)
         self._check_connected(source, target, what)
         if (why := self._takes_one(target)) is not None:
-            raise GraphError(f"{what}: {why}", help="move the connection instead")
+            raise GraphError(f"{what()}: {why}", help="move the connection instead")
         self._note(target, source, None)
         self._replace(target, [node for node in self.sources(target) if node is not source])
 
     def move(self, source: Node, target: Node, start: Node) -> None:
         """Let a connection start elsewhere: the target takes the thoughts of `start` in the place of those of
         `source`."""
-        what = f"cannot move the connection from {named(source)} to {named(target)}"
+        what = partial(_cannot, "move the connection from {} to {}", source, target)
         region = self.region(source, what)
         self.region(target, what)
         may_move(region, self.region(start, what), what)
         self._check_connected(source, target, what)
         self._check_no_circle(start, target, what)
         if isinstance(target, Operation) and (target.role == "rated" or _looks_back(target)):
-            raise GraphError(f"{what}: it looks at just the thoughts that it was made for")
+            raise GraphError(f"{what()}: it looks at just the thoughts that it was made for")
         if isinstance(target, Block) and target.region is not None:
-            raise GraphError(f"{what}: it was added just now", help="add it after something else")
+            raise GraphError(f"{what()}: it was added just now", help="add it after something else")
         if start is source:
             return
         self._note(target, source, start)
@@ -175,13 +177,13 @@ class Change:
 
     def remove(self, node: Node) -> None:
         """Take something away that has not run, with the connections that lead to it."""
-        what = f"cannot remove {named(node)}"
+        what = partial(_cannot, "remove {}", node)
         may_remove(self.region(node, what), what)
         if node is self._kept:
-            raise GraphError(f"{what}: it gives the run's result")
+            raise GraphError(f"{what()}: it gives the run's result")
         if taken := self.targets(node):
             raise GraphError(
-                f"{what}: {named(taken[0])} takes its thoughts", help="move or remove that first"
+                f"{what()}: {named(taken[0])} takes its thoughts", help="move or remove that first"
             )
         if isinstance(node, Block):
             before = self.connected.pop(node)
@@ -243,15 +245,15 @@ class Change:
             return None if target.thoughts is None and target.value is None else "its thoughts are there"
         return None if target is self.result else takes_one(target)
 
-    def _check_connected(self, source: Node, target: Node, what: str) -> None:
+    def _check_connected(self, source: Node, target: Node, what: What) -> None:
         if source not in self.sources(target):
-            raise GraphError(f"{what}: there is none")
+            raise GraphError(f"{what()}: there is none")
         if source is self.operation and target is self.result:
-            raise GraphError(f"{what}: a block and its result belong together")
+            raise GraphError(f"{what()}: a block and its result belong together")
         if isinstance(source, Operation) and source.role in ("grow", "change"):
-            raise GraphError(f"{what}: a block and its result belong together")
+            raise GraphError(f"{what()}: a block and its result belong together")
 
-    def _check_no_circle(self, start: Node, target: Node, what: str) -> None:
+    def _check_no_circle(self, start: Node, target: Node, what: What) -> None:
         """Nothing may wait for itself. Only what the operation may change can lead from one to the other."""
         if isinstance(target, Block) and target is not start and not self._leads.get(target):
             return  # nothing starts there
@@ -259,7 +261,7 @@ class Change:
         while stack:
             at = stack.pop()
             if at is target:
-                raise GraphError(f"{what}: then it would wait for itself")
+                raise GraphError(f"{what()}: then it would wait for itself")
             if isinstance(at, Block) or at.state < DONE:
                 for source in self.sources(at):
                     if source not in seen and source is not self.operation:
@@ -287,6 +289,10 @@ def kind(node: Node) -> Pool:
     if isinstance(node, Block):
         return node.pool
     return Pool(ANY, node.step is not None and node.step.single, True)
+
+
+def _cannot(what: str, *nodes: Node) -> str:
+    return f"cannot {what.format(*map(named, nodes))}"
 
 
 def named(node: Node) -> str:

@@ -28,6 +28,9 @@ from gotlang.runtime.values import each
 from gotlang.runtime.view import View
 from gotlang.semantics.scope import Pool
 
+MAX_NESTED = 1_000
+"""How deep operations that change the graph may stand in what others of them added."""
+
 
 def changing(x: Expander, step: ir.CallFunction, frame: Frame, pool: Handle) -> Handle:
     """`Call` of a function that changes the graph."""
@@ -58,6 +61,8 @@ class _Changing:
     async def __call__(self, operation: Operation) -> None:
         """Run the function for each thought in turn, then change the graph. Raises GotError."""
         context, step = self.x.context, self.step
+        if len(operation.frame.path) > MAX_NESTED:
+            raise EvaluationError(f"what changes the graph has added itself more than {MAX_NESTED:,} deep")
         thoughts = operation.pool
         noted, gave = len(context.failures), 0
         change = Change(operation, self.join, context.result)

@@ -9,6 +9,7 @@ program's run, never in that of their arrival.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, final
 
 from gotlang.errors import GotError
@@ -29,6 +30,10 @@ RULES: dict[Rule, str] = {
 """The six rules, by the name that an error has for them."""
 
 
+What = Callable[[], str]
+"""Says what cannot be done; called only where it cannot, since names of operations may be long."""
+
+
 class GraphError(GotError):
     """A change that would leave a graph that cannot run."""
 
@@ -37,25 +42,25 @@ class GraphError(GotError):
 class ForbiddenEdit(GraphError):
     """A change of the graph that a rule forbids; `rule` is the rule's name in `RULES`."""
 
-    def __init__(self, rule: Rule, what: str) -> None:
-        super().__init__(f"{what}: {RULES[rule]} (rule `{rule}`)")
+    def __init__(self, rule: Rule, what: What) -> None:
+        super().__init__(f"{what()}: {RULES[rule]} (rule `{rule}`)")
         self.rule = rule
 
 
-def may_see(region: Region | None, what: str) -> Region:
+def may_see(region: Region | None, what: What) -> Region:
     """The region of something that may be seen. Raises ForbiddenEdit."""
     if region is None:
         raise ForbiddenEdit("sight", what)
     return region
 
 
-def may_remove(region: Region, what: str) -> None:
+def may_remove(region: Region, what: What) -> None:
     """Check the removal of an operation. Raises ForbiddenEdit."""
     if region != "exclusive":
         raise ForbiddenEdit(_PROTECTS.get(region, "exclusive"), what)
 
 
-def may_connect(source: Region, target: Region, what: str, *, gathers: bool) -> None:
+def may_connect(source: Region, target: Region, what: What, *, gathers: bool) -> None:
     """Check a new connection; `gathers` tells whether the target takes any number of thoughts, so that adding
     to it commutes with what others add. Raises ForbiddenEdit."""
     if source == "shared":
@@ -65,7 +70,7 @@ def may_connect(source: Region, target: Region, what: str, *, gathers: bool) -> 
     raise ForbiddenEdit(_PROTECTS.get(target, "exclusive"), what)
 
 
-def may_disconnect(source: Region, target: Region, what: str) -> None:
+def may_disconnect(source: Region, target: Region, what: What) -> None:
     """Check the removal of a connection. Raises ForbiddenEdit."""
     if target in ("ancestor", "itself"):
         raise ForbiddenEdit("ancestors", what)  # so it starts among them
@@ -76,7 +81,7 @@ def may_disconnect(source: Region, target: Region, what: str) -> None:
         raise ForbiddenEdit("feeding", what)
 
 
-def may_move(source: Region, start: Region, what: str) -> None:
+def may_move(source: Region, start: Region, what: What) -> None:
     """Check that a connection from `source` may start at `start` from now on. Raises ForbiddenEdit."""
     if source not in ("itself", "exclusive") or start == "shared":
         raise ForbiddenEdit("moving", what)

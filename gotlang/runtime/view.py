@@ -130,7 +130,7 @@ class View:
     def region(self, place: Place) -> Region:
         """Where a place stands: `itself`, `ancestor`, `exclusive` (only reached through the operation) or
         `shared` (a descendant that is reached from elsewhere too). Raises ForbiddenEdit for any other."""
-        return self._change.region(_node(place), f"cannot look at {place.name}")
+        return self._change.region(_node(place), lambda: f"cannot look at {place.name}")
 
     def inputs(self, place: Place) -> list[Place]:
         """Where the connections start that lead to a place. Raises ForbiddenEdit where it cannot be seen."""
@@ -153,7 +153,7 @@ class View:
         if not isinstance(bound, Handle):
             raise GraphError(f"`{name}` does not stand for thoughts here")
         place = Place(bound.operation)
-        self._change.region(bound.operation, f"cannot use `{name}`")
+        self._change.region(bound.operation, lambda: f"cannot use `{name}`")
         return place
 
     # ---------------------------------------------------------------- changing
