@@ -32,6 +32,7 @@ class Entry:
     """One line of `gotc cache list`: a request key with how many draws are stored.
 
     `bytes` is their size as JSON with the request's, `created` when the newest of them was made (Unix time).
+    `endpoint` is as in `Request`.
     """
 
     key: str
@@ -40,6 +41,7 @@ class Entry:
     model: str
     prompt: str
     created: float
+    endpoint: str = ""
 
 
 class Cache(Protocol):

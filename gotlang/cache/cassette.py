@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any, final
 
 from gotlang.cache import open_cache
@@ -28,10 +28,12 @@ _LARGEST_BATCH = 128
 @final
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A model of a recording. `price` is None where it was unknown."""
+    """A model of a recording. `price` is None where it was unknown; `endpoints` are those that its answers
+    came from."""
 
     price: Price | None = None
     batch: int = _LARGEST_BATCH
+    endpoints: tuple[str, ...] = ("",)
 
 
 @final
@@ -62,7 +64,7 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
         ) from None
     if start == _SQLITE:
         cache = open_cache(place, readonly=True)
-        return Recording(place, cache, None, {entry.model: Recorded() for entry in cache.entries()})
+        return Recording(place, cache, None, _with_endpoints(cache, {}))
     return _cassette(place)
 
 
@@ -94,9 +96,7 @@ def _cassette(place: str) -> Recording:
         raise CacheError(f"{place} is no whole recording: {words}", help=_HELP) from None
     except Damaged as error:
         raise CacheError(f"{place} is no whole recording: line 1: {error}", help=_HELP) from None
-    for entry in cache.entries():
-        models.setdefault(entry.model, Recorded())
-    return Recording(place, cache, model, models)
+    return Recording(place, cache, model, _with_endpoints(cache, models))
 
 
 _HELP = "a recording is what `gotc run --record FILE` or `gotc cache export` writes, or a cache file"
@@ -120,6 +120,16 @@ def _models(header: Any) -> dict[str, Recorded]:
             raise Damaged(f"`models` has no whole number of 1 or more as `batch` of {name[:40]!r}")
         out[name] = Recorded(_price_from(data.get("price")), batch)
     return out
+
+
+def _with_endpoints(cache: Cache, models: Mapping[str, Recorded]) -> dict[str, Recorded]:
+    """The models of a cache, as far as they are known, each with where its answers came from."""
+    known, endpoints = dict(models), dict[str, dict[str, None]]()
+    for entry in cache.entries():
+        endpoints.setdefault(entry.model, {})[entry.endpoint] = None
+    for name, found in endpoints.items():
+        known[name] = replace(known.get(name, Recorded()), endpoints=tuple(found))
+    return known
 
 
 def _price_data(price: Price | None) -> dict[str, Any] | None:

@@ -150,6 +150,7 @@ def request_from(data: Any) -> Request:
         raise Damaged("`logprobs` is neither true nor false")
     return Request(
         model=_text(data, "model"),
+        endpoint=_text(data, "endpoint") if "endpoint" in data else "",
         messages=tuple(Message(role, content) for role, content in messages),
         settings=Settings(
             temperature=_optional_number(settings, "temperature"),

@@ -48,7 +48,7 @@ class MemoryCache:
             texts = [encode_request(request), *map(encode_stored, answers.values())]
             size = sum(len(text.encode()) for text in texts)
             created = max(stored.created for stored in answers.values())
-            yield Entry(key, len(answers), size, request.model, request.prompt, created)
+            yield Entry(key, len(answers), size, request.model, request.prompt, created, request.endpoint)
 
     def remove(self, keys: Iterable[str]) -> int:
         """Forget these requests with all their draws; how many draws went."""

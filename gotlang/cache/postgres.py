@@ -130,9 +130,9 @@ class PostgresCache:
         while rows := self._server.rows(_ENTRIES, [last, _AT_ONCE]):
             for _, key, request, draws, size, created in rows:
                 if draws and is_key(key):
-                    model, prompt = _names(request)
+                    model, prompt, endpoint = _names(request)
                     when = created if math.isfinite(created) else 0.0
-                    yield Entry(key, draws, int(size), model, prompt, when)
+                    yield Entry(key, draws, int(size), model, prompt, when, endpoint)
             last = rows[-1][0]
 
     def remove(self, keys: Iterable[str]) -> int:
@@ -214,9 +214,10 @@ def _remove(connection: Connection[Any], *, keys: list[str]) -> int:
     return removed
 
 
-def _names(request: str) -> tuple[str, str]:
+def _names(request: str) -> tuple[str, str, str]:
+    """Its model, prompt and endpoint."""
     try:
         data = decode_request(request)
     except Damaged:
-        return "", ""
-    return data["model"], data["prompt"]
+        return "", "", ""
+    return data["model"], data["prompt"], data.get("endpoint", "")

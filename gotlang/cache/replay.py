@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any, final
 
 from gotlang.cache.cassette import Recorded, Recording
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import Price, Reply, Request, Usage
+from gotlang.models.endpoint import OPENAI_URL
 
+_AT_URL = re.compile(r"@(https?://.+)$")
 _SHOWN = 60
 """Characters of a message that an error quotes."""
 
@@ -29,7 +32,7 @@ class ReplayModel:
     """
 
     def __init__(self, recording: Recording, name: str | None = None, *, price: Price | None = None) -> None:
-        self.name = _chosen(recording, name)
+        self.name, self.endpoint = _chosen(recording, name)
         self._recording = recording
         self._recorded = recording.models.get(self.name, Recorded())
         self.simulated = self.name.partition("@")[0] == "simulated"
@@ -99,7 +102,8 @@ class ReplayModel:
         return None if best is None else best[1]
 
 
-def _chosen(recording: Recording, name: str | None) -> str:
+def _chosen(recording: Recording, name: str | None) -> tuple[str, str]:
+    """The name of a model in the recording, and its endpoint."""
     held = sorted(recording.models)
     shown = ", ".join(f"`{one}`" for one in held) or "no answer at all"
     chosen = name or recording.model or (held[0] if len(held) == 1 else None)
@@ -111,9 +115,21 @@ def _chosen(recording: Recording, name: str | None) -> str:
             f"{where} holds answers of several models: {shown}",
             help=f"name one, as in `replay:{recording.place}#{held[0]}`",
         )
-    if chosen not in recording.models and name is not None:
+    wanted: str | None = None
+    if chosen not in recording.models and (written := _AT_URL.search(chosen)):
+        chosen, wanted = chosen[: written.start()], "" if written[1] == OPENAI_URL else written[1]
+    found = recording.models.get(chosen)
+    if found is None and name is None:
+        return chosen, ""
+    if found is None or wanted not in (None, *found.endpoints):
         raise UsageError(f"the recording {recording.place} holds nothing of `{name}`", help=f"it has {shown}")
-    return chosen
+    if wanted is None and len(found.endpoints) > 1:
+        each = ", ".join(f"`#{chosen}@{one or OPENAI_URL}`" for one in sorted(found.endpoints))
+        raise UsageError(
+            f"the recording {recording.place} holds answers of `{chosen}` from several endpoints",
+            help=f"name one after the file: {each}",
+        )
+    return chosen, found.endpoints[0] if wanted is None else wanted
 
 
 def _named(request: Request) -> str:
@@ -148,6 +164,8 @@ def _difference(request: Request, data: dict[str, Any]) -> str:
     identity = request.identity()
     if identity["model"] != data["model"]:
         return f"model `{data['model']}`, not `{request.model}`"
+    if identity.get("endpoint") != data.get("endpoint"):
+        return f"the endpoint {data.get('endpoint') or OPENAI_URL}, not {request.endpoint or OPENAI_URL}"
     if len(identity["messages"]) != len(data["messages"]):
         return f"{len(data['messages'])} messages, not {len(identity['messages'])}"
     for number, (mine, recorded) in enumerate(zip(identity["messages"], data["messages"], strict=True), 1):

@@ -104,8 +104,8 @@ class SqliteCache:
             for _, name, request, draws, size, created in rows:
                 key = name.decode("utf-8", "replace") if name else ""
                 if draws and is_key(key):
-                    model, prompt = _names(request)
-                    yield Entry(key, draws, int(size), model, prompt, _time(created))
+                    model, prompt, endpoint = _names(request)
+                    yield Entry(key, draws, int(size), model, prompt, _time(created), endpoint)
             last = rows[-1][0]
 
     def remove(self, keys: Iterable[str]) -> int:
@@ -185,12 +185,13 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _names(request: bytes) -> tuple[str, str]:
+def _names(request: bytes) -> tuple[str, str, str]:
+    """Its model, prompt and endpoint."""
     try:
         data = decode_request(request)
     except Damaged:
-        return "", ""
-    return data["model"], data["prompt"]
+        return "", "", ""
+    return data["model"], data["prompt"], data.get("endpoint", "")
 
 
 def _time(value: object) -> float:

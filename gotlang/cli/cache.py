@@ -87,7 +87,8 @@ def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
     for entry in chosen:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.created))
         size = _size(entry.bytes)
-        say(f"{entry.key[:12]}  {when}  {entry.draws:>4} answers  {size:>8}  {entry.model}  {entry.prompt}")
+        model = f"{entry.model} at {entry.endpoint}" if entry.endpoint else entry.model
+        say(f"{entry.key[:12]}  {when}  {entry.draws:>4} answers  {size:>8}  {model}  {entry.prompt}")
     complain(count(len(chosen), "request"))
     return 0
 
@@ -113,7 +114,8 @@ def show(key: str, cache: str, json: bool) -> int:
         settings = {
             name: value for name, value in request["settings"].items() if value not in (None, [], False)
         }
-        say(f"{request['model']} · prompt {request['prompt']} · seed {request['sample']} · {settings}")
+        at = f" at {request['endpoint']}" if "endpoint" in request else ""
+        say(f"{request['model']}{at} · prompt {request['prompt']} · seed {request['sample']} · {settings}")
         for role, text in request["messages"]:
             say(style.blue(f"--- {role} ---"))
             say(text)

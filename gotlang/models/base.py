@@ -41,7 +41,8 @@ class Request:
     """One prompt as a model gets it. Equal requests have equal keys; `prompt` and `arguments` are not
     part of the identity: they say where it came from, for traces and for the simulated model.
 
-    `sample` names the space that draws are counted in (the run's `--seed`).
+    `sample` names the space that draws are counted in (the run's `--seed`). `endpoint` is whose model it is,
+    as `endpoint_of` tells: models of one name behind two addresses are two models.
     """
 
     model: str
@@ -50,12 +51,14 @@ class Request:
     sample: int = 0
     prompt: str = field(default="", compare=False)
     arguments: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
+    endpoint: str = ""
 
     def identity(self) -> dict[str, Any]:
         """What the key is made of, as plain JSON: what `gotc cache show` prints."""
         s = self.settings
         return {
             "model": self.model,
+            **({"endpoint": self.endpoint} if self.endpoint else {}),
             "messages": [[m.role, m.content] for m in self.messages],
             "settings": {
                 "temperature": s.temperature,
@@ -196,6 +199,13 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Let go of connections. The model is not used afterwards."""
+
+
+def endpoint_of(model: Model) -> str:
+    """The address that a model's name has its meaning at, without anything secret; empty where the name alone
+    says which model it is (OpenAI's own, local ones, stand-ins), and for models that do not tell."""
+    endpoint = getattr(model, "endpoint", "")
+    return endpoint if isinstance(endpoint, str) else ""
 
 
 def token_bound(request: Request) -> int:

@@ -35,6 +35,18 @@ class Endpoint:
         return (urlsplit(self.url).hostname or "").lower()
 
     @property
+    def identity(self) -> str:
+        """What tells this endpoint from others in requests' keys: its URL in one spelling, without user,
+        query and fragment; empty for OpenAI's own."""
+        if self.host == "api.openai.com":
+            return ""
+        parts = urlsplit(self.url)
+        usual = {"http": 80, "https": 443}.get(parts.scheme)
+        port = "" if parts.port in (None, usual) else f":{parts.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+    @property
     def loopback(self) -> bool:
         """Whether the endpoint is on this machine, so that no proxy lies between."""
         if self.host == "localhost":

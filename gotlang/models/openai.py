@@ -137,6 +137,11 @@ class OpenAIModel:
         return self._given_price or price_of(self.name, base_url=self._endpoint.url)
 
     @property
+    def endpoint(self) -> str:
+        """What tells its endpoint from others in requests' keys; empty for OpenAI's own."""
+        return self._endpoint.identity
+
+    @property
     def batch(self) -> int:
         """How many answers one request may ask for, as far as is known."""
         return self._capabilities.batch

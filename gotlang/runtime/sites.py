@@ -13,7 +13,7 @@ from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import call_python
 from gotlang.ir.names import POOL_NAMES, free_names
 from gotlang.ir.thought import Thought, named_thoughts
-from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, Request, Settings
+from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, Request, Settings, endpoint_of
 from gotlang.runtime.context import Context, OperationFailed, place
 from gotlang.runtime.graph import Operation, longest
 from gotlang.runtime.ledger import Round, waited
@@ -80,7 +80,13 @@ def site(
     if shown is None:
         shown = context.examples[id(prompt)] = examples(prompt)
     request = Request(
-        model.name, render(prompt, values, shown), _settings(chosen), context.seed, prompt.name, values
+        model.name,
+        render(prompt, values, shown),
+        _settings(chosen),
+        context.seed,
+        prompt.name,
+        values,
+        endpoint_of(model),
     )
     wanted = None
     if prompt.count is not None:

@@ -9,7 +9,7 @@ import re
 from typing import Any, final
 
 from gotlang.errors import BudgetExceeded, ModelError
-from gotlang.models.base import Answer, Message, Model, Request, Settings
+from gotlang.models.base import Answer, Message, Model, Request, Settings, endpoint_of
 from gotlang.runtime.sampling import Missing, Sampler
 
 PROMPT = "proposal"
@@ -75,7 +75,9 @@ class Proposer:
         settings = Settings(
             temperature=request.config.temperature, max_tokens=request.config.max_tokens or MAX_TOKENS
         )
-        asked = Request(self.model.name, tuple(said), settings, self._seed, PROMPT)
+        asked = Request(
+            self.model.name, tuple(said), settings, self._seed, PROMPT, endpoint=endpoint_of(self.model)
+        )
         number = self._asked.get(asked.key(), 0)
         self._asked[asked.key()] = number + 1
         draws, _ = await self._sampler.draw(self.model, asked, asked.key(), [number], None)

@@ -125,4 +125,11 @@ def requests(draw: st.DrawFn) -> Request:
         draw(st.none() | st.integers(-5, 2**62)),
     )
     messages = draw(st.lists(st.builds(Message, texts, texts), max_size=3))
-    return Request(draw(texts), tuple(messages), settings, draw(st.integers(-5, 5)), draw(texts))
+    return Request(
+        draw(texts),
+        tuple(messages),
+        settings,
+        draw(st.integers(-5, 5)),
+        draw(texts),
+        endpoint=draw(st.just("") | texts),
+    )
