@@ -167,6 +167,28 @@ def test_thoughts_are_drawn_with_what_they_came_from() -> None:
     assert [node.kind for node in picture.nodes].count("generate") == 4
 
 
+GROWN = """
+prompt guess(n: int) -> int:
+    "guess {{ n }}"
+scheme main(n: int) -> int:
+    repeat n:
+        Generate() guess(n)
+    Map() it + 1
+"""
+
+
+def test_a_thought_comes_from_those_that_a_block_grew_after_it_was_planned() -> None:
+    program = compile(GROWN, "main.got")
+    asks = Asks()
+    model = SimulatedModel({"guess": lambda rng, n: str(n)})
+    result = program.run(n=2, options=Options(model=model, observe=asks))
+    lines = list(operations(result.outcome.graph, program.compilation.sources, asks, program.ir(0)))
+    picture = reasoning(json.loads(json.dumps(lines)), "a run")
+    (last,) = [node.id for node in picture.nodes if node.kind == "map"]
+    assert picture.results == (last,)
+    assert last in {target for _, target in picture.edges}
+
+
 def test_one_element_needs_no_frame_of_its_own() -> None:
     labels = [group.label for group in execution(lines_of(1), "a run").groups]
     assert labels == ["foreach n"]

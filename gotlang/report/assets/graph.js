@@ -1,7 +1,7 @@
 // The graph as data: views, groups that fold, and where everything stands. Drawing is in draw.js, moving around
 // in move.js, and what a click shows in panel.js.
 const doc = JSON.parse(document.getElementById("data").textContent);
-const WIDTH = 176, HEIGHT = 46, GAP_X = 20, GAP_Y = 30, PADDING = 14, HEADER = 24, SWEEPS = 4;
+const NARROW = 120, WIDE = 250, HEIGHT = 46, GAP_X = 20, GAP_Y = 30, PADDING = 14, HEADER = 24, SWEEPS = 4;
 const MOST_OPEN = 160; // operations that are shown at once before anybody opens a group
 const $ = (id) => document.getElementById(id);
 const canvas = $("canvas"), paper = canvas.getContext("2d");
@@ -36,8 +36,17 @@ function makeView(raw) {
   };
   view.scores = range("score"); view.costs = range("usd");
   view.results = (raw.results || []).map((id) => "n" + id).filter((key) => view.nodes.has(key));
+  view.wide = widthOf([...view.nodes.values()], [...view.groups.values()]);
   foldDeep(view);
   return view;
+}
+
+// Boxes are all as wide as the widest of their texts asks for, within limits.
+function widthOf(nodes, groups) {
+  const widest = (font, texts) => { paper.font = font; return [...new Set(texts)].reduce((most, text) => Math.max(most, paper.measureText(text).width), 0); };
+  const labels = widest(`600 12.5px ${FONT}`, nodes.map((node) => node.label).concat(groups.map((group) => "▸ " + group.label)));
+  const details = widest(`11px ${FONT}`, nodes.map((node) => node.detail));
+  return Math.min(WIDE, Math.max(NARROW, groups.length ? 176 : 0, Math.ceil(Math.max(labels, details)) + 34));
 }
 
 function link(table, from, to) {
@@ -72,9 +81,9 @@ function standIn(view, key) {
 
 function layOut(view) {
   const sizes = new Map(), inner = new Map(), boxes = new Map();
-  for (const key of view.nodes.keys()) sizes.set(key, [WIDTH, HEIGHT]);
+  for (const key of view.nodes.keys()) sizes.set(key, [view.wide, HEIGHT]);
   for (const group of [...view.groups.values()].reverse()) {
-    if (view.folded.has(group.key)) { sizes.set(group.key, [WIDTH, HEIGHT]); continue; }
+    if (view.folded.has(group.key)) { sizes.set(group.key, [view.wide, HEIGHT]); continue; }
     const [places, width, height] = layGroup(view.rows[group.key], view.links[group.key], sizes);
     inner.set(group.key, places);
     sizes.set(group.key, [width + 2 * PADDING, height + PADDING + HEADER]);

@@ -1,12 +1,12 @@
 // Moving around: the camera, folding, choosing; the mouse and the keys. The last lines start the page.
 function fit() {
-  const view = chosen.view, room = 28;
-  const width = canvas.clientWidth - 2 * room, height = canvas.clientHeight - 2 * room;
+  const view = chosen.view, room = 28, legend = 40;
+  const width = canvas.clientWidth - 2 * room, height = canvas.clientHeight - 2 * room - legend;
   camera.scale = Math.min(1.1, Math.max(0.02, Math.min(width / Math.max(view.width, 1), height / Math.max(view.height, 1))));
   // A long graph is readable from its top; all of it is a finger's width away.
   camera.scale = Math.max(camera.scale, Math.min(0.62, width / Math.max(view.width, 1)));
   camera.x = (view.width - canvas.clientWidth / camera.scale) / 2;
-  camera.y = view.height * camera.scale > height ? -room / camera.scale : (view.height - canvas.clientHeight / camera.scale) / 2;
+  camera.y = view.height * camera.scale > height ? -room / camera.scale : (view.height - (canvas.clientHeight - legend) / camera.scale) / 2;
   redraw();
 }
 

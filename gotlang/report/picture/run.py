@@ -56,6 +56,8 @@ class Groups:
             return f"level {number}" if depth == 0 and len(numbers) > 1 else f"pair {number}"
         if name.startswith("repeat"):
             return f"round {int(number) + 1}" if number.isdigit() else number
+        if name.startswith("score"):
+            return f"thought {number}"
         if name.startswith("foreach"):
             return f"{name.removeprefix('foreach ')} {number}"
         return f"[{number}]"
@@ -192,14 +194,14 @@ def reasoning(lines: Sequence[Mapping[str, Any]], title: str, **about: Any) -> P
     scores = known_scores(lines)
     numbers: dict[Made, int] = {}
     nodes: list[Node] = []
-    edges: list[tuple[int, int]] = []
+    parents: list[tuple[Made, int]] = []
     for line in lines:
         for thought in line["thoughts"]:
             if "value" not in thought or thought["made"][0] is None or _empty(line, thought):
                 continue
             made = _made(thought)
             numbers[made] = number = len(nodes)
-            edges += [(numbers[(p[0], p[1])], number) for p in thought["parents"] if (p[0], p[1]) in numbers]
+            parents += [((maker, index), number) for maker, index in thought["parents"]]
             valid = thought.get("valid")
             score = scores.get(made)
             by = NAMES.get(line["kind"], line["kind"]) + (f" {line['prompt']}" if "prompt" in line else "")
@@ -216,6 +218,8 @@ def reasoning(lines: Sequence[Mapping[str, Any]], title: str, **about: Any) -> P
                     place_of(line),
                 )
             )
+    # A step that waited for a block stands before what the block grew into.
+    edges = [(numbers[made], number) for made, number in parents if made in numbers]
     details = {node.id: made for made, node in zip(numbers, nodes, strict=True)}
     picture = Picture(
         title,
