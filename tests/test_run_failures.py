@@ -6,9 +6,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.generated import STAND_INS, Generated, programs
+from support.laws import tried
 from support.orders import Delayed, try_in_order
 from support.plans import Failing
 
@@ -18,10 +19,8 @@ from gotlang.models.base import Reply, Request
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 
-few = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 
-
-@few
+@tried(200)
 @given(
     programs(),
     st.integers(0, 2**32),

@@ -4,32 +4,46 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.generated import STAND_INS, Generated, programs
-from support.orders import Delayed, everything, try_in_order
+from support.laws import tried
+from support.orders import Delayed, everything, run_in_order, try_in_order
 
 from gotlang.errors import RunError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 from gotlang.runtime.scheduler import SCHEDULERS
 
-few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
 limits = st.none() | st.integers(1, 100)
+orders = st.tuples(st.integers(0, 2**32), limits, st.sampled_from(sorted(SCHEDULERS)))
 
 
-@few
+@tried(60)
 @given(
-    programs(), st.integers(0, 2**32), limits, st.sampled_from(sorted(SCHEDULERS)), st.sampled_from([0, 1, 2])
+    programs(),
+    orders,
+    st.sampled_from([0, 1, 2]),
+    st.fixed_dictionaries({"fusion": st.booleans(), "early_stop": st.booleans()}),
+    st.none() | st.integers(1, 3),
+    st.sampled_from([1, 2, 128]),
 )
 def test_order_changes_nothing(
-    program: Generated, seed: int, limit: int | None, schedule: str, level: int
+    program: Generated,
+    order: tuple[int, int | None, str],
+    level: int,
+    saving: dict[str, bool],
+    wave: int | None,
+    batch: int,
 ) -> None:
-    def run(chance: Random | None, **options: object) -> Result | RunError:
-        model = Delayed(SimulatedModel(STAND_INS), chance)
-        return try_in_order(program.text, dict(program.inputs), model, truth=3, level=level, **options)
+    """Whatever is optimized, sampled in waves and asked together."""
 
+    def run(chance: Random | None, **options: object) -> Result | RunError:
+        model = Delayed(SimulatedModel(STAND_INS, batch=batch), chance)
+        how = {"level": level, "wave": wave, **saving, **options}
+        return try_in_order(program.text, dict(program.inputs), model, truth=3, **how)
+
+    seed, limit, schedule = order
     plain = run(None, concurrency=1)
     other = run(Random(seed), concurrency=limit, schedule=schedule)
     if isinstance(plain, RunError):
@@ -39,3 +53,52 @@ def test_order_changes_nothing(
     assert everything(other) == everything(plain)
     paid, again = plain.outcome.ledger.paid, other.outcome.ledger.paid
     assert (again.calls, again.output_tokens) == (paid.calls, paid.output_tokens)
+
+
+TREE = """
+prompt parts(x: int, depth: int) -> list[int]:
+    "parts {{ x }} {{ depth }}"
+prompt leaf(x: int) -> int:
+    "leaf {{ x }}"
+prompt merge(a: int, b: int) -> int:
+    "merge {{ a }} {{ b }}"
+score near(x: int) -> lower, best 0:
+    abs(x - 50)
+scheme grow(x: int, depth: int) -> int:
+    Generate() parts(x, depth)
+    foreach part, i in it:
+        if depth > 0 and part > 1:
+            grow(10 * x + part, depth - 1)
+        else:
+            Generate(k=3) leaf(10 * x + part)
+            Score() near(it)
+            KeepBestN(1)
+    reduce a, b as step:
+        Aggregate(k=2) merge(a, b)
+        Score() near(it)
+        KeepBestN(1)
+        Improve() leaf(it)
+        Score() near(it)
+        KeepBestN(1)
+scheme tree(x: int) -> int:
+    grow(x, 3)
+"""
+TREE_STAND_INS = {
+    "parts": lambda rng, x, depth: str([rng.randrange(5) for _ in range(rng.randrange(1, 4))]),
+    "leaf": lambda rng, x: str(rng.randrange(30, 60)),
+    "merge": lambda rng, a, b: str((a + b) // 2 + rng.randrange(-3, 3)),
+}
+
+
+@tried(20)
+@given(orders, st.integers(0, 50))
+def test_a_graph_that_answers_grow_is_the_same_in_any_order(
+    order: tuple[int, int | None, str], start: int
+) -> None:
+    seed, limit, schedule = order
+
+    def run(chance: Random | None, **options: object) -> Result:
+        return run_in_order(TREE, {"x": start}, Delayed(SimulatedModel(TREE_STAND_INS), chance), **options)
+
+    plain = run(None, concurrency=1)
+    assert everything(run(Random(seed), concurrency=limit, schedule=schedule)) == everything(plain)
