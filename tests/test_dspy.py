@@ -109,6 +109,7 @@ def test_a_program_is_a_module_that_any_optimizer_takes() -> None:
         dspy_module(program, options=Options(model=Obedient(helpful))), trainset=examples
     )
     assert taught(number=4).result == [8, -4]
+    assert tuned_program(taught).run(number=4, options=Options(model=Obedient(helpful))).value == [8, -4]
 
 
 def test_texts_that_were_not_changed_leave_the_program_as_it_is() -> None:

@@ -11,7 +11,6 @@ from gotlang.api import Program, Session
 from gotlang.errors import BudgetExceeded, RunError
 from gotlang.ir import program as ir
 from gotlang.runtime.events import Observer
-from gotlang.runtime.gate import Gate
 from gotlang.runtime.run import Runner, check_params
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
@@ -119,7 +118,7 @@ class Evaluation:
                 concurrency=concurrency,
                 schedule=settings.get("schedule", base.settings.schedule),
             ),
-            gate=Gate(concurrency) if "concurrency" in settings else base.gate,
+            gate=base.gate.at(concurrency) if "concurrency" in settings else base.gate,
             engines=base.engines,
         )
 

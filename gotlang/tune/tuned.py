@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any, final
 
 from gotlang.api import Program
+from gotlang.compiler import Compilation
 from gotlang.errors import CompileError, UsageError
+from gotlang.span import Source
+from gotlang.syntax.format import format_module
 from gotlang.tune.texts import Texts, edited, rewritten
 
 FORMAT = "gotlang.tuned"
@@ -95,7 +98,8 @@ def tuned(program: Program, file: str | Path | Tuned) -> Program:
 
 
 def apply(program: Program, found: Tuned) -> list[Path]:
-    """Write what a study found into the program's own files; those that changed.
+    """Write what a study found into the program's own files; those that changed. A file that was canonical
+    stays so: columns of params are set anew.
 
     Raises UsageError where a file is not as it was when the program was read, CompileError where the
     program would not compile any more.
@@ -105,10 +109,13 @@ def apply(program: Program, found: Tuned) -> list[Path]:
     if not done.ok:
         raise CompileError(done.diagnostics, done.sources)
     changed = []
+    was, now_is = _formatted(compilation), _formatted(done)
     for name, source in edited(compilation, found.params, found.texts).items():
         before = compilation.sources[name]
         if source.text == before.text:
             continue
+        if was.get(name) == before.text:
+            source = Source(name, now_is[name])
         path = Path(name)
         try:
             now = path.read_bytes()
@@ -121,3 +128,12 @@ def apply(program: Program, found: Tuned) -> list[Path]:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
         changed.append(path)
     return changed
+
+
+def _formatted(compilation: Compilation) -> dict[str, str]:
+    """The canonical texts of a program's files, by name."""
+    sources = [compilation.sources[module.span.source] for module in compilation.modules]
+    return {
+        source.name: format_module(module, source)
+        for module, source in zip(compilation.modules, sources, strict=True)
+    }
