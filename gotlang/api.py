@@ -21,7 +21,7 @@ from gotlang.models.base import Model
 from gotlang.models.registry import ModelOptions, is_simulated
 from gotlang.result import Result
 from gotlang.runtime.events import Event, Observer
-from gotlang.runtime.opening import Models, open_replayed
+from gotlang.runtime.opening import Models, models_named, open_replayed
 from gotlang.runtime.recording import Recorder
 from gotlang.runtime.run import DEFAULT_CONCURRENCY, Runner, Settings, check_inputs, check_params, check_truth
 from gotlang.semantics.scope import Pool
@@ -48,6 +48,7 @@ class Options:
     max_usd: float | None = None
     max_calls: int | None = None
     concurrency: int | None = DEFAULT_CONCURRENCY
+    model_concurrency: Mapping[str, int] = field(default_factory=dict)
     schedule: str = "breadth-first"
     wave: int | None = None
     cache: Cache | str | Path | None = None
@@ -273,7 +274,7 @@ class Session:
             self.params,
             settings,
             budget,
-            Gate(options.concurrency),
+            Gate(options.concurrency, self._model_limits()),
             cache,
             self._observer(),
             self._compile_steps,
@@ -310,6 +311,22 @@ class Session:
             tpm=options.tpm,
             timeout_s=options.timeout,
         )
+
+    def _model_limits(self) -> Mapping[str, int]:
+        """The limits of single models. Raises UsageError for one of a model that nothing asks."""
+        limits = dict(self.options.model_concurrency)
+        own = self.model.name.partition("@")[0]  # stand-ins have their version in their name
+        if limits and (named := models_named(self.ir)) is not None:
+            known = {own, *named}
+            for name in limits:
+                if name not in known:
+                    raise UsageError(
+                        f"no model `{name}` is asked, so it cannot be limited",
+                        help=f"there {'is' if len(known) == 1 else 'are'} {', '.join(sorted(known))}",
+                    )
+        if own in limits:
+            limits[self.model.name] = limits.pop(own)
+        return limits
 
     def _compile_steps(
         self, text: str, names: Mapping[str, Pool | None], pool: Pool, span: Span

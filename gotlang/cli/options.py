@@ -124,6 +124,12 @@ order_options: Decorator = together(
         "--concurrency", type=Limit(), default=DEFAULT_CONCURRENCY, help="Requests under way at a time."
     ),
     click.option(
+        "--model-concurrency",
+        type=Pair("MODEL=N"),
+        multiple=True,
+        help="Requests under way at a time to one of several models.",
+    ),
+    click.option(
         "--schedule",
         type=click.Choice(SCHEDULES),
         default=SCHEDULES[0],
@@ -171,6 +177,7 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
         max_usd=chosen["max_usd"],
         max_calls=chosen["max_calls"],
         concurrency=None if concurrency == "none" else concurrency,
+        model_concurrency=_limits(chosen["model_concurrency"]),
         schedule=chosen["schedule"],
         wave=chosen["wave"],
         cache=None if chosen["no_cache"] else chosen["cache"],
@@ -185,6 +192,15 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
         early_stop=not chosen["no_early_stop"],
         fusion=not chosen["no_fusion"],
     )
+
+
+def _limits(given: tuple[tuple[str, str], ...]) -> dict[str, int]:
+    limits = {}
+    for name, number in pairs(given, "--model-concurrency").items():
+        if not number.strip().isdecimal() or not int(number):
+            raise UsageError(f"--model-concurrency {name}={number}: a whole number of at least 1 is needed")
+        limits[name] = int(number)
+    return limits
 
 
 def pairs(given: tuple[tuple[str, str], ...], option: str) -> dict[str, str]:

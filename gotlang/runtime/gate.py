@@ -29,6 +29,10 @@ class Gate:
         """Requests under way."""
         return self._all.inside
 
+    def at(self, limit: int | None) -> Gate:
+        """Another gate with this limit for all requests, and the same ones for models."""
+        return Gate(limit, {name: slots.limit for name, slots in self._models.items() if slots.limit})
+
     def lane(self) -> Lane:
         """A way through for one run."""
         return Lane(self._all, self._models)
@@ -52,16 +56,23 @@ class Lane:
             own[0].inside += 1
         return True
 
-    async def enter(self, model: str, urgency: Callable[[], Any]) -> None:
+    async def enter(
+        self, model: str, urgency: Callable[[], Any], idle: Callable[[int], None] = lambda change: None
+    ) -> None:
         """Wait for leave to send one request; cancelling while waiting loses none.
 
         `urgency` gives any ordered value, the smallest goes first, and equal ones in order of arrival; it is
-        called where there is something to wait for.
+        called where there is something to wait for. `idle` is told 1 when this begins to wait for the limit
+        of its model alone, and -1 when it no longer does: others may go on meanwhile.
         """
         own = self._models.get(model)
         # Whoever waits for a model's limit holds nothing that others could use.
         if own is not None:
-            await own[0].take(own[1], urgency)
+            idle(1)
+            try:
+                await own[0].take(own[1], urgency)
+            finally:
+                idle(-1)
         try:
             await self._all[0].take(self._all[1], urgency)
         except BaseException:

@@ -6,9 +6,12 @@ from typing import final
 
 from gotlang.cache.cassette import Recording, open_recording
 from gotlang.errors import UsageError
+from gotlang.ir.program import Ask, Mend, Program
+from gotlang.ir.program import regions as inner_regions
 from gotlang.models.base import Model
 from gotlang.models.prices import price_of
 from gotlang.models.registry import ModelOptions, is_simulated, open_model
+from gotlang.syntax.expressions import Constant
 
 _REPLAY = "replay:"
 
@@ -82,3 +85,22 @@ class Models:
 def _file_and_model(spec: str) -> tuple[str, str | None]:
     path, _, model = spec.removeprefix(_REPLAY).partition("#")
     return path, model or None
+
+
+def models_named(program: Program) -> set[str] | None:
+    """The models that a program's prompts and steps ask by name; None where a name is computed."""
+    settings = [setting for prompt in program.prompts for setting in prompt.settings]
+    regions = [*(scheme.body for scheme in program.schemes), *(score.body for score in program.scores)]
+    while regions:
+        region = regions.pop()
+        for step in region.steps:
+            regions.extend(inner_regions(step))
+            if isinstance(step, Ask | Mend):
+                settings.extend(step.settings)
+    named = set()
+    for name, value in settings:
+        if name == "model":
+            if not isinstance(value, Constant):
+                return None
+            named.add(str(value.value).removeprefix("openai:"))
+    return named

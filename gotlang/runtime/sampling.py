@@ -216,7 +216,7 @@ class Sampler:
         """Send one request for these draws; those it gives no answer for stay missing, to be asked again."""
         model, lane = wanted.model, self.lane
         if not lane.enter_at_once(model.name):
-            await lane.enter(model.name, lambda: self._urgency(wanted.operation))
+            await lane.enter(model.name, lambda: self._urgency(wanted.operation), self.idle)
         try:
             if self.stopping is not None:
                 return wanted.give_up(numbers, self.stopping, cut_off=True)

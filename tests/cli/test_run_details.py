@@ -73,6 +73,13 @@ def test_the_result_does_not_depend_on_schedule_or_concurrency(gotc: Gotc) -> No
     assert found[0]["ledger"]["none"]["calls"] == found[2]["ledger"]["none"]["calls"]
 
 
+def test_a_limit_for_one_model(gotc: Gotc) -> None:
+    assert gotc(*RUN, *WHY, "--no-cache", "--model-concurrency", "simulated=1").code == 0
+    for wrong, word in (("nobody=1", "no model `nobody` is asked"), ("simulated=0", "at least 1")):
+        found = gotc(*RUN, *WHY, "--no-cache", "--model-concurrency", wrong)
+        assert found.code == 2 and word in found.err
+
+
 def test_no_cache_leaves_none(gotc: Gotc, folder: Path) -> None:
     assert gotc(*RUN, *WHY, "--no-cache").code == 0
     assert not (folder / ".gotc" / "cache.sqlite").exists()
