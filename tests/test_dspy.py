@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ pytest.importorskip("dspy", reason="the extra `tune` is not installed")
 from support.studies import SECRETS, TWO_PROMPTS, Obedient, as_answer, prompt_plan
 
 from gotlang.api import Options, compile
+from gotlang.models.base import Answer, Reply, Request
 from gotlang.tune.driver import Studied, tune
 from gotlang.tune.dspy_program import dspy_module, tuned_program
 from gotlang.tune.texts import rewritten
@@ -52,6 +54,26 @@ def test_a_proposer_that_only_harms_leaves_the_original(tmp_path: Path, optimize
     model = Obedient(harmful)
     done = studied(tmp_path, optimizer, model)
     assert model.proposals > 0
+    assert done.winner.number == 0
+    assert done.tuned.texts == {}
+    assert done.held_out is not None
+    assert done.held_out.verdict == "nothing found"
+
+
+class Distracted(Obedient):
+    """A model that any worked example leads astray."""
+
+    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+        """One answer; wrong below an example."""
+        reply = await super().ask(request, n, draw)
+        shown = re.search(r": -?\d+\n-?\d+", "\n".join(m.content for m in request.messages))
+        if shown is None:
+            return reply
+        return Reply((Answer("1000", output_tokens=5),), reply.usage, reply.latency_s)
+
+
+def test_examples_that_only_harm_leave_the_original(tmp_path: Path) -> None:
+    done = studied(tmp_path, "bootstrap", Distracted(helpful))
     assert done.winner.number == 0
     assert done.tuned.texts == {}
     assert done.held_out is not None
