@@ -1,7 +1,7 @@
 """Commands on the pages: those of README run as they stand, and none names an option that is not there.
 
-The tutorial, the page on models and the pages of schemes have tests of their own (`test_tutorial.py`,
-`test_docs_models.py`, `test_scheme_pages.py`).
+Pages to walk through, the page on models and the pages of schemes have tests of their own
+(`test_walked_pages.py`, `test_docs_models.py`, `test_scheme_pages.py`).
 """
 
 from __future__ import annotations
