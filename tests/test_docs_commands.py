@@ -1,7 +1,7 @@
 """Commands on the pages: those of README run as they stand, and none names an option that is not there.
 
-Pages to walk through, the page on models and the pages of schemes have tests of their own
-(`test_walked_pages.py`, `test_docs_models.py`, `test_scheme_pages.py`).
+Pages to walk through, those on models and on studies and those of schemes have tests of their own
+(`test_walked_pages.py`, `test_docs_models.py`, `test_docs_studies.py`, `test_scheme_pages.py`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 PRICES = '{"gpt-4o-mini": {"input_per_million": 0.15, "output_per_million": 0.6}}'
 
 
-def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def blocks(kind: str, page: str = README) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -34,24 +34,39 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_command_of_the_readme_runs(folder: Path) -> None:
+@pytest.mark.parametrize(("name", "count"), [("README.md", 5), ("docs/tutorial.md", 1)])
+def test_every_command_runs(name: str, count: int, folder: Path) -> None:
+    page = (ROOT / name).read_text("utf-8")
     (folder / "prices.json").write_text(PRICES)
+    gotc("init", "sort", cwd=folder)
     ran = 0
     with OpenAIServer(lambda body, index: "[1, 2, 3]") as server:
         real = {"OPENAI_API_KEY": "a-key", "OPENAI_BASE_URL": server.url, "GOTC_RUN_PRICES": "prices.json"}
-        for line in "".join(blocks("sh")).splitlines():
+        for line in "".join(blocks("sh", page)).splitlines():
             # Making the environment is the wheel's test (test_house.py), and CI itself.
             program, *words = shlex.split(line.rpartition("&& ")[2])
             if not program.endswith("gotc"):
-                assert line.startswith(("export OPENAI_API_KEY", "python3 -m venv")), line
+                assert line.startswith(
+                    ("export OPENAI_API_KEY", "python3 -m venv", ".venv/bin/pip", "source .venv")
+                ), line
                 continue
             asked = "openai:gpt-4o-mini" in words
             done = gotc(*words, cwd=folder, **(real if asked else {}))
             # A model that always answers with three digits splits no list: that run fails, in words.
-            assert done.returncode == asked, (line, done.stderr)
+            assert done.returncode == (asked and "programs/sort128.got" in words), (line, done.stderr)
             ran += 1
         assert server.requests
-    assert ran == 5
+    assert ran == count
+
+
+def test_no_page_has_commands_that_no_test_runs() -> None:
+    tested = {"README.md", "docs/tutorial.md"}  # here; then in the tests that are named above
+    tested |= {"docs/compare.md", "docs/models.md", "docs/studies.md"}
+    tested |= {f"docs/schemes/{page.name}" for page in (ROOT / "docs" / "schemes").glob("*.md")}
+    pages = {
+        str(page.relative_to(ROOT)) for page in PAGES if blocks("(?:sh|console)[^\n]*", page.read_text())
+    }
+    assert pages <= tested
 
 
 def test_the_python_of_the_readme_runs(folder: Path) -> None:
