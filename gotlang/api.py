@@ -39,6 +39,7 @@ class Options:
     """How to run; every field has the meaning and the default of the option of `gotc run` with its name.
 
     `cache` is a Cache, the path of one, or None for none beyond the run itself. `timeout` is in seconds.
+    `batch` sends requests with provider batches, at half the price and within a day; it needs a cache.
     `functions` are Python functions for the names that the program leaves to its host.
     """
 
@@ -58,6 +59,7 @@ class Options:
     rpm: float | None = None
     tpm: float | None = None
     timeout: float | None = None
+    batch: bool = False
     record: Path | None = None
     python: bool = True
     level: int = 2
@@ -274,7 +276,8 @@ class Session:
             self.params,
             settings,
             budget,
-            Gate(options.concurrency, self._model_limits()),
+            # What waits for a batch is held up by no limit: the more wait, the fewer batches there are.
+            Gate(None if options.batch else options.concurrency, self._model_limits()),
             cache,
             self._observer(),
             self._compile_steps,
@@ -310,7 +313,21 @@ class Session:
             rpm=options.rpm,
             tpm=options.tpm,
             timeout_s=options.timeout,
+            batches=self._batches(),
         )
+
+    def _batches(self) -> Path | None:
+        """Where provider batches are remembered: beside the cache, which their answers go to."""
+        options = self.options
+        if not options.batch:
+            return None
+        if options.cache is None:
+            raise UsageError(
+                "answers of batches go to the cache, and there is none", help="leave `--no-cache` out"
+            )
+        if not isinstance(options.cache, str | Path) or "://" in str(options.cache):
+            return Path(".gotc", "batches")
+        return Path(options.cache).parent / "batches"
 
     def _model_limits(self) -> Mapping[str, int]:
         """The limits of single models. Raises UsageError for one of a model that nothing asks."""

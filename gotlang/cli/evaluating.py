@@ -13,6 +13,7 @@ import click
 from gotlang.cli.kinds import Pair, Share
 from gotlang.cli.options import (
     Decorator,
+    batch_option,
     cache_options,
     limit_options,
     model_options,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ALL_AT_ONCE = 1_000_000
+
 data_options: Decorator = together(
     click.option("--data", required=True, metavar="FILE", help="A .csv, .jsonl, .json or .parquet file."),
     click.option(
@@ -50,6 +53,7 @@ data_options: Decorator = together(
     click.option(
         "--parallel", type=click.IntRange(min=1), metavar="N", default=16, help="Rows under way at a time."
     ),
+    batch_option,
     click.option(
         "--max-failed",
         type=Share(),
@@ -100,7 +104,8 @@ def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
 
     loaded = program(chosen["file"], chosen["tuned"])
     options = options_for(loaded, chosen, given_params(loaded.ir(0).params, chosen["set"]))
-    plan = Plan(repeat, chosen["parallel"], chosen["max_failed"])
+    # What waits for a batch costs nothing: the more rows wait, the fewer batches there are.
+    plan = Plan(repeat, ALL_AT_ONCE if chosen["batch"] else chosen["parallel"], chosen["max_failed"])
     mapping = pairs(chosen["map"], "--map")
     command = ["gotc", "run", chosen["file"], "--data", chosen["data"]]
     for name, value in chosen["set"]:

@@ -162,6 +162,14 @@ cache_options: Decorator = together(
 )
 
 
+batch_option: Decorator = click.option(
+    "--batch",
+    is_flag=True,
+    help="Send requests with the provider's batches: at half the price, within a day. Ended early, the same "
+    "command goes on.",
+)
+
+
 def run_options(chosen: Mapping[str, Any]) -> Options:
     """Options of a run from the parameters of a command that takes all of the above.
 
@@ -186,6 +194,7 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
         rpm=chosen["rpm"],
         tpm=chosen["tpm"],
         timeout=chosen["timeout"],
+        batch=batched(chosen),
         prices=None if chosen["prices"] is None else Path(chosen["prices"]),
         python=not chosen["no_python"],
         level=chosen["optimize"],
@@ -201,6 +210,20 @@ def _limits(given: tuple[tuple[str, str], ...]) -> dict[str, int]:
             raise UsageError(f"--model-concurrency {name}={number}: a whole number of at least 1 is needed")
         limits[name] = int(number)
     return limits
+
+
+def batched(chosen: Mapping[str, Any]) -> bool:
+    """Whether requests go with batches; what becomes of these is then told on stderr."""
+    if not chosen.get("batch", False):
+        return False
+    import logging
+    import sys
+
+    log = logging.getLogger("gotlang.batches")
+    log.setLevel(logging.INFO)
+    if not log.handlers:
+        log.addHandler(logging.StreamHandler(sys.stderr))
+    return True
 
 
 def pairs(given: tuple[tuple[str, str], ...], option: str) -> dict[str, str]:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gotlang.cli.kinds import Dollars, Limit
-from gotlang.cli.options import CACHE, DEFAULT_CONCURRENCY, cache_options, model_options
+from gotlang.cli.options import (
+    CACHE,
+    DEFAULT_CONCURRENCY,
+    batch_option,
+    batched,
+    cache_options,
+    model_options,
+)
 from gotlang.cli.output import FORMAT_VERSION, complain, document, errors_as_document, say
 
 if TYPE_CHECKING:
@@ -33,6 +40,7 @@ BUDGET = 3
 @click.option("--out", metavar="FILE", help="Where the result goes. [default: STUDY.tuned.json]")
 @click.option("--report", metavar="FILE.html", help="Write a report that needs no network.")
 @model_options
+@batch_option
 @click.option(
     "--concurrency", type=Limit(), default=DEFAULT_CONCURRENCY, help="Requests under way at a time."
 )
@@ -117,6 +125,7 @@ def _options(plan: Plan, chosen: dict[str, Any]) -> Any:
         base_url=chosen["base_url"],
         retry=not chosen["no_retry"],
         prices=None if chosen["prices"] is None else Path(chosen["prices"]),
+        batch=batched(chosen),
         python=not chosen["no_python"],
     )
 

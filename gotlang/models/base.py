@@ -142,6 +142,16 @@ class Price:
     cached_input_per_million: float | None = None
     source: str = ""
 
+    def times(self, factor: float, why: str) -> Price:
+        """A multiple of it, and why."""
+        cached = self.cached_input_per_million
+        return Price(
+            self.input_per_million * factor,
+            self.output_per_million * factor,
+            None if cached is None else cached * factor,
+            f"{self.source}; {why}" if self.source else why,
+        )
+
     def usd(self, usage: Usage) -> float:
         """What a request with this usage costs, in US dollars."""
         cached_price = self.cached_input_per_million

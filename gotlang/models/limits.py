@@ -37,7 +37,7 @@ class Limits:
 
     `requests` and `tokens` are allowed per `period_s` seconds; None is learned from the endpoint's headers,
     or from its refusals, which take `round_trip_s` to come back. `clock` gives seconds, `sleep` waits for
-    some.
+    some. `unlimited` lets everything through at once.
     """
 
     def __init__(
@@ -47,12 +47,14 @@ class Limits:
         *,
         period_s: float = 60.0,
         round_trip_s: float = ROUND_TRIP_S,
+        unlimited: bool = False,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._requests = Window(period_s, requests)
         self._tokens = Window(period_s, tokens, headroom=HEADROOM)
         self._pace = Pace(period_s, requests, round_trip_s=round_trip_s)
+        self._unlimited = unlimited
         self._clock = clock
         self._sleep = sleep
         self._tickets = itertools.count()
@@ -81,7 +83,7 @@ class Limits:
         """Wait until a request may be sent."""
         await self._turn(ticket)
         try:
-            while (delay := self._delay(*cost())) > 0:
+            while not self._unlimited and (delay := self._delay(*cost())) > 0:
                 await self._wait(delay)
             now = self._clock()
             self._in_flight += 1

@@ -13,7 +13,8 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models import troubles
@@ -28,6 +29,9 @@ from gotlang.models.prices import price_of
 from gotlang.models.retries import back_off
 from gotlang.models.troubles import Trouble
 from gotlang.models.wire import NoResponse, Response, Wire
+
+if TYPE_CHECKING:
+    from gotlang.models.batches import BatchWire
 
 DEFAULT_RETRIES = 6
 DEFAULT_TIMEOUT_S = 180.0
@@ -67,6 +71,8 @@ class OpenAIModel:
     - `requests_per_minute`, `tokens_per_minute`: limits to keep; None learns them from the endpoint.
       `period_s` is how long such a minute lasts, for tests.
     - `price`: US dollars per million tokens; None looks it up by name and endpoint, and it may be unknown.
+    - `batches`: a folder to remember provider batches in; requests go with such batches then, at half the
+      price. None sends each by itself.
     - `batch`: the most answers to ask for in one request; 1 never sends `n`.
     - `sleep`, `clock`, `chance`: time and chance, for tests.
 
@@ -88,6 +94,7 @@ class OpenAIModel:
         tokens_per_minute: float | None = None,
         price: Price | None = None,
         batch: int | None = None,
+        batches: Path | None = None,
         period_s: float = 60.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
@@ -110,12 +117,14 @@ class OpenAIModel:
         self._sleep = sleep
         self._clock = clock
         self._chance = chance or random.Random()
-        self._wire = Wire(self._endpoint, timeout_s)
+        self._in_batches = batches is not None
+        self._wire = self._wired(timeout_s, batches)
         self._limits = Limits(
             requests_per_minute,
             tokens_per_minute,
             period_s=period_s,
             round_trip_s=ROUND_TRIP_S / 10 if self._endpoint.loopback else ROUND_TRIP_S,
+            unlimited=self._in_batches,
             clock=clock,
             sleep=sleep,
         )
@@ -133,8 +142,10 @@ class OpenAIModel:
 
     @cached_property
     def price(self) -> Price | None:
-        """What was given, else genai-prices' figure for this name at this endpoint; None where unknown."""
-        return self._given_price or price_of(self.name, base_url=self._endpoint.url)
+        """What was given, else genai-prices' figure for this name at this endpoint; None where unknown. In
+        batches, half of it."""
+        price = self._given_price or price_of(self.name, base_url=self._endpoint.url)
+        return price.times(0.5, "half in batches") if price is not None and self._in_batches else price
 
     @property
     def endpoint(self) -> str:
@@ -155,6 +166,9 @@ class OpenAIModel:
         """Between 1 and n answers. `latency_s` is that of the request that was answered, without waiting for
         leave to send it. Raises ModelError where there is no answer, with the endpoint's words."""
         call = _Call(request, n, draw, self._limits.ticket())
+        if self._in_batches:
+            # What a run that was ended had asked for is known by it.
+            call.key = f"{request.key()}:{draw}"
         while True:
             outcome = await self._attempt(call)
             if isinstance(outcome, Reply):
@@ -173,6 +187,14 @@ class OpenAIModel:
     async def close(self) -> None:
         """Let go of the connections."""
         await self._wire.close()
+
+    def _wired(self, timeout_s: float, batches: Path | None) -> Wire | BatchWire:
+        if batches is None:
+            return Wire(self._endpoint, timeout_s)
+        from gotlang.models.batches import BatchWire
+        from gotlang.models.pending import Pending
+
+        return BatchWire(self._endpoint, Pending(batches, self._endpoint.shown), sleep=self._sleep)
 
     async def _attempt(self, call: _Call) -> Reply | Trouble:
         """Send the call once, as the endpoint is known to take it."""
@@ -251,8 +273,9 @@ class OpenAIModel:
         if refusal is None:
             return False
         call.refusals.append(refusal)
-        # Another body is another request, and not the retry of this one.
-        call.key = uuid.uuid4().hex
+        # Another body is another request, and not the retry of this one; batches look at the body too.
+        if not self._in_batches:
+            call.key = uuid.uuid4().hex
         return True
 
     def _error(self, call: _Call, trouble: Trouble) -> ModelError:

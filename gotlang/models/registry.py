@@ -29,7 +29,7 @@ class ModelOptions:
     `simulators` are the program's stand-ins by prompt, `version` tells them from what they were before a
     change. `retries` and `timeout_s` None mean the model's own default, `rpm` and `tpm` (requests and tokens
     a minute) None that they are learned from the endpoint. `sleep` makes a simulated model take its time on
-    the running loop."""
+    the running loop. `batches` is the folder of provider batches; given, requests go with such."""
 
     simulators: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     seed: int = 0
@@ -41,6 +41,7 @@ class ModelOptions:
     rpm: float | None = None
     tpm: float | None = None
     timeout_s: float | None = None
+    batches: Path | None = None
 
 
 def default_model() -> str:
@@ -63,6 +64,11 @@ def open_model(spec: str, options: ModelOptions) -> Model:
     `replay:` needs a recording, which lies with the caches above this floor: a session opens it.
     """
     kind, _, name = spec.partition(":")
+    if options.batches is not None and kind in KINDS and kind != "openai":
+        raise UsageError(
+            f"`{spec}` knows no batches",
+            help="`--batch` is for providers that have them: `--model openai:NAME`",
+        )
     if kind == "simulated":
         return _simulated(name, options)
     if kind == "openai" and name:
@@ -140,5 +146,6 @@ def _openai(name: str, options: ModelOptions) -> Model:
         price=price,
         requests_per_minute=options.rpm,
         tokens_per_minute=options.tpm,
+        batches=options.batches,
         **{label: value for label, value in given.items() if value is not None},
     )

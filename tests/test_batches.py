@@ -1,0 +1,297 @@
+"""Provider batches: the real SDK against a real server, killed runs, failures by line, half the price."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.batch_server import BatchServer, Body
+from support.gotc import document, gotc, start, vote
+
+from gotlang.api import Options, Session, load
+from gotlang.errors import GotError, ModelError, UsageError
+from gotlang.models.base import Message, Price, Reply, Request, Settings
+from gotlang.models.openai import OpenAIModel
+from gotlang.models.pending import KEPT_S, Pending
+
+PRICE = Price(1.0, 2.0, source="a test")
+
+
+def a_request(text: str = "why?") -> Request:
+    return Request("small", (Message("user", text),), Settings(0.7, max_tokens=20), prompt="answer")
+
+
+async def briefly(seconds: float) -> None:
+    await asyncio.sleep(seconds / 50)
+
+
+def use(server: BatchServer, folder: Path, work: Callable[[OpenAIModel], Awaitable[Any]], **more: Any) -> Any:
+    async def main() -> Any:
+        model = OpenAIModel("small", base_url=server.url, batches=folder, sleep=briefly, price=PRICE, **more)
+        try:
+            return await work(model)
+        finally:
+            await model.close()
+
+    return asyncio.run(main())
+
+
+async def ask_all(model: OpenAIModel, requests: list[Request], n: int = 1) -> list[Reply | GotError]:
+    found = await asyncio.gather(*(model.ask(one, n) for one in requests), return_exceptions=True)
+    assert all(isinstance(one, Reply | GotError) for one in found), found
+    return found  # type: ignore[return-value]
+
+
+def said(body: Body, index: int) -> str:
+    return f"{body['messages'][-1]['content']} {index}"
+
+
+def test_what_waits_together_goes_together_at_half_the_price(tmp_path: Path) -> None:
+    requests = [a_request(f"question {number}") for number in range(200)]
+
+    async def work(model: OpenAIModel) -> tuple[list[Any], Price | None]:
+        return await ask_all(model, requests, 3), model.price
+
+    with BatchServer(said, looks=3) as server:
+        replies, price = use(server, tmp_path, work)
+    assert [[a.text for a in r.answers] for r in replies] == [
+        [f"question {number} {i}" for i in range(3)] for number in range(200)
+    ]
+    assert len(server.batches) == 1
+    assert price == Price(0.5, 1.0, None, "a test; half in batches")
+    assert list(tmp_path.iterdir()) == [], "what was handed out is forgotten"
+
+
+def test_a_line_that_fails_fails_alone_and_one_that_may_pass_goes_again(tmp_path: Path) -> None:
+    tried: list[str] = []
+
+    def line(body: Body) -> Body | None:
+        text = body["messages"][-1]["content"]
+        tried.append(text)
+        if text == "bad":
+            error = {"error": {"message": "this prompt is not allowed"}}
+            return {"response": {"status_code": 400, "body": error}}
+        if text == "late" and tried.count("late") == 1:
+            return {"response": None, "error": {"code": "batch_expired", "message": "not in time"}}
+        if text == "busy" and tried.count("busy") == 1:
+            return {"response": {"status_code": 500, "body": {"error": {"message": "out of order"}}}}
+        return None
+
+    texts = ["good", "bad", "late", "busy"]
+    with BatchServer(said, line) as server:
+        found = use(server, tmp_path, lambda model: ask_all(model, [a_request(text) for text in texts]))
+    assert isinstance(found[1], ModelError)
+    assert "this prompt is not allowed" in str(found[1])
+    assert [one.answers[0].text for one in (found[0], *found[2:])] == ["good 0", "late 0", "busy 0"]
+    assert [len(made.requests) for made in server.batches.values()] == [4, 2]
+    assert server.charged == 3
+
+
+def test_what_a_provider_refuses_is_left_out_in_the_next_batch(tmp_path: Path) -> None:
+    def line(body: Body) -> Body | None:
+        if "temperature" not in body:
+            return None
+        words = "Unsupported parameter: 'temperature'"
+        return {
+            "response": {"status_code": 400, "body": {"error": {"message": words, "param": "temperature"}}}
+        }
+
+    with BatchServer(said, line) as server:
+        (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
+    assert reply.notes == ("the endpoint refuses `temperature`: it was left out",)
+    assert len(server.batches) == 2
+
+
+def test_requests_that_an_expired_batch_did_not_get_to_go_again(tmp_path: Path) -> None:
+    requests = [a_request(str(number)) for number in range(4)]
+    with BatchServer(said, ends="expired", left_out=1) as server:
+
+        async def work(model: OpenAIModel) -> Any:
+            asking = asyncio.ensure_future(ask_all(model, requests))
+            async with asyncio.timeout(20):
+                while len(server.batches) < 2:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            server.left_out = 0
+            return await asking
+
+        found = use(server, tmp_path, work)
+    assert [one.answers[0].text for one in found] == ["0 0", "1 0", "2 0", "3 0"]
+    assert server.charged == 4
+
+
+def test_a_batch_that_fails_as_a_whole_says_why(tmp_path: Path) -> None:
+    with BatchServer(said, ends="failed") as server:
+        found = use(server, tmp_path, lambda model: ask_all(model, [a_request("a"), a_request("b")]))
+    assert all("token limit of the queue" in str(error) for error in found)
+    assert len(server.batches) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_endpoint_without_batches_says_so(tmp_path: Path) -> None:
+    with BatchServer(said) as server:
+        model_url = server.url + "/other"
+
+        async def main() -> Any:
+            model = OpenAIModel("small", base_url=model_url, batches=tmp_path, sleep=briefly)
+            try:
+                return await ask_all(model, [a_request()])
+            finally:
+                await model.close()
+
+        (error,) = asyncio.run(main())
+    assert "only batches here" in str(error)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stopped_run_s_batch_is_collected_by_the_next(tmp_path: Path) -> None:
+    requests = [a_request(str(number)) for number in range(5)]
+    with BatchServer(said, looks=10**9) as server:
+
+        async def stop_early(model: OpenAIModel) -> None:
+            asking = asyncio.ensure_future(ask_all(model, requests))
+            async with asyncio.timeout(20):
+                while not server.batches:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+        use(server, tmp_path, stop_early)
+        server.looks = 1
+        found = use(server, tmp_path, lambda model: ask_all(model, requests))
+        assert [one.answers[0].text for one in found] == [f"{number} 0" for number in range(5)]
+        assert len(server.batches) == 1
+        # What was handed out is asked for anew: a cache would have it.
+        use(server, tmp_path, lambda model: ask_all(model, requests[:1]))
+        assert len(server.batches) == 2
+
+
+def test_a_batch_made_in_the_moment_of_the_kill_is_found_by_its_mark(tmp_path: Path) -> None:
+    with BatchServer(said, deaf=1) as server:
+        (error,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
+        assert "the next run goes on with it" in str(error)
+        (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
+    assert reply.answers[0].text == "why? 0"
+    assert len(server.batches) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_batch_that_its_provider_forgot_is_made_again(tmp_path: Path) -> None:
+    with BatchServer(said) as server:
+        pending = Pending(tmp_path, server.url)
+        use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
+        (line,) = server.batches["batch_0"].requests
+        pending.name(pending.add([line]), "batch_gone")
+        (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
+    assert reply.answers[0].text == "why? 0"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_place_to_remember_it_nothing_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with BatchServer(said) as server:
+        (error,) = use(server, tmp_path / "file", lambda model: ask_all(model, [a_request()]))
+    assert "cannot write" in str(error)
+    assert server.seen == []
+
+
+def test_what_is_pending_is_kept_by_endpoint_for_a_month(tmp_path: Path) -> None:
+    pending = Pending(tmp_path, "http://a/v1")
+    batch = pending.name(pending.add(["one", "two"]), "batch_7")
+    assert Pending(tmp_path, "http://a/v1").find("two") == batch
+    assert Pending(tmp_path, "http://b/v1").find("two") is None
+    (path,) = tmp_path.iterdir()
+    (tmp_path / "other.json").write_text('{"token": 1}')
+    (tmp_path / "torn.json").write_text('{"token"')
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps({**data, "created": time.time() - KEPT_S - 1}))
+    assert Pending(tmp_path, "http://a/v1").find("two") is None
+    assert not path.exists()
+
+
+# ---- whole runs
+
+SET = ("--data", "q.csv", "--model", "openai:small", "--batch", "--json")
+
+
+def questions(folder: Path, rows: int = 6) -> None:
+    vote(folder)
+    lines = [f"what is {number}?,7" for number in range(rows)]
+    (folder / "q.csv").write_text("\n".join(["question,truth", *lines]) + "\n")
+    (folder / "prices.json").write_text('{"small": {"input_per_million": 1000, "output_per_million": 0}}')
+
+
+def test_eval_in_batches_costs_half_and_is_in_the_cache(tmp_path: Path) -> None:
+    questions(tmp_path)
+    more = ("--prices", "prices.json", "--no-early-stop")
+    with BatchServer(lambda body, index: "7") as server:
+        done = gotc("eval", "vote.got", *SET, *more, "--base-url", server.url, cwd=tmp_path)
+        found = document(done)
+        assert "batch batch_0: 6 requests sent" in done.stderr
+        assert "batch batch_0: completed, 6 of 6 answered" in done.stderr
+        again = gotc("eval", "vote.got", *SET, *more, "--base-url", server.url, cwd=tmp_path)
+    assert found["metrics"]["correct"]["mean"] == 1.0
+    assert found["metrics"]["cost"]["mean"] == pytest.approx(0.05)  # 100 tokens at half of $1000 a million
+    assert len(server.batches) == 1
+    assert document(again)["metrics"]["correct"]["mean"] == 1.0
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_eval_pays_nothing_twice(tmp_path: Path, how: signal.Signals) -> None:
+    questions(tmp_path)
+    with BatchServer(lambda body, index: "7", looks=10**9) as server:
+        command = ("eval", "vote.got", *SET, "--base-url", server.url)
+        process = start(*command, cwd=tmp_path)
+        until = time.monotonic() + 60
+        while not any("GET" in line for line in server.seen) and time.monotonic() < until:
+            time.sleep(0.02)
+        for _ in range(2):
+            process.send_signal(how)
+            time.sleep(0.3)
+        process.communicate(timeout=60)
+        assert process.returncode != 0
+        server.looks = 1
+        assert document(gotc(*command, cwd=tmp_path))["metrics"]["correct"]["mean"] == 1.0
+    assert len(server.batches) == 1
+    assert server.charged == 18
+    assert not list((tmp_path / ".gotc" / "batches").iterdir())
+
+
+def test_batches_want_a_cache_and_an_endpoint(tmp_path: Path) -> None:
+    questions(tmp_path)
+    program = load(tmp_path / "vote.got")
+    for options, words in (
+        (Options(model="openai:small", base_url="http://127.0.0.1:9/v1", batch=True), "go to the cache"),
+        (Options(model="simulated", batch=True, cache=tmp_path / "c.sqlite"), "knows no batches"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            program.run(question="why", options=options)
+
+
+def test_rows_of_different_lengths_need_as_many_batches_as_the_longest(tmp_path: Path) -> None:
+    (tmp_path / "two.got").write_text(
+        'prompt first(question: str) -> str:\n    "first {{ question }}"\n\n'
+        'prompt second(text: str) -> str:\n    "second {{ text }}"\n\n'
+        "scheme two(question: str) -> str:\n    Generate() first(question)\n    Generate() second(it)\n"
+    )
+    with BatchServer(said) as server:
+        options = Options(
+            model=OpenAIModel("small", base_url=server.url, batches=tmp_path / "b", sleep=briefly),
+            batch=True,
+            cache=tmp_path / "c.sqlite",
+        )
+
+        async def main() -> list[Any]:
+            async with Session(load(tmp_path / "two.got"), options) as session:
+                results = await asyncio.gather(*(session.run({"question": f"q{i}"}) for i in range(100)))
+                await session.model.close()
+                return [result.value for result in results]
+
+        values = asyncio.run(main())
+    assert values == [f"second first q{i} 0 0" for i in range(100)]
+    assert [len(made.requests) for made in server.batches.values()] == [100, 100]
