@@ -1,0 +1,116 @@
+"""How long sort128 takes when every call takes 50 ms: against its critical path, and against the bound
+max(path, work / limit) where only so many calls may be under way.
+
+    python benchmarks/wall.py [--rounds 5] [--json]
+
+Time is real. The answers are those of the simulated model, made before, so that only the waiting and the
+orchestration are measured; early stop is off, so that every arm asks for the same 151 answers. Work is the
+number of requests times 50 ms. The table has the fastest of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import csv
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from gotlang.api import Options, Session, load
+from gotlang.models.base import Reply, Request
+from gotlang.models.simulated import SimulatedModel
+from gotlang.runtime.python import load_simulators
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = load(ROOT / "programs" / "sort128.got")
+CALL_S = 0.05
+ARMS: list[tuple[bool, int | None]] = [(True, None), (True, 16), (False, None), (False, 16), (False, 4)]
+"""With sample fusion or without, and how many calls may be under way."""
+
+
+class Slow:
+    """Answers known before, each after 50 ms."""
+
+    name, simulated, price, batch = "slow", False, None, 128
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, int, int], Reply] = {}
+        self.inside = SimulatedModel(load_simulators(PROGRAM.ir(), allowed=True))
+        self.call_s = 0.0
+
+    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+        key = (request.key(), n, draw)
+        if key not in self.known:
+            self.known[key] = await self.inside.ask(request, n, draw)
+        await asyncio.sleep(self.call_s)
+        return self.known[key]
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def numbers() -> list[int]:
+    """The first list of the data."""
+    with (ROOT / "programs" / "data" / "digits128.csv").open(newline="") as file:
+        found: list[int] = json.loads(next(csv.DictReader(file))["Unsorted"])
+        return found
+
+
+async def measure(fusion: bool, limit: int | None, rounds: int) -> dict[str, Any]:
+    """A line of the table."""
+    model = Slow()
+    options = Options(model=model, fusion=fusion, early_stop=False, concurrency=limit)
+    async with Session(PROGRAM, options) as session:
+        inputs = {"numbers": numbers()}
+        outcome = (await session.run(inputs)).outcome
+        model.call_s, walls = CALL_S, []
+        for _ in range(rounds):
+            started, worked = time.perf_counter(), time.process_time()
+            await session.run(inputs)
+            walls.append((time.perf_counter() - started, time.process_time() - worked))
+    path, requests = outcome.hops * CALL_S, outcome.ledger.paid.requests
+    bound = path if limit is None else max(path, requests * CALL_S / limit)
+    return {
+        "fusion": fusion,
+        "limit": limit,
+        "requests": requests,
+        "path_s": path,
+        "bound_s": bound,
+        "wall_s": min(walls)[0],
+        "processor_s": min(walls)[1],
+        "ratio": min(walls)[0] / bound,
+    }
+
+
+def table(lines: list[dict[str, Any]]) -> str:
+    """The arms, each against its bound."""
+    out = [
+        "| sample fusion | limit | requests | critical path, s | bound, s | wall, s | processor, s "
+        "| wall / bound |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    out += [
+        f"| {'yes' if x['fusion'] else 'no'} | {x['limit'] or 'none'} | {x['requests']} | {x['path_s']:.2f} "
+        f"| {x['bound_s']:.3f} | {x['wall_s']:.3f} "
+        f"| {x['processor_s']:.3f} | {x['ratio']:.3f} |"
+        for x in lines
+    ]
+    return "\n".join(out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    lines = [asyncio.run(measure(fusion, limit, given.rounds)) for fusion, limit in ARMS]
+    print(json.dumps(lines, indent=2) if given.json else table(lines))
+
+
+if __name__ == "__main__":
+    main()
