@@ -31,6 +31,7 @@ class Watch:
         self._started = time.monotonic()
         self._told: set[int] = set()
         self._first: int | None = None
+        self._stage = ""
         self._live: Any = None
 
     def __enter__(self) -> Self:
@@ -52,7 +53,7 @@ class Watch:
         """The study went on."""
         if self._quiet:
             return
-        if self._first is None:
+        if self._first is None and not progress.stage:
             self._first = len(progress.finished)
             if self._first:
                 complain(f"going on with a study: {self._first} of {progress.trials} trials are done")
@@ -60,6 +61,9 @@ class Watch:
         if self._live is not None:
             self._live.update(self._table(progress, purse))
             return
+        if progress.stage != self._stage:
+            self._stage = progress.stage
+            complain(self.headline(progress, purse))
         for number, record in progress.finished.items():
             if number not in self._told:
                 self._told.add(number)
@@ -78,6 +82,8 @@ class Watch:
         if fresh > 0 and done < progress.trials:
             seconds = (time.monotonic() - self._started) / fresh * (progress.trials - done)
             parts.append(f"{duration(seconds)} left")
+        if progress.stage:
+            parts.append(progress.stage)
         return " · ".join(parts)
 
     def _told_of(self, record: Record) -> str:
@@ -85,10 +91,11 @@ class Watch:
         return f"{value} {record.ended} after {len(record.rows)} rows · {point_text(record.point)}"
 
     def _table(self, progress: Progress, purse: Purse) -> Any:
+        from rich.console import Group
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=Text(self.headline(progress, purse)), title_justify="left", box=None)
+        table = Table(box=None)
         for column in ("trial", "value", "rows", "ended", "values"):
             table.add_column(column, justify="right" if column in {"trial", "value", "rows"} else "left")
         for record in list(progress.finished.values())[-_MOST_LINES:]:
@@ -99,7 +106,7 @@ class Watch:
         if progress.number is not None:
             seen = f"{progress.seen} of {progress.rows}"
             table.add_row(str(progress.number), "", seen, "racing", Text(point_text(progress.point)))
-        return table
+        return Group(Text(self.headline(progress, purse), style="bold"), table)
 
 
 def point_text(point: Mapping[str, Any]) -> str:

@@ -136,7 +136,7 @@ def _why(done: Studied) -> str:
 
 def _summary(done: Studied, out: Path, *, quiet: bool) -> None:
     from gotlang.cli.studying import point_text
-    from gotlang.tune.heldout import VERDICTS
+    from gotlang.tune.heldout import VERDICTS, amount
 
     values = {**done.tuned.params, **done.tuned.settings}
     say(point_text(values) or "the original")
@@ -145,9 +145,12 @@ def _summary(done: Studied, out: Path, *, quiet: bool) -> None:
         for found in done.held_out.compared:
             if done.held_out.verdict.startswith("nothing") or found.original is None or found.tuned is None:
                 continue
+            lead = [
+                amount(found.name, x, sign=True) for x in (found.lead.low, found.lead.mean, found.lead.high)
+            ]
             say(
-                f"  {found.name}: {found.original:.4g} -> {found.tuned:.4g}"
-                f"  (by {found.lead.mean:+.4g}, 95% from {found.lead.low:+.4g} to {found.lead.high:+.4g})"
+                f"  {found.name}: {amount(found.name, found.original)} -> {amount(found.name, found.tuned)}"
+                f"  (by {lead[1]}, 95% from {lead[0]} to {lead[2]})"
             )
     for name, texts in done.tuned.texts.items():
         if texts.instruction is not None:

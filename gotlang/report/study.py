@@ -14,7 +14,7 @@ from gotlang.report.page import page
 from gotlang.report.study_plots import plots
 from gotlang.result import dollars
 from gotlang.tune.driver import Studied
-from gotlang.tune.heldout import VERDICTS, Compared
+from gotlang.tune.heldout import VERDICTS, Compared, amount
 from gotlang.tune.texts import Texts
 
 _BAR = 220
@@ -81,7 +81,7 @@ def _held_out(done: Studied) -> str:
     )
     if word.startswith("nothing"):
         rows = "".join(
-            f"<tr><th>{escape(c.name)}</th><td>{_amount(c.name, c.original)}</td></tr>"
+            f"<tr><th>{escape(c.name)}</th><td>{amount(c.name, c.original)}</td></tr>"
             for c in held_out.compared
         )
         return (
@@ -105,13 +105,11 @@ def _parts(compared: Compared) -> list[float]:
 
 def _compared(compared: Compared, maximize: bool, widest: float) -> str:
     name, lead = compared.name, compared.lead
-    interval = (
-        f'{_amount(name, lead.mean, sign=True)} <span class="soft">({_amount(name, lead.low, sign=True)}'
-    )
-    interval += f" to {_amount(name, lead.high, sign=True)})</span>"
+    interval = f'{amount(name, lead.mean, sign=True)} <span class="soft">({amount(name, lead.low, sign=True)}'
+    interval += f" to {amount(name, lead.high, sign=True)})</span>"
     return (
-        f"<tr><th>{escape(name)}</th><td>{_amount(name, compared.original)}</td>"
-        f"<td>{_amount(name, compared.tuned)}</td><td>{interval}</td>"
+        f"<tr><th>{escape(name)}</th><td>{amount(name, compared.original)}</td>"
+        f"<td>{amount(name, compared.tuned)}</td><td>{interval}</td>"
         f'<td class="bar">{_bar(_parts(compared), maximize, widest)}</td></tr>'
     )
 
@@ -135,18 +133,6 @@ def _bar(parts: list[float], maximize: bool, widest: float) -> str:
         f'<line class="{mood}" x1="{at(low)}" x2="{at(high)}" y1="12" y2="12"/>'
         f'<circle class="{mood}" cx="{at(middle)}" cy="12" r="3.5"/></svg>'
     )
-
-
-def _amount(name: str, value: float | None, *, sign: bool = False) -> str:
-    """A quantity as people write it: dollars, seconds, or four digits."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    before = "-" if value < 0 else "+" if sign else ""
-    size = abs(value)
-    if name == "cost":
-        digits = 4 if size >= 0.001 or size == 0 else 2 - math.floor(math.log10(size))
-        return f"{before}${size:.{digits}f}"
-    return f"{before}{size:.4g}{' s' if name == 'latency' else ''}"
 
 
 # ---------------------------------------------------------------- what changed

@@ -176,6 +176,8 @@ async def _study(
         kept = folder / f"{name}.texts.json"
         if plan.budget is not None:
             purse.max_usd = SHARE * plan.budget
+        if plan.searches:
+            observe(Progress(plan.trials, stage="texts are proposed"), purse)
         with _alone(folder / f"{name}.lock"):
             texts = await propose(plan, Evaluation(plan, space, session), rows, kept)
         purse.max_usd, purse.empty = plan.budget, False
@@ -220,10 +222,12 @@ async def _study(
         finished = {n: r for n, r in records.finished().items() if r.ended != "skipped"}
         _keep_back(plan, purse, finished[0], len(parts.test))
         purse.empty = False
+        search.show_stage("finals")
         with _alone(folder / f"{name}.lock"):
             met = await finals(plan, space, evaluation, finished, rows)
         winner = met[0].record if met else finished[0]
         purse.max_usd, purse.empty = plan.budget, False
+        search.show_stage("held-out rows")
         same = None if winner.number else "nothing found" if met else "nothing allowed"
         held_out = await _held_out(
             plan, folder / f"{name}.lock", evaluation, (finished[0], winner), parts.test, same

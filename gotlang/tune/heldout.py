@@ -117,5 +117,17 @@ def _compared(name: str, original: Sequence[float | None], tuned: Sequence[float
     return Compared(name, mean(list(original)), mean(list(tuned)), found)
 
 
+def amount(name: str, value: float | None, *, sign: bool = False) -> str:
+    """A quantity as people write it: dollars, seconds, or four digits."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    before = "-" if value < 0 else "+" if sign else ""
+    size = abs(value)
+    if name == "cost":
+        digits = 4 if size >= 0.001 or size == 0 else 2 - math.floor(math.log10(size))
+        return f"{before}${size:.{digits}f}"
+    return f"{before}{size:.4g}{' s' if name == 'latency' else ''}"
+
+
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None

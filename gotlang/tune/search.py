@@ -23,7 +23,7 @@ FAILURES = "failures"
 @final
 @dataclass(slots=True)
 class Progress:
-    """Where a study stands, for who watches it."""
+    """Where a study stands, for who watches it. `stage` says what it does beside trials, in words."""
 
     trials: int
     finished: dict[int, Record] = field(default_factory=dict)
@@ -33,6 +33,7 @@ class Progress:
     rows: int = 0
     best: Record | None = None
     rejected: int = 0
+    stage: str = ""
 
 
 @final
@@ -145,6 +146,11 @@ class Search:
             if (value := a.objectives[0]) is not None and (other := b.objectives[0]) is not None
         ]
         return "worse" if self.race.worse(behind) else None
+
+    def show_stage(self, stage: str) -> None:
+        """Tell who watches what comes after the trials."""
+        self.progress.stage = stage
+        self._show(None, {}, 0)
 
     def _show(self, number: int | None, point: Point, seen: int) -> None:
         progress = self.progress
