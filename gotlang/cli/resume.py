@@ -59,6 +59,7 @@ def resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
         options,
         settings=kept_settings(settings, options),
         trace=chosen["trace"],
+        otel=chosen["otel"],
         quiet=chosen["quiet"],
         resumed=record.run,
     )

@@ -48,6 +48,14 @@ _MOST_SHOWN = 4000
     "--trace", metavar="FILE", help="Write what happens as JSON lines, under OpenTelemetry's names."
 )
 @click.option(
+    "--otel",
+    metavar="[URL]",
+    is_flag=False,
+    flag_value="",
+    help="Send what happens to an OpenTelemetry collector. "
+    "[default: $OTEL_EXPORTER_OTLP_ENDPOINT, else this machine]",
+)
+@click.option(
     "--record", metavar="FILE", help="Write what was asked and answered, for `--model replay:FILE`."
 )
 @click.option("--resume", metavar="RUN", help="Repeat a run of `gotc runs` with its inputs and settings.")
@@ -94,6 +102,7 @@ def ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
         options,
         settings=kept_settings(chosen, options),
         trace=chosen["trace"],
+        otel=chosen["otel"],
         quiet=chosen["quiet"],
     )
 

@@ -25,6 +25,7 @@ from gotlang.runtime.events import Event, Observer
 from gotlang.span import Source
 
 if TYPE_CHECKING:
+    from gotlang.report.telemetry import Telemetry
     from gotlang.report.trace import Trace
     from gotlang.result import Result
 
@@ -43,6 +44,7 @@ class Order:
     options: Options
     settings: Mapping[str, Any]
     trace: str | None = None
+    otel: str | None = None
     quiet: bool = False
     resumed: str | None = None
 
@@ -90,8 +92,9 @@ def execute(order: Order) -> tuple[Result, float]:
     sources = order.program.compilation.sources
     journal = Journal(_record(order, name, sources))
     with ExitStack() as stack:
-        trace = _trace(order, name, stack)
-        observers: list[Observer] = [progress, asks, *([trace] if trace is not None else [])]
+        trace, telemetry = _trace(order, name, stack), _telemetry(order, name, stack)
+        observers: list[Observer] = [progress, asks]
+        observers += [observer for observer in (trace, telemetry) if observer is not None]
 
         def observe(event: Event) -> None:
             for observer in observers:
@@ -148,13 +151,33 @@ def _trace(order: Order, name: str, stack: ExitStack) -> Trace | None:
         return None
     from gotlang.report.trace import Trace
 
-    def clock() -> float:
-        return asyncio.get_running_loop().time()
-
     provider = str(order.options.model).partition(":")[0]
-    trace = Trace(order.trace, run=name, provider=provider, clock=clock)
+    trace = Trace(order.trace, run=name, provider=provider, clock=_clock)
     stack.callback(trace.close)
     return trace
+
+
+def _telemetry(order: Order, name: str, stack: ExitStack) -> Telemetry | None:
+    if order.otel is None:
+        return None
+    from gotlang.report.telemetry import Telemetry
+
+    provider = str(order.options.model).partition(":")[0]
+    telemetry = Telemetry(
+        order.otel, run=name, program=order.program.name, scheme=order.scheme, provider=provider, clock=_clock
+    )
+    stack.callback(_finish, telemetry)
+    return telemetry
+
+
+def _finish(telemetry: Telemetry) -> None:
+    telemetry.close()
+    if telemetry.broken is not None:
+        complain(f"telemetry is not whole: {telemetry.broken}")
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _record(order: Order, name: str, sources: Mapping[str, Source]) -> Record:

@@ -46,6 +46,7 @@ def kept_settings(chosen: dict[str, Any], options: Options) -> dict[str, Any]:
         "row",
         "map",
         "trace",
+        "otel",
         "record",
         "resume",
         "json",

@@ -8,6 +8,7 @@ answer: those are private more often than not, and `gotc cache show KEY` has the
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -59,12 +60,12 @@ class Trace:
                     },
                 )
             case Failed():
-                attributes = {"gotlang.operation": event.path, "error.message": event.reason}
+                attributes = {"gotlang.operation": event.path, "error.message": without_quotes(event.reason)}
                 if event.draw is not None:
                     attributes["gotlang.draw"] = str(event.draw)
                 self.write("operation.failed" if event.fatal else "thought.failed", attributes)
             case Asked():
-                self.write(f"chat {event.model}", self._chat(event))
+                self.write(f"chat {event.model}", chat_attributes(event, self._provider))
 
     def write(self, name: str, attributes: Attributes) -> None:
         """Write one line under a name of one's own."""
@@ -88,38 +89,55 @@ class Trace:
         except OSError as error:
             self.broken = error.strerror or "unknown reason"
 
-    def _chat(self, event: Asked) -> Attributes:
-        settings = event.request.settings
-        answers = [draw for draw in event.draws if isinstance(draw, tuple)]
-        paid = [stored for stored, source in answers if source == "model"]
-        attributes: Attributes = {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": self._provider,
-            "gen_ai.request.model": event.model,
-            "gen_ai.request.choice.count": len(event.numbers),
-            "gen_ai.request.max_tokens": settings.max_tokens,
-            "gen_ai.response.finish_reasons": [stored.answer.finish_reason for stored, _ in answers],
-            "gen_ai.usage.input_tokens": _usage(paid, "input_tokens"),
-            "gen_ai.usage.output_tokens": _usage(paid, "output_tokens"),
-            "gotlang.prompt": event.request.prompt,
-            "gotlang.request.key": event.key,
-            "gotlang.request.draws": list(event.numbers),
-            "gotlang.answer.sources": [
-                draw[1] if isinstance(draw, tuple) else "missing" for draw in event.draws
-            ],
-            "gotlang.latency_s": max((stored.latency_s for stored in paid), default=0.0),
-        }
-        for name, value in (
-            ("temperature", settings.temperature),
-            ("top_p", settings.top_p),
-            ("stop_sequences", list(settings.stop) or None),
-            ("seed", settings.seed),
-        ):
-            if value is not None:
-                attributes[f"gen_ai.request.{name}"] = value
-        if event.operation is not None:
-            attributes["gotlang.operation"] = path_text(event.operation)
-        return attributes
+
+def chat_attributes(event: Asked, provider: str) -> Attributes:
+    """What is told of draws of a request: neither its text nor that of answers."""
+    settings = event.request.settings
+    answers = [draw for draw in event.draws if isinstance(draw, tuple)]
+    paid = _paid(event)
+    attributes: Attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": provider,
+        "gen_ai.request.model": event.model,
+        "gen_ai.request.choice.count": len(event.numbers),
+        "gen_ai.request.max_tokens": settings.max_tokens,
+        "gen_ai.response.finish_reasons": [stored.answer.finish_reason for stored, _ in answers],
+        "gen_ai.usage.input_tokens": _usage(paid, "input_tokens"),
+        "gen_ai.usage.output_tokens": _usage(paid, "output_tokens"),
+        "gotlang.prompt": event.request.prompt,
+        "gotlang.request.key": event.key,
+        "gotlang.request.draws": list(event.numbers),
+        "gotlang.answer.sources": [draw[1] if isinstance(draw, tuple) else "missing" for draw in event.draws],
+        "gotlang.latency_s": latency(event),
+    }
+    for name, value in (
+        ("temperature", settings.temperature),
+        ("top_p", settings.top_p),
+        ("stop_sequences", list(settings.stop) or None),
+        ("seed", settings.seed),
+    ):
+        if value is not None:
+            attributes[f"gen_ai.request.{name}"] = value
+    if event.operation is not None:
+        attributes["gotlang.operation"] = path_text(event.operation)
+    return attributes
+
+
+def latency(event: Asked) -> float:
+    """Seconds that the slowest of the answers took that were asked for just now."""
+    return max((stored.latency_s for stored in _paid(event)), default=0.0)
+
+
+def without_quotes(reason: str) -> str:
+    """A reason without what it quotes: that is from an answer more often than not."""
+    return _QUOTED.sub("...", reason)
+
+
+_QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
+
+
+def _paid(event: Asked) -> list[Stored]:
+    return [draw[0] for draw in event.draws if isinstance(draw, tuple) and draw[1] == "model"]
 
 
 def _usage(paid: list[Stored], name: str) -> int:
