@@ -11,7 +11,7 @@ import click
 from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, say, to_json
 from gotlang.errors import CacheError, UsageError
 from gotlang.report.picture.nodes import NAMES
-from gotlang.report.picture.run import HIDDEN, Groups, block_names, place_of
+from gotlang.report.picture.run import HIDDEN, Groups, block_names, place_of, unreadable
 
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache
@@ -145,6 +145,8 @@ class _Shown:
         """`    12  Aggregate merge  sort.got:60  level 1, pair 1`"""
         name = NAMES.get(line["kind"], line["kind"])
         parts = [f"{name} {line['prompt']}" if "prompt" in line else name, place_of(line), self._turn(line)]
+        if lost := unreadable(line):
+            parts.append(f"{count(lost, 'answer')} could not be used")
         return f"{line['operation']:>6}  " + "  ".join(part for part in parts if part)
 
     def _turn(self, line: dict[str, Any]) -> str:

@@ -52,6 +52,18 @@ def test_a_run_is_shown_with_every_prompt_and_answer(gotc: Gotc) -> None:
     assert found["result"] in values
 
 
+def test_answers_that_gave_nothing_are_counted(gotc: Gotc, folder: Path) -> None:
+    (folder / "vote_sim.py").write_text(
+        "def answer(rng, question):\n    return str(7) if rng.random() < 0.5 else 'no idea'\n"
+    )
+    found = gotc("run", "vote.got", "--input", "question=why", "--set", "tries=9", "--json").json()
+    lost = len(found["failed"])
+    assert 0 < lost < 9
+    assert f"{lost} answer{'s' if lost > 1 else ''} could not be used" in gotc("show").out
+    (node,) = [n for n in gotc("graph", "--format", "json").json()["nodes"] if n["kind"] == "generate"]
+    assert node["detail"] == f"{9 - lost} thoughts of 9 answers"
+
+
 def test_operations_in_blocks_say_which_turn_they_are(gotc: Gotc) -> None:
     gotc("init", "sort")
     assert gotc("run", "sort.got", "--input", "numbers=[3,1,2,5]", "--quiet").code == 0

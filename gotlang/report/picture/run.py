@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, final
 
-from gotlang.report.picture.nodes import NAMES, Group, Node, Picture
+from gotlang.report.picture.nodes import FAMILIES, NAMES, Group, Node, Picture
 from gotlang.report.picture.tidy import contract, reduced
 
 HIDDEN = frozenset({"constant", "join", "grow"})
@@ -135,6 +135,14 @@ def state(line: Mapping[str, Any]) -> str:
     return "cached" if line["state"] == "done" and sources and "model" not in sources else str(line["state"])
 
 
+def unreadable(line: Mapping[str, Any]) -> int:
+    """How many of the answers that an operation asked for gave no thought."""
+    if FAMILIES.get(line["kind"]) != "ask" or line["kind"] == "mend":
+        return 0
+    asked = sum(len(one["draws"]) for one in line.get("asked", ()))
+    return max(0, asked - sum("value" in thought for thought in line["thoughts"]))
+
+
 def result_of(lines: Sequence[Mapping[str, Any]]) -> tuple[Made, ...]:
     """The thoughts that a run gave back: those of its scheme's last step, which may be a block's end."""
     last = next((line for line in reversed(lines) if line["path"].count("/") == 1), None)
@@ -150,7 +158,9 @@ def _detail(line: Mapping[str, Any], new: int, best: float | None) -> str:
     count = new or len(line["thoughts"])
     parts = []
     if line["kind"] not in HIDDEN:
-        parts.append(f"{count} thought{'' if count == 1 else 's'}")
+        lost = unreadable(line)
+        of = f" of {count + lost} answers" if lost else ""
+        parts.append(f"{count} thought{'' if count == 1 else 's'}{of}")
     if best is not None:
         parts.append(f"{'best ' if count > 1 else 'score '}{best:g}")
     return " · ".join(parts)
