@@ -84,6 +84,7 @@ def parse_value(text: str, type_: Type, what: str) -> Any:
     try:
         return from_text(text, type_)
     except ReadError as error:
+        help: str | None
         match type_:
             case ListType():
                 help = "a list is written as JSON, such as `[1, 2]`, or with commas between"
