@@ -133,7 +133,9 @@ def _import(
             raise OSError("there is no folder to import from")
         text = read(name)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        if isinstance(error, UnicodeDecodeError):
+            reason = f"it is not UTF-8 text (byte {error.start})"
         diagnostics.append(Diagnostic("GOT0107", f"cannot import `{written}`: {reason}", node.path.span))
         return None
     sources[name] = Source.of(name, text)

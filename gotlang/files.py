@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -9,19 +10,33 @@ from gotlang.compiler import Compilation, compile_source
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
 from gotlang.span import Source
+from gotlang.syntax.parse import MAX_LENGTH
+
+MAX_BYTES = 4 * MAX_LENGTH
+"""No program has more: a character takes four bytes at most."""
 
 
 def read_source(path: str | Path) -> Source:
     """A program's file. Raises UsageError where it cannot be read as text."""
     path = Path(path)
     try:
-        return Source.of(str(path), path.read_bytes().decode("utf-8-sig"))
+        return Source.of(str(path), _text(path))
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}", help=_alike(path)) from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text (byte {error.start})", help="save it as UTF-8") from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _text(path: Path) -> str:
+    """A file's text. Raises OSError also for one that is larger than any program, so that nothing endless is
+    read."""
+    with path.open("rb") as file:
+        found = file.read(MAX_BYTES + 1)
+    if len(found) > MAX_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than a program may be ({MAX_BYTES:,} bytes)")
+    return found.decode("utf-8-sig")
 
 
 def _alike(path: Path) -> str | None:
@@ -44,7 +59,9 @@ def compile_in(source: Source, folder: Path) -> Compilation:
         target = Path(name).resolve()
         if not target.is_relative_to(folder):
             raise OSError(f"{target} lies outside the program's folder")
-        return target.read_bytes().decode("utf-8-sig")
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            raise OSError("it is a device or a pipe")  # which may never end, or never begin
+        return _text(target)
 
     def named(written: str) -> Compilation:
         return compile_file(beside(folder, written))

@@ -13,6 +13,7 @@ from gotlang.api import Options, check, compile, load
 from gotlang.errors import CompileError, GotError, RunError, UsageError
 from gotlang.ir.evaluate import evaluate
 from gotlang.models.simulated import SimulatedModel
+from gotlang.runtime import sampling
 from gotlang.span import Source
 from gotlang.syntax.parse import parse_expression
 
@@ -156,6 +157,99 @@ def test_the_environment_cannot_be_read() -> None:
     os.environ["GOT_TEST_SECRET"] = "hunter2"
     found = check('prompt p(x: str) -> str:\n    "{{ environ }} {{ x }}"\n', "p.got")
     assert [d.code for d in found.diagnostics] == ["GOT0404"]
+
+
+GROW = """
+scheme grow(x: any, n: int) -> any:
+    if n > 0:
+        grow([x, x], n - 1)
+    else:
+        Map() x
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Map() a",
+        "Map() a == b",
+        "Map() str(a)",
+        "Map() unique([a, b])",
+        "Map() a in [b]",
+        "Generate() ask(a)",
+        "Pool() a, b, a\n    Vote()",
+        "if a == b:\n        Map() 1\n    else:\n        Map() 2",
+    ],
+)
+def test_a_value_that_holds_itself_over_and_over_takes_no_more_than_any_other(body: str) -> None:
+    """Sixty doublings take sixty lists, and 2 to the 60 elements to write down or to compare."""
+    text = f'prompt ask(x: any) -> any:\n    "{{{{ x }}}}"\n{GROW}scheme s() -> any:\n'
+    text += f"    a = grow([1], 60)\n    b = grow([1], 60)\n    {body}\n"
+    with limited(20), pytest.raises(RunError, match="more than 1,000,000 elements"):
+        compile(text, "s.got").run(options=Options(model=ECHO))
+
+
+def test_doubling_inside_one_expression_is_bounded() -> None:
+    text = "[1]"
+    for _ in range(30):
+        text = f"[[y, y] for y in {text}]"
+    node = parse_expression(Source.of("x", f"{text} == {text}"))
+    with limited(5), pytest.raises(GotError, match="more than"):
+        evaluate(node, {})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    repeat 60:\n        Improve() ask(it)\n",
+        "    repeat 10000:\n        Generate(k=10000) ask(it)\n        Vote()\n",
+        "    Generate(k=4000) ask(it)\n    Generate(k=2) ask(it)\n",
+    ],
+)
+def test_a_run_asks_for_so_many_answers_at_most(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "MAX_ANSWERS", 5_000)  # the real limit takes a minute
+    text = f'prompt ask(x: any) -> any:\n    "{{{{ x }}}}"\nscheme s() -> many any:\n    Map() 1\n{body}'
+    with limited(30), pytest.raises(RunError, match="more than 5,000 answers"):
+        compile(text, "s.got").run(options=Options(model=ECHO))
+
+
+def test_pools_that_double_are_bounded() -> None:
+    lines = ["    a0 = Pool() 1, 2"]
+    lines += [f"    a{n + 1} = Pool() a{n}, a{n}" for n in range(30)]
+    text = "scheme s() -> many int:\n" + "\n".join(lines) + "\n    Pool() a30\n"
+    with limited(20), pytest.raises(RunError, match="more than 1,000,000 thoughts"):
+        compile(text, "s.got").run(options=Options(model=ECHO))
+
+
+def test_a_forecast_of_loops_in_loops_ends_soon() -> None:
+    text = (
+        'prompt ask(x: int) -> int:\n    "{{ x }}"\nscheme s() -> many int:\n'
+        "    foreach a, i in range(60):\n        foreach b, j in range(60):\n"
+        "            foreach c, k in range(60):\n                Generate(k=i + j + k + 1) ask(1)\n"
+    )
+    with limited(10):
+        costs = compile(text, "s.got").explain(simulate=False).costs
+    assert costs.calls.low >= 0
+
+
+def test_what_is_no_file_is_not_imported(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.got")
+    (tmp_path / "s.got").write_text('import "pipe.got"\nscheme s() -> int:\n    Map() 1\n')
+    with pytest.raises(CompileError) as caught:
+        load(tmp_path / "s.got")
+    assert "device or a pipe" in caught.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_a_file_without_end_is_not_read(tmp_path: Path, imported: bool) -> None:
+    with (tmp_path / "endless.got").open("w") as file:
+        file.truncate(1 << 40)
+    (tmp_path / "s.got").write_text('import "endless.got"\nscheme s() -> int:\n    Map() 1\n')
+    with limited(5), pytest.raises((CompileError, UsageError)) as caught:
+        load(tmp_path / ("s.got" if imported else "endless.got"))
+    told = caught.value
+    words = told.diagnostics[0].message if isinstance(told, CompileError) else told.message
+    assert "larger than a program may be" in words
 
 
 def test_ten_thousand_lines_check_in_linear_time() -> None:

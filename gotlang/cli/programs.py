@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gotlang.errors import CompileError, UsageError
-from gotlang.files import compile_in, read_source
+from gotlang.files import MAX_BYTES, compile_in, read_source
 from gotlang.span import Source
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def read(path: str) -> Source:
     if path != "-":
         return read_source(path)
     try:
-        return Source.of(STDIN, sys.stdin.buffer.read().decode("utf-8-sig"))
+        return Source.of(STDIN, sys.stdin.buffer.read(MAX_BYTES + 1).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise UsageError(f"standard input is not UTF-8 text (byte {error.start})") from None
 

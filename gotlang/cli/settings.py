@@ -22,7 +22,8 @@ def options_for(program: Program, chosen: dict[str, Any], params: dict[str, Any]
 
     record = Path(chosen["record"]) if chosen.get("record") is not None else None
     options = replace(run_options(chosen), params=params, record=record)
-    if is_simulated(options.model):
+    # A program without prompts asks nobody.
+    if is_simulated(options.model) and program.ir(0).prompts:
         if not program.ir(0).simulators:
             raise UsageError(
                 "no model is named, and this program has no stand-ins to simulate one",

@@ -129,10 +129,10 @@ class Evaluator:
                 return lambda names: _field(record(names), name)
             case e.ListDisplay(elements=elements):
                 parts = [self._compile(x) for x in elements]
-                return lambda names: [part(names) for part in parts]
+                return lambda names: bounded([part(names) for part in parts])
             case e.RecordDisplay(entries=entries):
                 fields = [(key, self._compile(x)) for key, x in entries]
-                return lambda names: {key: part(names) for key, part in fields}
+                return lambda names: bounded({key: part(names) for key, part in fields})
             case e.Comprehension():
                 return self._comprehension(node)
             case e.Call():
@@ -148,7 +148,7 @@ class Evaluator:
                 if name not in THOUGHT_FUNCTIONS:
                     raise EvaluationError(f"`{name}` has no value here") from None
                 return thought_function(name, thought(names, "it", name))
-            return plain(bound)
+            return bounded(plain(bound)) if isinstance(bound, Thoughts) else plain(bound)
 
         return run
 
@@ -240,6 +240,7 @@ class Evaluator:
                     inner[position] = index
                 if condition is None or condition(inner):
                     out.append(element(inner))
+            bounded(out)
             return out
 
         return run

@@ -36,6 +36,7 @@ async def ask(context: Context, operation: Operation, thoughts: Thoughts, spent:
     assert isinstance(step, ir.Ask)
     noted = len(context.failures)
     k = count(context.evaluate(step.k, whole(operation.frame, thoughts)), "k")
+    context.sampler.room(k * (1 if step.kind == "aggregate" else len(thoughts)))
     sampling = _Sampling(context, operation, step, list(thoughts) if step.kind == "improve" else [])
     sites = _sites(context, operation, step, thoughts, k)
     if step.stop is not None or step.until is not None:

@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Awaitable, Callable
 from typing import Any, final
 
-from gotlang.errors import GotError, RunError
+from gotlang.errors import EvaluationError, GotError, RunError
 from gotlang.ir import program as ir
 from gotlang.ir.thought import Thoughts
 from gotlang.runtime.asking import ask
@@ -21,6 +21,7 @@ from gotlang.runtime.local import ROLES, STEPS
 from gotlang.runtime.scheduler import Scheduler
 from gotlang.runtime.sites import Spent
 from gotlang.runtime.tools import call, retrieve
+from gotlang.semantics.limits import MAX_ELEMENTS
 
 Work = Callable[[Context, Operation, Thoughts, Spent], Awaitable[Thoughts]]
 
@@ -193,7 +194,7 @@ class Engine:
     def _perform(self, operation: Operation) -> None:
         run = ROLES.get(operation.role) or STEPS[type(operation.step)]
         try:
-            output = run(self.context, operation, operation.pool)
+            output = _bounded(run(self.context, operation, operation.pool))
         except GotError as error:
             self.context.lost(operation, error)
         except Exception as error:
@@ -218,7 +219,7 @@ class Engine:
         assert work is not None
         spent = Spent()
         try:
-            output = await work(self.context, operation, operation.pool, spent)
+            output = _bounded(await work(self.context, operation, operation.pool, spent))
         except GotError as error:
             self.context.lost(operation, error, spent.hops, spent.seconds)
         except Exception as error:
@@ -227,6 +228,13 @@ class Engine:
             self.graph.complete(operation, output, spent.hops, spent.seconds)
             if self.context.observe is not None:
                 self.context.emit(Ended(operation))
+
+
+def _bounded(output: Thoughts) -> Thoughts:
+    """What an operation gives. Raises EvaluationError where that is too much to go on with."""
+    if len(output) > MAX_ELEMENTS:
+        raise EvaluationError(f"this leaves more than {MAX_ELEMENTS:,} thoughts")
+    return output
 
 
 def _mistake(error: Exception) -> RunError:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from gotlang.cache.base import Cache, Stored
-from gotlang.errors import BudgetExceeded, CacheError, GotError, ModelError
+from gotlang.errors import BudgetExceeded, CacheError, EvaluationError, GotError, ModelError
 from gotlang.models.base import REPEATS, Model, Reply, Request
 from gotlang.runtime.budget import Allowance, Budget
 from gotlang.runtime.events import Asked, Observer
@@ -39,6 +39,8 @@ class Missing:
 
 Draw = tuple[Stored, Source] | Missing
 Found = Stored | Missing
+MAX_ANSWERS = 250_000
+"""The most answers one run may ask for; a program that wants more is taken for a mistake."""
 NONE_STORED: frozenset[int] = frozenset()
 
 
@@ -123,7 +125,14 @@ class Sampler:
         self.refused = False
         """Whether the budget did not allow a request."""
         self.notes = notes
+        self.asked = 0
+        """Answers that operations asked for, shared ones counted each time."""
         self._process: dict[tuple[str, int], Found | _Wanted] = {}
+
+    def room(self, answers: int) -> None:
+        """Raises EvaluationError where so many more answers are more than a run may ask for."""
+        if self.asked + answers > MAX_ANSWERS:
+            raise EvaluationError(f"this run asks for more than {MAX_ANSWERS:,} answers")
 
     async def draw(
         self,

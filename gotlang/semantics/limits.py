@@ -31,8 +31,31 @@ class Fuel:
 
 def bounded(value: Any) -> Any:
     """The value, or an EvaluationError where it is larger than an expression may make."""
-    if isinstance(value, list | str) and len(value) > MAX_ELEMENTS:
-        raise EvaluationError(f"this would have more than {MAX_ELEMENTS:,} elements")
+    if isinstance(value, str) and len(value) > MAX_ELEMENTS:
+        raise _too_large()
+    if isinstance(value, list | dict):
+        _weigh(value)
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise EvaluationError(f"this number would have more than {MAX_BITS:,} bits")
     return value
+
+
+_CONTAINERS = frozenset({list, dict})
+
+
+def _weigh(value: Any) -> None:
+    """Count the elements at all depths, those that stand in several places each time: `[x, x]` takes no room,
+    but writing it down or comparing it takes twice that of `x`. Stops at the limit."""
+    left, rest = MAX_ELEMENTS, [value]
+    while rest:
+        part = rest.pop()
+        left -= len(part)
+        if left < 0:
+            raise _too_large()
+        inside = part.values() if isinstance(part, dict) else part
+        if not _CONTAINERS.isdisjoint(map(type, inside)):
+            rest += [child for child in inside if isinstance(child, list | dict)]
+
+
+def _too_large() -> EvaluationError:
+    return EvaluationError(f"this would have more than {MAX_ELEMENTS:,} elements")

@@ -12,12 +12,17 @@ from gotlang.ir.forecast.steps import StepForecaster
 from gotlang.ir.names import looks_at_pool, needed_names
 from gotlang.syntax import expressions as e
 
+MAX_STEPS = 2_000
+"""After so many steps a forecast follows no more schemes, rounds and elements: what is left of them is
+unbounded, or like any other."""
 MAX_ONE_BY_ONE = 64
 """Up to so many elements of a block are looked at one by one, where they differ."""
 
 
 class ItemForecaster(StepForecaster):
-    """Forecasts `foreach`, and the lists that blocks go through."""
+    """Forecasts `foreach`, and the lists that blocks go through. `steps` counts what was looked at."""
+
+    steps = 0
 
     def region(self, region: ir.Region, scope: Scope) -> Result:
         """What a block gives and costs; names are added to its scope."""
@@ -32,7 +37,9 @@ class ItemForecaster(StepForecaster):
             floor = floor.up_to(pool.hops)
         items, count = self.items(step.iterable, pool, scope, floor)
         if items is not None and self._each_differs(step, items):
-            return self._one_by_one(step, scope, items, floor)
+            if self.steps <= MAX_STEPS:
+                return self._one_by_one(step, scope, items, floor)
+            items = None
         item = items[0] if items else self.item(step.iterable, pool, scope, floor)
         if count == ZERO:
             return Flow(ZERO, NOTHING_KNOWN, floor), FREE

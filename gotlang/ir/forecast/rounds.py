@@ -8,21 +8,18 @@ from dataclasses import replace
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.flows import FREE, UNBOUNDED, Bill, Flow, Result, Scope, between, one_of
 from gotlang.ir.forecast.guess import Guess
+from gotlang.ir.forecast.items import MAX_STEPS
 from gotlang.ir.forecast.merges import MergeForecaster
 from gotlang.ir.forecast.polynomial import ZERO, Amount, Polynomial
 from gotlang.ir.names import free_names, looks_at_pool
 from gotlang.syntax import expressions as e
 
-MAX_STEPS = 2_000
-"""After so many steps a forecast follows no more schemes and rounds: what is left of them is unbounded."""
 MAX_ROUNDS = 200
 """So many rounds of a `repeat` are looked at one by one, where they differ."""
 
 
 class RoundForecaster(MergeForecaster):
-    """Forecasts `repeat` and `if`. `steps` counts what was looked at."""
-
-    steps = 0
+    """Forecasts `repeat` and `if`."""
 
     def _after(self, nodes: Iterable[e.Expression], pool: Flow, scope: Scope, *names: str) -> Amount:
         """The model calls before a block whose shape these expressions decide."""

@@ -8,8 +8,9 @@ from typing import final
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.flows import ANYTHING, FREE, UNBOUNDED, Flow, Result, Scope
 from gotlang.ir.forecast.guess import Guess
+from gotlang.ir.forecast.items import MAX_STEPS
 from gotlang.ir.forecast.polynomial import ONE, Amount, Polynomial
-from gotlang.ir.forecast.rounds import MAX_STEPS, RoundForecaster
+from gotlang.ir.forecast.rounds import RoundForecaster
 from gotlang.ir.names import free_names, looks_at_pool, needed_names
 from gotlang.syntax import expressions as e
 
