@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, final
@@ -16,57 +16,26 @@ from gotlang.errors import RunError, UsageError
 from gotlang.files import compile_file
 from gotlang.ir.build import build
 from gotlang.ir.program import Program as IR
-from gotlang.ir.program import Region, Scheme
-from gotlang.models.base import Model
+from gotlang.ir.program import Scheme
 from gotlang.models.registry import ModelOptions, is_simulated
+from gotlang.options import Options as Options
 from gotlang.result import Result
 from gotlang.runtime.events import Event, Observer
-from gotlang.runtime.opening import Models, models_named, open_replayed
+from gotlang.runtime.opening import Models, model_limits, open_replayed
 from gotlang.runtime.recording import Recorder
-from gotlang.runtime.run import DEFAULT_CONCURRENCY, Runner, Settings, check_inputs, check_params, check_truth
-from gotlang.semantics.scope import Pool
-from gotlang.span import Source, Span
+from gotlang.runtime.run import (
+    Runner,
+    Settings,
+    check_inputs,
+    check_params,
+    check_truth,
+)
+from gotlang.span import Source
 
 if TYPE_CHECKING:
     from gotlang.ir.cost import Estimate
 
 T = TypeVar("T")
-
-
-@final
-@dataclass(frozen=True)
-class Options:
-    """How to run; every field has the meaning and the default of the option of `gotc run` with its name.
-
-    `cache` is a Cache, the path of one, or None for none beyond the run itself. `timeout` is in seconds.
-    `batch` sends requests with provider batches, at half the price and within a day; it needs a cache.
-    `functions` are Python functions for the names that the program leaves to its host.
-    """
-
-    model: str | Model = "simulated"
-    params: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    max_usd: float | None = None
-    max_calls: int | None = None
-    concurrency: int | None = DEFAULT_CONCURRENCY
-    model_concurrency: Mapping[str, int] = field(default_factory=dict)
-    schedule: str = "breadth-first"
-    wave: int | None = None
-    cache: Cache | str | Path | None = None
-    base_url: str | None = None
-    retry: bool = True
-    prices: Path | None = None
-    rpm: float | None = None
-    tpm: float | None = None
-    timeout: float | None = None
-    batch: bool = False
-    record: Path | None = None
-    python: bool = True
-    level: int = 2
-    early_stop: bool = True
-    fusion: bool = True
-    observe: Observer | None = None
-    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 @final
@@ -240,18 +209,19 @@ class Session:
             if not wanted
         )
         self.ir = program.ir(options.level, skip=self._skip)
-        self._added: dict[Any, tuple[Region, Pool]] = {}
         self.params = check_params(self.ir, options.params)
         self._own_cache: Cache | None = None
         self._recorder: Recorder | None = None
 
     async def __aenter__(self) -> Self:
         from gotlang.cache import open_cache
+        from gotlang.passes.added import AddedSteps
         from gotlang.runtime.budget import Budget
         from gotlang.runtime.gate import Gate
         from gotlang.runtime.python import load_functions
 
         options = self.options
+        assert self.program.compilation.checked is not None
         functions = {**load_functions(self.ir, allowed=options.python), **options.functions}
         recording = open_replayed(options.model)
         self.models = Models(options.model, self._model_options(), recording)
@@ -277,10 +247,13 @@ class Session:
             settings,
             budget,
             # What waits for a batch is held up by no limit: the more wait, the fewer batches there are.
-            Gate(None if options.batch else options.concurrency, self._model_limits()),
+            Gate(
+                None if options.batch else options.concurrency,
+                model_limits(self.ir, self.model.name, options.model_concurrency),
+            ),
             cache,
             self._observer(),
-            self._compile_steps,
+            AddedSteps(self.program.compilation.checked, self.ir, options.level, self._skip),
         )
         return self
 
@@ -329,37 +302,6 @@ class Session:
             return Path(".gotc", "batches")
         return Path(options.cache).parent / "batches"
 
-    def _model_limits(self) -> Mapping[str, int]:
-        """The limits of single models. Raises UsageError for one of a model that nothing asks."""
-        limits = dict(self.options.model_concurrency)
-        own = self.model.name.partition("@")[0]  # stand-ins have their version in their name
-        if limits and (named := models_named(self.ir)) is not None:
-            known = {own, *named}
-            for name in limits:
-                if name not in known:
-                    raise UsageError(
-                        f"no model `{name}` is asked, so it cannot be limited",
-                        help=f"there {'is' if len(known) == 1 else 'are'} {', '.join(sorted(known))}",
-                    )
-        if own in limits:
-            limits[self.model.name] = limits.pop(own)
-        return limits
-
-    def _compile_steps(
-        self, text: str, names: Mapping[str, Pool | None], pool: Pool, span: Span
-    ) -> tuple[Region, Pool]:
-        """The steps that Python adds to a run, each text compiled once."""
-        from gotlang.ir.added import compile_block
-        from gotlang.passes import optimize_region
-
-        key = (text, tuple(names.items()), pool, span)
-        if key not in self._added:
-            checked = self.program.compilation.checked
-            assert checked is not None
-            region, left = compile_block(checked, text, names, pool, span)
-            self._added[key] = optimize_region(self.ir, region, self.options.level, self._skip), left
-        return self._added[key]
-
     def _observer(self) -> Observer | None:
         """Who is told of what happens: the caller's own, and the recorder where there is one."""
         own = self.options.observe
@@ -401,16 +343,10 @@ class Session:
 
     def graphs(self) -> list[dict[str, Any]]:
         """Both graphs of every run under way, as they are now: `operations` and `thoughts`, as plain data."""
-        from gotlang.report.operations import Asks, operations, thoughts
+        from gotlang.report.operations import both
 
         sources = self.program.compilation.sources
-        return [
-            {
-                "operations": list(operations(engine.graph, sources, Asks())),
-                "thoughts": list(thoughts(engine.graph)),
-            }
-            for engine in self.runner.engines
-        ]
+        return [both(engine.graph, sources) for engine in self.runner.engines]
 
     def stop(self, reason: str) -> None:
         """Finish what is under way and ask nothing more."""

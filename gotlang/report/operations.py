@@ -95,6 +95,11 @@ def thoughts(graph: Graph) -> Iterator[dict[str, Any]]:
         yield {"thought": line.pop("made"), **line}
 
 
+def both(graph: Graph, sources: Mapping[str, Source]) -> dict[str, Any]:
+    """Both graphs of a run as they are now."""
+    return {"operations": list(operations(graph, sources, Asks())), "thoughts": list(thoughts(graph))}
+
+
 def kind(operation: Operation) -> str:
     """What an operation does, in a word: `generate`, `keepbest`, `rate`, `join`, ..."""
     step = operation.step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import final
 
 from gotlang.cache.cassette import Recording, open_recording
@@ -104,3 +105,23 @@ def models_named(program: Program) -> set[str] | None:
                 return None
             named.add(str(value.value).removeprefix("openai:"))
     return named
+
+
+def model_limits(program: Program, own: str, limits: Mapping[str, int]) -> dict[str, int]:
+    """The limits of single models, by the names that requests go by; `own` is the run's own model.
+
+    Raises UsageError for the limit of a model that nothing asks.
+    """
+    found = dict(limits)
+    plain = own.partition("@")[0]  # stand-ins have their version in their name
+    if found and (named := models_named(program)) is not None:
+        known = {plain, *named}
+        for name in found:
+            if name not in known:
+                raise UsageError(
+                    f"no model `{name}` is asked, so it cannot be limited",
+                    help=f"there {'is' if len(known) == 1 else 'are'} {', '.join(sorted(known))}",
+                )
+    if plain in found:
+        found[own] = found.pop(plain)
+    return found
