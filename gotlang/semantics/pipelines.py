@@ -271,6 +271,7 @@ class PipelineChecker:
         if node.counter is not None:
             self.steps.reserved(node.counter)
             inside.add(Variable(node.counter.text, INT, "value", node.counter.span, used=True))
+        given = tuple(inside.names.values())
         body = self.suite(node.body, pool, inside)
         if pool.type != NONE and not accepts(pool.type, body.type):
             self.report.error(
@@ -281,9 +282,7 @@ class PipelineChecker:
             )
         if pool.single and not body.single:
             # The first round started from one thought, the others start from several: check those too.
-            body = self.suite(
-                node.body, Pool(body.type, False, body.scored), scope.inside(*inside.names.values())
-            )
+            body = self.suite(node.body, Pool(body.type, False, body.scored), scope.inside(*given))
         result = Pool(
             body.type if pool.type == NONE else join(pool.type, body.type) or ANY,
             pool.single and body.single,
