@@ -1,11 +1,12 @@
 """What a study costs: `gotc tune` beside plain TPE that runs every row of every trial and keeps no answers.
 
     python benchmarks/tuning.py studies/sort128.got --seeds 10 --out benchmarks/tuning.jsonl
-    python benchmarks/tuning.py --table benchmarks/tuning.jsonl
+    python benchmarks/tuning.py --table benchmarks/tuning.jsonl --landscape benchmarks/landscape.jsonl
 
 Both search the same space with as many trials, on the simulated model. The plain study draws anew in each
 trial, as one without a cache does, and has no racing and no forecast. Both winners run on the same held-out
-rows. A line a study goes to the file, so that the benchmark can be stopped and gone on with.
+rows. A line a study goes to the file, so that the benchmark can be stopped and gone on with. With the file of
+`benchmarks/landscape.py` the table also says how many studies ended in the best region.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+
+from landscape import Landscape
 
 from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
@@ -105,9 +109,11 @@ def main() -> None:
     parser.add_argument("--arms", default="ours,plain")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/tuning.jsonl"))
     parser.add_argument("--table", type=Path)
+    parser.add_argument("--landscape", type=Path)
     given = parser.parse_args()
     if given.table:
-        print(table([json.loads(line) for line in given.table.read_text().splitlines()]))
+        lines = [json.loads(line) for line in given.table.read_text().splitlines()]
+        print(table(lines, Landscape.read(given.landscape) if given.landscape else None))
         return
     plan = read_plan(given.study)
     known = given.out.read_text().splitlines() if given.out.exists() else []
@@ -132,13 +138,13 @@ def main() -> None:
             print(line, flush=True)
 
 
-def table(lines: list[dict[str, Any]]) -> str:
+def table(lines: list[dict[str, Any]], landscape: Landscape | None) -> str:
     """Both arms over the seeds that both have, with the paired interval of their difference."""
     arms = {arm: {x["seed"]: x for x in lines if x["arm"] == arm} for arm in ("ours", "plain")}
     seeds = sorted(arms["ours"].keys() & arms["plain"].keys())
     out = [
-        "| | held-out value | cost a row | search, dollars |",
-        "| --- | --- | --- | --- |",
+        "| | held-out value | cost a row | search, dollars | in the best region |",
+        "| --- | --- | --- | --- | --- |",
     ]
     spent: dict[str, list[float]] = {}
     for arm, by_seed in arms.items():
@@ -146,9 +152,11 @@ def table(lines: list[dict[str, Any]]) -> str:
         spent[arm] = [by_seed[s]["usd"] - by_seed[s].get("test_usd", 0.0) for s in seeds]
         cost = sum(by_seed[s]["cost"] for s in seeds) / len(seeds)
         name = "gotc tune" if arm == "ours" else "plain TPE"
+        hits = sum(landscape.holds(by_seed[s]["point"]) for s in seeds) if landscape else None
+        region = "" if hits is None else f"{hits} of {len(seeds)}"
         out.append(
             f"| {name} | {values.mean:.2f} ({values.low:.2f} to {values.high:.2f}) | {cost:.4f} | "
-            f"{sum(spent[arm]) / len(seeds):.2f} |"
+            f"{sum(spent[arm]) / len(seeds):.2f} | {region} |"
         )
     lead = difference_interval(
         [arms["ours"][s]["held_out"] for s in seeds], [arms["plain"][s]["held_out"] for s in seeds]
