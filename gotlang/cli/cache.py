@@ -32,6 +32,8 @@ def command() -> None:
 def _opened(where: str, *, readonly: bool = True) -> Iterator[Cache]:
     from gotlang.cache import open_cache
 
+    if readonly and where == str(CACHE) and not CACHE.exists():
+        raise CacheError("no answers are kept in this folder yet", help="`gotc run FILE` keeps those it gets")
     found = open_cache(where, readonly=readonly)
     try:
         yield found
@@ -87,8 +89,9 @@ def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
     for entry in chosen:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.created))
         size = _size(entry.bytes)
+        answers = "answer" if entry.draws == 1 else "answers"
         model = f"{entry.model} at {entry.endpoint}" if entry.endpoint else entry.model
-        say(f"{entry.key[:12]}  {when}  {entry.draws:>4} answers  {size:>8}  {model}  {entry.prompt}")
+        say(f"{entry.key[:12]}  {when}  {entry.draws:>4} {answers:<7}  {size:>8}  {model}  {entry.prompt}")
     complain(count(len(chosen), "request"))
     return 0
 

@@ -23,7 +23,10 @@ def test_there_is_none_yet(gotc: Gotc) -> None:
     for command in ("stats", "list"):
         done = gotc("cache", command)
         assert done.code == 2
-        assert "there is no cache" in done.err
+        assert "no answers are kept in this folder yet" in done.err
+        other = gotc("cache", command, "--cache", "other.sqlite")
+        assert other.code == 2
+        assert "there is no cache other.sqlite" in other.err
 
 
 def test_stats_and_list(filled: Gotc) -> None:

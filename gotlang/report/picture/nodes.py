@@ -60,6 +60,7 @@ NAMES: Final[Mapping[str, str]] = {
     "join": "join",
     "grow": "grow",
     "input": "input",
+    "constant": "given",
 }
 """Operations as programs write them."""
 
