@@ -110,6 +110,8 @@ class Ledger:
     def _tell_apart(self) -> tuple[_Waits, _Waits]:
         """Make up each account; how long operations waited with the process cache, and with the persistent
         one."""
+        # Whoever is counted as the one that asked need not be the one that looked into the cache.
+        before = {(asked.key, number) for asked in self.rounds for number in asked.persistent}
         seen: set[tuple[str, int]] = set()
         waits: tuple[_Waits, _Waits] = ({}, {})
         for asked in self._in_order():
@@ -119,7 +121,7 @@ class Ledger:
             fresh = {number: stored for number, stored in draws if (asked.key, number) not in seen}
             seen.update((asked.key, number) for number in fresh)
             process = list(fresh.values())
-            persistent = [stored for number, stored in fresh.items() if number not in asked.persistent]
+            persistent = [stored for n, stored in fresh.items() if (asked.key, n) not in before]
             for account, chosen in ((1, process), (2, persistent)):
                 seconds = self._count(account, asked, chosen)
                 turns = waits[account - 1].setdefault(asked.operation, {})
