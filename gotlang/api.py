@@ -15,8 +15,10 @@ from gotlang.compiler import Compilation, compile_source
 from gotlang.errors import RunError, UsageError
 from gotlang.files import compile_file
 from gotlang.ir.build import build
+from gotlang.ir.names import reached_names
 from gotlang.ir.program import Program as IR
 from gotlang.ir.program import Scheme
+from gotlang.models.base import refused_by
 from gotlang.models.registry import ModelOptions, is_simulated
 from gotlang.options import Options as Options
 from gotlang.result import Result
@@ -286,21 +288,9 @@ class Session:
             rpm=options.rpm,
             tpm=options.tpm,
             timeout_s=options.timeout,
-            batches=self._batches(),
+            batches=options.batches(),
+            known=options.folder / "endpoints.json" if isinstance(options.cache, str | Path) else None,
         )
-
-    def _batches(self) -> Path | None:
-        """Where provider batches are remembered: beside the cache, which their answers go to."""
-        options = self.options
-        if not options.batch:
-            return None
-        if options.cache is None:
-            raise UsageError(
-                "answers of batches go to the cache, and there is none", help="leave `--no-cache` out"
-            )
-        if not isinstance(options.cache, str | Path) or "://" in str(options.cache):
-            return Path(".gotc", "batches")
-        return Path(options.cache).parent / "batches"
 
     def _observer(self) -> Observer | None:
         """Who is told of what happens: the caller's own, and the recorder where there is one."""
@@ -327,6 +317,7 @@ class Session:
     ) -> Result:
         """One run of a scheme; `name` is what the run goes by (default: one drawn by chance)."""
         chosen = self.ir.scheme(self.program.scheme(scheme).name)
+        self._check_probabilities(chosen)
         if truth is not None:
             check_truth(chosen, truth)
         outcome = await self.runner.run(chosen, inputs, truth, has_truth=truth is not None)
@@ -347,6 +338,14 @@ class Session:
 
         sources = self.program.compilation.sources
         return [both(engine.graph, sources) for engine in self.runner.engines]
+
+    def _check_probabilities(self, scheme: Scheme) -> None:
+        """Raise UsageError where a scheme rests on log-probabilities that its endpoint is known not to give."""
+        if "logprobs" in refused_by(self.model) and "confidence" in reached_names(self.ir, scheme):
+            raise UsageError(
+                f"`{scheme.name}` asks how sure the model was, and `{self.model.name}` refused to say before",
+                help="choose another model; `gotc models forget` has it tried again",
+            )
 
     def stop(self, reason: str) -> None:
         """Finish what is under way and ask nothing more."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 from gotlang.cache.base import Cache
+from gotlang.errors import UsageError
 from gotlang.models.base import Model
 from gotlang.runtime.events import Observer
 from gotlang.runtime.run import DEFAULT_CONCURRENCY
@@ -47,3 +48,21 @@ class Options:
     fusion: bool = True
     observe: Observer | None = None
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """Where what goes with the cache lies: beside it, or `.gotc` where it is no file."""
+        if not isinstance(self.cache, str | Path) or "://" in str(self.cache):
+            return Path(".gotc")
+        return Path(self.cache).parent
+
+    def batches(self) -> Path | None:
+        """Where provider batches are remembered, where there are to be any. Raises UsageError without a cache,
+        which their answers go to."""
+        if not self.batch:
+            return None
+        if self.cache is None:
+            raise UsageError(
+                "answers of batches go to the cache, and there is none", help="leave `--no-cache` out"
+            )
+        return self.folder / "batches"

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.output import FORMAT_VERSION, Style, complain, document, say
+from gotlang.cli.options import CACHE, FOLDER
+from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, say
 from gotlang.errors import UsageError
+
+if TYPE_CHECKING:
+    from gotlang.models.known import Known
 
 _PATIENCE_S = 5.0
 
@@ -39,6 +44,7 @@ def command(
         "default": default_model(),
         "kinds": dict(KINDS),
         "endpoint": _endpoint(base_url, prices, offline),
+        "known": _remembered(),
     }
     if json:
         document(found)
@@ -59,6 +65,36 @@ def fetch(name: str) -> int:
         complain(f"{SOURCES[name].about}: {SOURCES[name].size / 1e6:.0f} MB")
     say(str(fetched(name)))
     return 0
+
+
+@command.command("forget")
+@click.argument("model", required=False)
+@click.option("--cache", metavar="PATH", default=str(CACHE), help="The cache beside which it is remembered.")
+def forget(model: str | None, cache: str) -> int:
+    """Forget what endpoints were found to take of MODEL, or of all models, so that it is tried again."""
+    forgotten = _known(cache).forget(model)
+    complain(count(forgotten, "model") + " forgotten")
+    return 0
+
+
+def _known(cache: str) -> Known:
+    from gotlang.models.known import Known
+
+    folder = FOLDER if "://" in cache else Path(cache).parent
+    return Known(folder / "endpoints.json")
+
+
+def _remembered() -> list[dict[str, Any]]:
+    """What endpoints were found not to take, from runs with the usual cache."""
+    return [
+        {
+            "model": one.model,
+            "endpoint": one.endpoint,
+            "refused": sorted(one.refused),
+            "most_answers": None if one.bad is None else max(1, one.good),
+        }
+        for one in _known(str(CACHE)).all()
+    ]
 
 
 def _endpoint(base_url: str | None, prices: str | None, offline: bool) -> dict[str, Any]:
@@ -143,6 +179,13 @@ def _show(found: dict[str, Any]) -> None:
                 f"${model['input_per_million']:g} in, ${model['output_per_million']:g} out per million tokens"
             )
         say(f"  openai:{model['name']}  {style.dim(cost)}")
+    if found["known"]:
+        say(f"{style.bold('known from earlier runs')}  {style.dim('gotc models forget')}")
+    for one in found["known"]:
+        refused = [f"no `{name}`" for name in one["refused"]]
+        if one["most_answers"] is not None:
+            refused.append(f"at most {count(one['most_answers'], 'answer')} a request")
+        say(f"  {one['model']} at {one['endpoint']}  {style.dim(', '.join(refused))}")
     say(f"{style.bold('kinds')}")
     for kind, what in found["kinds"].items():
         say(f"  {kind}  {style.dim(what)}")

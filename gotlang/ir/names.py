@@ -111,6 +111,11 @@ def bound_inside(step: ir.AnyStep) -> set[str]:
 
 def used_params(program: ir.Program, scheme: ir.Scheme) -> set[str]:
     """The params that a scheme uses, itself or through what it calls."""
+    return reached_names(program, scheme) & {param.name for param in program.params}
+
+
+def reached_names(program: ir.Program, scheme: ir.Scheme) -> set[str]:
+    """Every name in a scheme and in what it calls: of params, prompts, scores, schemes and functions."""
     bodies = {each.name: each.body for each in program.schemes}
     bodies |= {score.name: score.body for score in program.scores}
     others = {each.name: _expressions((each.settings, each.count)) for each in program.prompts}
@@ -128,7 +133,7 @@ def used_params(program: ir.Program, scheme: ir.Scheme) -> set[str]:
                 named.add(node.function.text)
         pending += named - seen
         seen |= named
-    return seen & {param.name for param in program.params}
+    return seen
 
 
 def _steps(region: ir.Region) -> Iterator[ir.AnyStep]:

@@ -218,6 +218,12 @@ def endpoint_of(model: Model) -> str:
     return endpoint if isinstance(endpoint, str) else ""
 
 
+def refused_by(model: Model) -> frozenset[str]:
+    """The settings that a model's endpoint is known not to take, before anything is asked."""
+    refused: object = getattr(model, "refuses", None)
+    return refused if isinstance(refused, frozenset) else frozenset()
+
+
 def token_bound(request: Request) -> int:
     """A bound on the request's input tokens that no tokenizer exceeds: a token is at least one byte,
     and each message adds a few of its own."""

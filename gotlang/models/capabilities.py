@@ -77,6 +77,15 @@ class Capabilities:
         bad = refusal.bad if self.bad is None else min(self.bad, refusal.bad)
         return replace(self, bad=bad, good=min(self.good, bad - 1))
 
+    @property
+    def known(self) -> tuple[frozenset[str], int | None, int | None]:
+        """What was learned from refusals."""
+        return self.refused, self.bad, self.good if self.bad is not None else None
+
+    def remembering(self, refused: frozenset[str], good: int, bad: int | None) -> Capabilities:
+        """What is known with what another run learned."""
+        return replace(self, refused=self.refused | refused, good=good, bad=bad)
+
     def giving(self, asked: int, got: int) -> Capabilities:
         """What is known after a reply with `got` of `asked` answers."""
         if got < asked:

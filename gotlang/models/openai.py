@@ -23,6 +23,7 @@ from gotlang.models.capabilities import Capabilities, Refusal, find_refusal
 from gotlang.models.completions import Completion, read_completion
 from gotlang.models.endpoint import Endpoint, find_endpoint
 from gotlang.models.estimates import Estimates
+from gotlang.models.known import Known
 from gotlang.models.limits import Limits
 from gotlang.models.pace import ROUND_TRIP_S
 from gotlang.models.prices import price_of
@@ -71,6 +72,7 @@ class OpenAIModel:
     - `requests_per_minute`, `tokens_per_minute`: limits to keep; None learns them from the endpoint.
       `period_s` is how long such a minute lasts, for tests.
     - `price`: US dollars per million tokens; None looks it up by name and endpoint, and it may be unknown.
+    - `known`: where to remember what the endpoint takes; None remembers it for this model's life only.
     - `batches`: a folder to remember provider batches in; requests go with such batches then, at half the
       price. None sends each by itself.
     - `batch`: the most answers to ask for in one request; 1 never sends `n`.
@@ -95,6 +97,7 @@ class OpenAIModel:
         price: Price | None = None,
         batch: int | None = None,
         batches: Path | None = None,
+        known: Known | None = None,
         period_s: float = 60.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
@@ -133,9 +136,9 @@ class OpenAIModel:
         # OpenAI's newer models refuse the old name; others often ignore the new one without a word, and a
         # limit that is ignored breaks a budget.
         newer = self._endpoint.host == "api.openai.com"
-        self._capabilities = Capabilities(
-            batch or MOST_ANSWERS, "max_completion_tokens" if newer else "max_tokens"
-        )
+        first = Capabilities(batch or MOST_ANSWERS, "max_completion_tokens" if newer else "max_tokens")
+        self._learned = known
+        self._capabilities = first if known is None else known.start(self._endpoint.shown, name, first)
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, base_url={self._endpoint.shown!r})"
@@ -156,6 +159,11 @@ class OpenAIModel:
     def batch(self) -> int:
         """How many answers one request may ask for, as far as is known."""
         return self._capabilities.batch
+
+    @property
+    def refuses(self) -> frozenset[str]:
+        """The settings that its endpoint is known not to take."""
+        return self._capabilities.refused
 
     @property
     def capabilities(self) -> Capabilities:
@@ -245,7 +253,11 @@ class OpenAIModel:
 
     def _reply(self, call: _Call, completion: Completion, asked: int) -> Reply:
         """Commit what was learned on the way, now that it is known to have helped."""
-        self._capabilities = self._known(call).giving(asked, len(completion.answers))
+        found = self._known(call).giving(asked, len(completion.answers))
+        news = found.known != self._capabilities.known
+        self._capabilities = found
+        if news and self._learned is not None:
+            self._learned.learn(self._endpoint.shown, self.name, found)
         self._estimates.learn(call.request, len(completion.answers), completion.usage)
         notes = self._capabilities.notes(call.request, call.n) + completion.notes
         return Reply(

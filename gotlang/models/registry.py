@@ -29,7 +29,8 @@ class ModelOptions:
     `simulators` are the program's stand-ins by prompt, `version` tells them from what they were before a
     change. `retries` and `timeout_s` None mean the model's own default, `rpm` and `tpm` (requests and tokens
     a minute) None that they are learned from the endpoint. `sleep` makes a simulated model take its time on
-    the running loop. `batches` is the folder of provider batches; given, requests go with such."""
+    the running loop. `batches` is the folder of provider batches; given, requests go with such.
+    `known` is the file of what endpoints were found to take, None where nothing is remembered."""
 
     simulators: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     seed: int = 0
@@ -42,6 +43,7 @@ class ModelOptions:
     tpm: float | None = None
     timeout_s: float | None = None
     batches: Path | None = None
+    known: Path | None = None
 
 
 def default_model() -> str:
@@ -133,6 +135,7 @@ def _simulated(settings: str, options: ModelOptions) -> Model:
 
 def _openai(name: str, options: ModelOptions) -> Model:
     from gotlang.models.endpoint import find_endpoint
+    from gotlang.models.known import Known
     from gotlang.models.openai import OpenAIModel
     from gotlang.models.prices import price_of
 
@@ -147,5 +150,6 @@ def _openai(name: str, options: ModelOptions) -> Model:
         requests_per_minute=options.rpm,
         tokens_per_minute=options.tpm,
         batches=options.batches,
+        known=None if options.known is None else Known(options.known),
         **{label: value for label, value in given.items() if value is not None},
     )
