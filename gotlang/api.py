@@ -340,7 +340,7 @@ class Session:
         return [both(engine.graph, sources) for engine in self.runner.engines]
 
     def _check_probabilities(self, scheme: Scheme) -> None:
-        """Raise UsageError where a scheme rests on log-probabilities that its endpoint is known not to give."""
+        """Raise UsageError where a scheme rests on log-probabilities that its endpoint does not give."""
         if "logprobs" in refused_by(self.model) and "confidence" in reached_names(self.ir, scheme):
             raise UsageError(
                 f"`{scheme.name}` asks how sure the model was, and `{self.model.name}` refused to say before",

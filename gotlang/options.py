@@ -57,8 +57,10 @@ class Options:
         return Path(self.cache).parent
 
     def batches(self) -> Path | None:
-        """Where provider batches are remembered, where there are to be any. Raises UsageError without a cache,
-        which their answers go to."""
+        """Where provider batches are remembered, where there are to be any.
+
+        Raises UsageError without a cache, which their answers go to.
+        """
         if not self.batch:
             return None
         if self.cache is None:
