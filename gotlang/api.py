@@ -25,13 +25,7 @@ from gotlang.result import Result
 from gotlang.runtime.events import Event, Observer
 from gotlang.runtime.opening import Models, model_limits, open_replayed
 from gotlang.runtime.recording import Recorder
-from gotlang.runtime.run import (
-    Runner,
-    Settings,
-    check_inputs,
-    check_params,
-    check_truth,
-)
+from gotlang.runtime.run import DEFAULT_TIMEOUT_S, Runner, Settings, check_inputs, check_params, check_truth
 from gotlang.span import Source
 
 if TYPE_CHECKING:
@@ -239,7 +233,13 @@ class Session:
             from gotlang.runtime.python import load_corpora
 
             corpora = load_corpora(self.ir)
-        settings = Settings(options.seed, options.concurrency, options.schedule, options.wave)
+        settings = Settings(
+            options.seed,
+            options.concurrency,
+            options.schedule,
+            options.wave,
+            options.timeout or DEFAULT_TIMEOUT_S,
+        )
         self.runner = Runner(
             self.ir,
             self.models,

@@ -19,7 +19,8 @@ from gotlang.runtime.run import DEFAULT_CONCURRENCY
 class Options:
     """How to run; every field has the meaning and the default of the option of `gotc run` with its name.
 
-    `cache` is a Cache, the path of one, or None for none beyond the run itself. `timeout` is in seconds.
+    `cache` is a Cache, the path of one, or None for none beyond the run itself. `timeout` is in seconds, of
+    a request and of a function that `Call` runs (None: 180 for each).
     `batch` sends requests with provider batches, at half the price and within a day; it needs a cache.
     `functions` are Python functions for the names that the program leaves to its host.
     """

@@ -95,7 +95,9 @@ model_options: Decorator = together(
         type=Positive("N"),
         help="Take no more tokens a minute. [default: what the endpoint says it allows]",
     ),
-    click.option("--timeout", type=Positive("SECONDS"), help="How long one request may take. [default: 180]"),
+    click.option(
+        "--timeout", type=Positive("SECONDS"), help="How long a request or a `Call` may take. [default: 180]"
+    ),
     click.option("--no-retry", is_flag=True, help="Do not send a request again that failed."),
     click.option("--prices", metavar="FILE", help="Prices of models, as JSON or TOML, over the known ones."),
     click.option(

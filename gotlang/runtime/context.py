@@ -72,6 +72,8 @@ class Context:
     compile: Compile | None = None
     """Builds steps that Python adds, from the text, the names it uses, the pool it starts from, and the place
     that failures are told to be at."""
+    timeout_s: float | None = None
+    """How many seconds a function that `Call` runs may take; None: as long as it likes."""
     wave: int | None = None
     """How many draws the first wave of an early-stopped sampling asks for; None: what is likely cheapest."""
     observe: Observer | None = None

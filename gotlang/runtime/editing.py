@@ -23,7 +23,7 @@ from gotlang.runtime.expand import Expander, Value
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import NOTHING, REMOVED, Operation
 from gotlang.runtime.sites import Spent, nothing_left
-from gotlang.runtime.tools import in_thread
+from gotlang.runtime.tools import awaited, in_thread
 from gotlang.runtime.values import each
 from gotlang.runtime.view import View
 from gotlang.semantics.scope import Pool
@@ -92,7 +92,7 @@ class _Changing:
         named = {key: context.evaluate(value, names) for key, value in step.arguments if key is not None}
         view = View(change, operation.frame, self._compile, (thought,))
         async with context.calls:
-            value = await _called(function, step.function, view, positional, named)
+            value = await _called(function, step.function, view, positional, named, context.timeout_s)
         view.take(value, step.function)
 
     def _compile(self, text: str, names: Mapping[str, Pool | None], pool: Pool) -> tuple[ir.Region, Pool]:
@@ -103,19 +103,28 @@ class _Changing:
 
 
 async def _called(
-    function: Callable[..., Any], name: str, view: View, positional: list[Any], named: dict[str, Any]
+    function: Callable[..., Any],
+    name: str,
+    view: View,
+    positional: list[Any],
+    named: dict[str, Any],
+    timeout_s: float | None,
 ) -> Any:
-    """What the function gives. Raises EvaluationError for whatever it raises."""
+    """What the function gives, places among it. Raises EvaluationError for whatever it raises."""
     given = [copied(value) for value in positional]
     more = {key: copied(value) for key, value in named.items()}
-    try:
-        if inspect.iscoroutinefunction(function):
-            return await function(view, *given, **more)
-        return await in_thread(lambda: function(view, *given, **more))
-    except GotError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise raised(name, error) from error
+    if inspect.iscoroutinefunction(function):
+        return await awaited(function(view, *given, **more), name, timeout_s)
+
+    def run() -> Any:
+        try:
+            return function(view, *given, **more)
+        except GotError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise raised(name, error) from error
+
+    return await in_thread(run, name, timeout_s)
 
 
 def carry_out(x: Expander, step: ir.CallFunction, change: Change) -> None:

@@ -35,16 +35,22 @@ DEFAULT_CONCURRENCY = 64
 """Requests under way at the same time where nothing else is said."""
 
 
+DEFAULT_TIMEOUT_S = 180.0
+"""Seconds that a function of the program may take where nothing else is said."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How to run. `concurrency` None means no limit. `wave` is how many answers the first wave of an
-    early-stopped sampling asks for (None: what is likely cheapest)."""
+    early-stopped sampling asks for (None: what is likely cheapest), `timeout_s` how many seconds a function
+    that `Call` runs may take (None: as long as it likes)."""
 
     seed: int = 0
     concurrency: int | None = DEFAULT_CONCURRENCY
     schedule: str = "breadth-first"
     wave: int | None = None
+    timeout_s: float | None = DEFAULT_TIMEOUT_S
 
 
 @final
@@ -118,6 +124,7 @@ class Runner:
             truth,
             has_truth,
             self.compile,
+            settings.timeout_s,
             settings.wave,
             observe,
         )

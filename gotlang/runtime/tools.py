@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from typing import Any, TypeVar
 
 from gotlang.errors import EvaluationError, GotError
@@ -56,7 +56,7 @@ async def call(context: Context, operation: Operation, thoughts: Thoughts, spent
         names = each(operation, thought)
         positional = [context.evaluate(value, names) for key, value in step.arguments if key is None]
         named = {key: context.evaluate(value, names) for key, value in step.arguments if key is not None}
-        value = await call_out(function, step.function, positional, named)
+        value = await call_out(function, step.function, positional, named, context.timeout_s)
         if value is None:
             raise EvaluationError(f"`{step.function}` gave None, which is no value of the language")
         return value
@@ -93,29 +93,46 @@ async def _for_each(
 
 
 async def call_out(
-    function: Callable[..., Any], name: str, positional: list[Any], named: dict[str, Any]
+    function: Callable[..., Any],
+    name: str,
+    positional: list[Any],
+    named: dict[str, Any],
+    timeout_s: float | None = None,
 ) -> Any:
     """What a Python function gives, called in a thread of its own unless it is async.
 
-    Raises EvaluationError for whatever it raises. Cancelling leaves a thread that has started to itself.
+    Raises EvaluationError for whatever it raises, and after `timeout_s` seconds (None: never).
     """
     if not inspect.iscoroutinefunction(function):
-        return await in_thread(lambda: call_python(function, name, positional, named))
+        return await in_thread(lambda: call_python(function, name, positional, named), name, timeout_s)
+    arguments, more = map(copied, positional), {key: copied(value) for key, value in named.items()}
+    return given_back(await awaited(function(*arguments, **more), name, timeout_s), name)
+
+
+async def awaited(work: Awaitable[T], name: str, timeout_s: float | None) -> T:
+    """What an async function gives. Raises EvaluationError for whatever it raises, and when it takes too long
+    (not where time is simulated: what it waits for may be real)."""
+    limit = None if isinstance(asyncio.get_running_loop(), VirtualTimeLoop) else timeout_s
     try:
-        value = await function(*map(copied, positional), **{key: copied(v) for key, v in named.items()})
+        async with asyncio.timeout(limit) as within:
+            return await work
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
         raise raised(name, error) from error
+    except GotError:
+        raise
     except (Exception, SystemExit) as error:
+        if within.expired():
+            raise _late(name, limit) from None
         raise raised(name, error) from error
-    return given_back(value, name)
 
 
-async def in_thread(work: Callable[[], T]) -> T:
+async def in_thread(work: Callable[[], T], name: str, timeout_s: float | None) -> T:
     """What `work` gives, run in a thread that nobody waits for: an interrupted run ends at once, while the
-    loop's own threads would keep it until their work is done."""
+    loop's own threads would keep it until their work is done. Raises EvaluationError when it takes too long;
+    the thread is then left to itself."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -123,18 +140,39 @@ async def in_thread(work: Callable[[], T]) -> T:
         if not future.done():
             take()
 
-    def run() -> None:
-        take: Callable[[], None]
-        try:
-            value = work()
-            take = lambda: future.set_result(value)  # noqa: E731
-        except BaseException as error:
-            caught = error
-            take = lambda: future.set_exception(caught)  # noqa: E731
+    def tell(take: Callable[[], None]) -> None:
         # The loop may be closed by now, if the run was interrupted.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, take)
 
+    def run() -> None:
+        try:
+            value = work()
+        except BaseException as error:
+            caught = error
+            tell(lambda: future.set_exception(caught))
+        else:
+            tell(lambda: future.set_result(value))
+
     threading.Thread(target=run, daemon=True, name="gotlang call").start()
-    with loop.standing_still() if isinstance(loop, VirtualTimeLoop) else nullcontext():
+    with ExitStack() as stack:
+        if isinstance(loop, VirtualTimeLoop):
+            stack.enter_context(loop.standing_still())
+        if timeout_s is not None:
+
+            def late() -> None:
+                tell(lambda: future.set_exception(_late(name, timeout_s)))
+
+            # The loop's own clock may be a simulated one.
+            timer = threading.Timer(timeout_s, late) if isinstance(loop, VirtualTimeLoop) else None
+            if timer is not None:
+                timer.daemon = True
+                timer.start()
+                stack.callback(timer.cancel)
+            else:
+                stack.callback(loop.call_later(timeout_s, late).cancel)
         return await future
+
+
+def _late(name: str, timeout_s: float | None) -> EvaluationError:
+    return EvaluationError(f"`{name}` took longer than {timeout_s:g} s", help="`--timeout` allows for more")

@@ -1,0 +1,173 @@
+"""A program's own Python, in every place where it is called: whatever it does, the run ends and says so."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gotlang.api import Options, load
+from gotlang.errors import RunError
+from gotlang.models.simulated import SimulatedModel
+from gotlang.result import Result
+
+PLACES = {
+    "Call": "Call f(x)",
+    "an expression": "Map() f(x)",
+    "a condition": "Pool() x\nSelect() f(x)",
+    "a score": "Pool() x\nScore() f(it)\nKeepBestN(1)",
+    "a declared score": "Pool() x\nScore() rated(it)\nKeepBestN(1)",
+    "a weight": "Pool() x\nVote(weight=f(it))",
+    "a validation": "Pool() x\nValidate() f(it)\nKeepValid()",
+    "a reader": "Generate() read(x)",
+    "how often": "Pool() x\nrepeat f(x):\n    Map() it",
+    "a list to go through": "foreach y in f(x):\n    Pool() y",
+    "a branch": "Pool() x\nif f(x):\n    Map() it",
+    "a setting": "Generate(k=f(x)) plain(x)",
+    "a prompt's argument": "Generate() plain(f(x))",
+}
+
+TEXT = """
+import python "tools.py": f
+prompt plain(x: any) -> any:
+    "{{ x }}"
+prompt read(x: any) -> any:
+    parse with f
+    "{{ x }}"
+score rated(x: any) -> higher:
+    f(x)
+scheme main(x: int) -> many any:
+"""
+
+STAND_INS: dict[str, Callable[..., str]] = {"plain": lambda rng, x: "1", "read": lambda rng, x: "1"}
+
+
+def go(tmp_path: Path, function: str, place: str = "Call", **options: Any) -> Result | RunError:
+    """A run of a program with a function `f` whose body is given."""
+    body = "\n".join("    " + line for line in function.strip().splitlines())
+    (tmp_path / "tools.py").write_text(f"import asyncio, math, sys, time\n\ndef f(x):\n{body}\n")
+    lines = "\n".join("    " + line for line in PLACES[place].splitlines())
+    (tmp_path / "main.got").write_text(f"{TEXT}{lines}\n")
+    given = Options(model=SimulatedModel(STAND_INS), **options)
+    try:
+        return load(tmp_path / "main.got").run(x=1, options=given)
+    except RunError as error:
+        return error
+
+
+MISTAKES = {
+    "raises": ("raise ValueError('no luck')", "`f` raised ValueError: no luck ("),
+    "ends the process": ("sys.exit(3)", "`f` raised SystemExit: 3"),
+    "recurses": ("return f(x)", "`f` raised RecursionError"),
+    "takes other arguments": ("return f(1, 2)", "`f` raised TypeError"),
+    "a set": ("return {1, 2}", "`f` gave a set, which is no value of the language"),
+    "itself": ("return f", "`f` gave a function, which is no value of the language"),
+    "bytes": ("return b'1'", "`f` gave a bytes, which is no value"),
+    "keys that are no texts": ("return {1: 2}", "`f` gave a dict, which is no value"),
+    "a generator": ("return (y for y in [1])", "`f` gave a generator, which is no value"),
+    "a list in itself": ("a = []\na.append(a)\nreturn a", "`f` gave a value that is nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_what_goes_wrong_is_told_with_its_place(tmp_path: Path, place: str, mistake: str) -> None:
+    body, message = MISTAKES[mistake]
+    found = go(tmp_path, body, place)
+    assert isinstance(found, RunError), found
+    told = [found.message, *(failure.reason for failure in found.failures)]
+    assert any(message in text for text in told), told
+    assert all(failure.span.source.endswith("main.got") and failure.operation for failure in found.failures)
+    assert "mistake in gotc" not in (found.help or "")
+    if mistake == "raises":
+        assert any("tools.py:4)" in text for text in told)
+
+
+@pytest.mark.parametrize("value", ["float('nan')", "'high'", "None", "[1]", "True"])
+@pytest.mark.parametrize("place", ["a score", "a declared score", "a weight"])
+def test_a_score_that_is_no_number_is_a_failure(tmp_path: Path, place: str, value: str) -> None:
+    found = go(tmp_path, f"return {value}", place)
+    assert isinstance(found, RunError), found
+    assert "NaN" in found.message or "no number" in found.message or "number" in found.message
+
+
+@pytest.mark.parametrize(
+    ("value", "length"),
+    [("list(range(300_000))", 300_000), ("'x' * 3_000_000", 3_000_000), ("10 ** 900", 901)],
+)
+def test_large_values_are_values(tmp_path: Path, value: str, length: int) -> None:
+    found = go(tmp_path, f"return {value}")
+    assert isinstance(found, Result), found
+    (given,) = found.value
+    assert len(str(given) if isinstance(given, int) else given) == length
+
+
+def test_what_a_function_does_to_its_arguments_stays_with_it(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text("def f(xs):\n    xs.clear()\n    return 1\n")
+    (tmp_path / "main.got").write_text(
+        'import python "tools.py": f\nscheme main(xs: list[int]) -> many any:\n'
+        "    a = Map() xs\n    Call f(a)\n    Pool() it, a\n"
+    )
+    given = Options(model=SimulatedModel({}))
+    assert load(tmp_path / "main.got").run(xs=[1, 2], options=given).value == [1, [1, 2]]
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+@pytest.mark.parametrize("hangs", ["time.sleep(30)", "while True:\n    time.sleep(0.01)"])
+def test_a_call_that_hangs_is_given_up(tmp_path: Path, hangs: str, virtual: bool) -> None:
+    (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
+    (tmp_path / "tools.py").write_text(
+        "import time\ndef f(x):\n" + "\n".join("    " + line for line in hangs.splitlines()) + "\n"
+    )
+    started = time.monotonic()
+    program, options = load(tmp_path / "main.got"), Options(model=SimulatedModel(STAND_INS), timeout=0.05)
+    with pytest.raises(RunError, match=r"`f` took longer than 0.05 s"):
+        if virtual:
+            program.run(x=1, options=Options(model="simulated", timeout=0.05, python=True))
+        else:
+            asyncio.run(program.arun(x=1, options=options))
+    assert time.monotonic() - started < 10
+
+
+def test_an_async_call_that_hangs_is_cancelled(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(
+        "import asyncio\nleft = []\nasync def f(x):\n    try:\n        await asyncio.sleep(30)\n"
+        "    finally:\n        print('let go')\n"
+    )
+    (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
+    options = Options(model=SimulatedModel(STAND_INS), timeout=0.05)
+    with pytest.raises(RunError, match=r"`f` took longer than 0.05 s"):
+        asyncio.run(load(tmp_path / "main.got").arun(x=1, options=options))
+
+
+def test_a_time_out_of_its_own_is_its_own_mistake(tmp_path: Path) -> None:
+    found = go(tmp_path, "raise TimeoutError('mine')")
+    assert isinstance(found, RunError) and "`f` raised TimeoutError: mine" in found.message
+
+
+def test_one_thought_among_many_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text("def f(x):\n    return 6 // (x - 2)\n")
+    (tmp_path / "main.got").write_text(
+        'import python "tools.py": f\nscheme main(xs: list[int]) -> many any:\n'
+        "    foreach x in xs:\n        Pool() x\n    Call f(it)\n"
+    )
+    given = Options(model=SimulatedModel({}))
+    result = load(tmp_path / "main.got").run(xs=[1, 2, 3], options=given)
+    assert result.value == [-6, 6]
+    (failure,) = result.outcome.failures
+    assert "ZeroDivisionError" in failure.reason and failure.span.source.endswith("main.got")
+
+
+def test_no_thread_is_left_of_what_ended(tmp_path: Path) -> None:
+    before = threading.active_count()
+    assert isinstance(go(tmp_path, "return x"), Result)
+    for _ in range(100):
+        if threading.active_count() <= before:
+            break
+        time.sleep(0.01)
+    assert threading.active_count() <= before
