@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from support.caches import POSTGRES, a_request, an_answer, no_postgres, postgres_schema
+from support import postgres
+from support.caches import a_request, an_answer, no_postgres, postgres_schema
 from support.processes import output_of, python
 
 from gotlang.cache import open_cache
@@ -92,7 +93,7 @@ def test_an_address_that_leads_nowhere(address: str, message: str) -> None:
 def test_a_refused_password_is_not_shown() -> None:
     import psycopg
 
-    settings = psycopg.conninfo.conninfo_to_dict(POSTGRES)
+    settings = psycopg.conninfo.conninfo_to_dict(postgres.address())
     place = "{host}:{port}/{dbname}".format(**{"port": 5432, **settings})
     with pytest.raises(CacheError) as caught:
         open_cache(f"postgresql://nobody-like-that:s3cret@{place}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
+from support import postgres
 
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache, Stored
@@ -61,23 +61,19 @@ class NamedStore:
             cache.close()
 
 
-POSTGRES = os.environ.get("GOTLANG_TEST_POSTGRES", "")
-"""Address of a PostgreSQL database in which tests may make schemas."""
-
-no_postgres = (
-    "" if POSTGRES else "no server: set GOTLANG_TEST_POSTGRES to postgresql://user:password@host/database"
-)
+no_postgres = postgres.why_not()
+"""Why there is no PostgreSQL server, or nothing."""
 
 
 @contextmanager
 def postgres_schema() -> Iterator[str]:
     """The address of a schema of its own in the test database, which goes when the test ends."""
     psycopg = pytest.importorskip("psycopg")
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(POSTGRES, autocommit=True) as connection:
+    name, server = f"test_{uuid.uuid4().hex}", postgres.address()
+    with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}")
         try:
-            yield f"{POSTGRES}{'&' if '?' in POSTGRES else '?'}options=-c%20search_path%3D{name}"
+            yield f"{server}{'&' if '?' in server else '?'}options=-c%20search_path%3D{name}"
         finally:
             connection.execute(f"DROP SCHEMA {name} CASCADE")
 

@@ -1,0 +1,118 @@
+"""A PostgreSQL server of the tests' own, in a temporary folder, where its programs are installed.
+
+`GOTLANG_TEST_POSTGRES` names another one instead: a database in which tests may make schemas.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+GIVEN = os.environ.get("GOTLANG_TEST_POSTGRES", "")
+
+
+def _programs() -> Path | None:
+    """The folder of `initdb` and `postgres`."""
+    found = [Path(place).parent for place in (shutil.which("initdb"),) if place]
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    whole = [folder for folder in found if all((folder / name).exists() for name in ("initdb", "postgres"))]
+    return whole[0] if whole else None
+
+
+def _user() -> str | None:
+    """Whom to run it as: the server refuses root. None is whoever we are."""
+    if os.getuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next((name for name in ("postgres", "nobody") if name in names), None)
+
+
+def why_not() -> str:
+    """Why there is no server to test against, or nothing."""
+    if GIVEN:
+        return ""
+    if _programs() is None:
+        return (
+            "no PostgreSQL here: install it, or set GOTLANG_TEST_POSTGRES to postgresql://user@host/database"
+        )
+    if os.getuid() == 0 and _user() is None:
+        return "PostgreSQL does not run as root, and there is no other user"
+    return ""
+
+
+@functools.cache
+def address() -> str:
+    """The address of a server that runs until this process ends."""
+    if GIVEN:
+        return GIVEN
+    programs, user = _programs(), _user()
+    assert programs is not None
+    folder = Path(tempfile.mkdtemp(prefix="gotlang-postgres-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if user is not None:
+        shutil.chown(folder, user)
+    made = subprocess.run(
+        [
+            programs / "initdb",
+            "-D",
+            folder / "data",
+            "-U",
+            "tester",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        ],
+        user=user,
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0, made.stderr
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [programs / "postgres", "-D", folder / "data", "-p", str(port), "-k", folder, "-F"]
+    server = subprocess.Popen(
+        [*command, "-c", "listen_addresses=127.0.0.1"],
+        user=user,
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    atexit.register(_end, server)
+    found = f"postgresql://tester@127.0.0.1:{port}/postgres"
+    _answers(found)
+    return found
+
+
+def _answers(place: str) -> None:
+    import psycopg
+
+    until = time.monotonic() + 30
+    while True:
+        try:
+            psycopg.connect(place, connect_timeout=2).close()
+            return
+        except psycopg.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(10)
+    except subprocess.TimeoutExpired:
+        server.kill()
