@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
 from gotlang.cache.base import Cache
-from gotlang.compiler import Compilation, compile_source
+from gotlang.compiler import Compilation, compile_source, handed_in
 from gotlang.errors import RunError, UsageError
 from gotlang.files import compile_file
 from gotlang.ir.build import build
@@ -219,6 +219,9 @@ class Session:
         options = self.options
         assert self.program.compilation.checked is not None
         functions = {**load_functions(self.ir, allowed=options.python), **options.functions}
+        for name in self.program.compilation.checked.symbols.functions:
+            if name not in functions:
+                raise UsageError(f"no function `{name}` is there", help="give it in `Options.functions`")
         recording = open_replayed(options.model)
         self.models = Models(options.model, self._model_options(), recording)
         self.model = self.models(None)
@@ -357,11 +360,17 @@ def check(text: str, name: str = "<text>.got") -> Compilation:
     return compile_source(Source.of(name, text))
 
 
-def compile(text: str, name: str = "<text>.got") -> Program:
-    """A program from its text. Raises CompileError with every mistake found."""
-    return Program(compile_source(Source.of(name, text)))
+def compile(text: str, name: str = "<text>.got", *, functions: Iterable[str] = ()) -> Program:
+    """A program from its text. `functions` are names that it may call and that `Options.functions` gives it.
+
+    Raises CompileError with every mistake found, UsageError for the name of a built-in function.
+    """
+    return Program(compile_source(Source.of(name, text), functions=handed_in(functions)))
 
 
-def load(path: str | Path) -> Program:
-    """A program from its file. Raises UsageError where it cannot be read, CompileError with every mistake."""
-    return Program(compile_file(path))
+def load(path: str | Path, *, functions: Iterable[str] = ()) -> Program:
+    """A program from its file, with the same `functions`.
+
+    Raises UsageError where it cannot be read, CompileError with every mistake.
+    """
+    return Program(compile_file(path, handed_in(functions)))

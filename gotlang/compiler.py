@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, final
 
 from gotlang.diagnostics import Diagnostic, in_order
-from gotlang.errors import CompileError, GotError
+from gotlang.errors import CompileError, GotError, UsageError
+from gotlang.semantics.builtins import BUILTINS, THOUGHT_FUNCTIONS
 from gotlang.semantics.check import Checked, check
 from gotlang.semantics.studies import Target
+from gotlang.semantics.symbols import RESERVED
 from gotlang.span import Source
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse
@@ -93,6 +95,14 @@ def compile_source(
     # Names that a broken declaration would have declared are not missed a second time.
     further = [d for d in checked.diagnostics if not (broken and d.code in _CONSEQUENCES)]
     return Compilation(source, sources, tuple(modules), checked, in_order([*diagnostics, *further]))
+
+
+def handed_in(names: Iterable[str]) -> frozenset[str]:
+    """Names of functions that Python hands in. Raises UsageError for those that mean something already."""
+    found = frozenset(names)
+    if taken := sorted(found & (BUILTINS.keys() | THOUGHT_FUNCTIONS.keys() | RESERVED)):
+        raise UsageError(f"`{taken[0]}` has a meaning of its own, so no function can have that name")
+    return found
 
 
 def _target(node: n.Study, named: Opener, diagnostics: list[Diagnostic]) -> Target | None:

@@ -47,12 +47,13 @@ def _alike(path: Path) -> str | None:
     return f"did you mean {path.parent / near}?" if near else None
 
 
-def compile_file(path: str | Path) -> Compilation:
-    """Check a program in a file, and what it imports from its folder. Raises UsageError for the file."""
-    return compile_in(read_source(path), Path(path).resolve().parent)
+def compile_file(path: str | Path, functions: frozenset[str] = frozenset()) -> Compilation:
+    """Check a program in a file, and what it imports from its folder; `functions` are names that Python hands
+    in. Raises UsageError for the file."""
+    return compile_in(read_source(path), Path(path).resolve().parent, functions)
 
 
-def compile_in(source: Source, folder: Path) -> Compilation:
+def compile_in(source: Source, folder: Path, functions: frozenset[str] = frozenset()) -> Compilation:
     """Check a program that may import from `folder`, an absolute path, and from nowhere else."""
 
     def read(name: str) -> str:
@@ -66,7 +67,7 @@ def compile_in(source: Source, folder: Path) -> Compilation:
     def named(written: str) -> Compilation:
         return compile_file(beside(folder, written))
 
-    return compile_source(source, read, named=named)
+    return compile_source(source, read, functions, named=named)
 
 
 _PROJECT = ("pyproject.toml", "gotc.toml", ".git")

@@ -50,17 +50,9 @@ def go(body: str, function: Callable[..., Any], *, many: bool = False, **options
     """A run of a scheme in which the function is called `change`; its input `x` is 1."""
     changes_graph(function)
     lines = "\n".join("    " + line for line in body.strip().splitlines())
-    head = f'import python "tools.py": change\n{HEAD}'
-    text = f"{head}\nscheme main(x: int) -> {'many ' if many else ''}any:\n{lines}\n"
+    text = f"{HEAD}\nscheme main(x: int) -> {'many ' if many else ''}any:\n{lines}\n"
     model = Delayed(SimulatedModel(ANSWERS), options.pop("chance", None))
-    return try_in_order(text, {"x": 1}, model, functions={"change": function}, python=True, **options)
-
-
-@pytest.fixture(autouse=True)
-def handed_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions are handed in, so there is no file to load them from."""
-    if "tmp_path" not in request.fixturenames:
-        monkeypatch.setattr("gotlang.runtime.python.load_functions", lambda *_, **__: {})
+    return try_in_order(text, {"x": 1}, model, functions={"change": function}, **options)
 
 
 def spread(view: View, x: int) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gotlang.api import Options, load
-from gotlang.errors import RunError
+from gotlang.api import Options, compile, load
+from gotlang.errors import CompileError, RunError, UsageError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 
@@ -171,3 +171,16 @@ def test_no_thread_is_left_of_what_ended(tmp_path: Path) -> None:
             break
         time.sleep(0.01)
     assert threading.active_count() <= before
+
+
+def test_functions_are_handed_in() -> None:
+    text = "scheme main(x: int) -> int:\n    Call twice(x)\n    Map() twice(it) + 1\n"
+    program = compile(text, functions=["twice"])
+    options = Options(model=SimulatedModel({}), functions={"twice": lambda x: 2 * x})
+    assert program.run(x=3, options=options).value == 13
+    with pytest.raises(UsageError, match="no function `twice`"):
+        program.run(x=3, options=Options(model=SimulatedModel({})))
+    with pytest.raises(UsageError, match="`len` has a meaning"):
+        compile(text, functions=["len"])
+    with pytest.raises(CompileError):
+        compile(text)

@@ -82,7 +82,8 @@ def run_in_order(
     """One run of a program on virtual time. Raises RunError where it has no result."""
 
     async def work() -> Result:
-        async with Session(compile(text, "program.got"), Options(model=model, **options)) as session:
+        program = compile(text, "program.got", functions=options.get("functions", ()))
+        async with Session(program, Options(model=model, **options)) as session:
             return await session.run(inputs, truth=truth)
 
     return on_virtual_time(work)
