@@ -12,6 +12,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import pytest
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
+from support.caches import no_postgres, postgres_schema
 from support.studies import course, guess_plan
 
 from gotlang.cache import open_cache
@@ -115,6 +117,31 @@ def test_killed_at_random_moments_it_loses_and_repeats_nothing(tmp_path: Path) -
     assert len(book.open) > 0 or book.answers == alone.answers
     assert book.paid_usd <= alone.usd * (1 + 1e-9)
     assert book.committed_usd <= budget
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgresql", marks=pytest.mark.skipif(bool(no_postgres), reason=no_postgres)),
+    ]
+)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A storage in a database that nobody has opened yet."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'study.db'}"
+        return
+    with postgres_schema() as address:
+        yield address
+
+
+def test_two_workers_share_a_study_in_a_database(tmp_path: Path, database: str) -> None:
+    clauses = "train 20, test 10\nminimize error(result, target)\ntrials 12"
+    alone, _ = undisturbed(tmp_path / "alone", clauses)
+    guess_plan(tmp_path, clauses, 60)
+    both = [worker(tmp_path, "--storage", database, "--out", f"{i}.json") for i in range(2)]
+    for document in [ended(child) for child in both]:
+        assert document["trials"] == len(alone.records)
+        assert document["winner"]["trial"] == alone.winner.number
 
 
 @pytest.mark.parametrize("clauses", [CLAUSES, "train 30, test 10\nminimize error(result, target)\ntrials 16"])

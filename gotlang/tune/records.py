@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
 
@@ -23,6 +24,9 @@ from gotlang.tune.space import Point, Space
 
 WAIT_S = 0.02
 """Between two looks at whether other workers have finished."""
+_ATTEMPTS = 4
+_AGAIN_S = 0.25
+"""How often, and after how long, a database is asked again that would not open."""
 
 
 @final
@@ -95,29 +99,7 @@ class Records:
         self._finished: dict[int, Record] = {}
         self._mine: dict[int, int] = {}
         directions: Any = ["maximize" if upwards else "minimize" for upwards in maximize]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                self.study: Any = optuna.create_study(
-                    storage=open_storage(storage),
-                    study_name=name,
-                    directions=directions,
-                    load_if_exists=True,
-                    sampler=optuna.samplers.RandomSampler(),
-                )
-            except ImportError as error:
-                raise UsageError(
-                    f"cannot open the storage: {_plain(error)}",
-                    help="its URL names a driver that must be installed, such as "
-                    "`postgresql+psycopg://...` after `pip install 'psycopg[binary]'`",
-                ) from None
-            except json.JSONDecodeError:
-                raise UsageError(f"{storage} is no storage of a study") from None
-            except Exception as error:  # whatever a driver makes of a URL or of a server that is not there
-                raise UsageError(
-                    f"cannot open the storage: {_plain(error)}",
-                    help="a storage is a file, or a URL of Optuna's such as `sqlite:///study.db`",
-                ) from None
+        self.study: Any = _open_study(storage, name, directions)
         self._storage: Any = self.study._storage
         self._id: int = self.study._study_id
         for key, value in (facts or {}).items():
@@ -245,6 +227,41 @@ class Records:
             time.sleep(WAIT_S)
 
 
+def _open_study(storage: str | None, name: str, directions: Any) -> Any:
+    """The study in its storage, made where there is none. Raises UsageError for what is no storage."""
+    import optuna
+
+    left = _ATTEMPTS
+    while True:
+        left -= 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return optuna.create_study(
+                    storage=open_storage(storage),
+                    study_name=name,
+                    directions=directions,
+                    load_if_exists=True,
+                    sampler=optuna.samplers.RandomSampler(),
+                )
+            except ImportError as error:
+                raise UsageError(
+                    f"cannot open the storage: {_plain(error)}",
+                    help="its database needs a driver: `pip install 'psycopg[binary]'` for postgresql://",
+                ) from None
+            except json.JSONDecodeError:
+                raise UsageError(f"{storage} is no storage of a study") from None
+            except Exception as error:  # whatever a driver makes of a URL or of a server that is not there
+                # Workers that start together make the tables of a new storage together; one of them loses.
+                if left and type(error).__module__.startswith("sqlalchemy") and "://" in str(storage):
+                    time.sleep(_AGAIN_S)
+                    continue
+                raise UsageError(
+                    f"cannot open the storage: {_plain(error)}",
+                    help="a storage is a file, or a URL of Optuna's such as `sqlite:///study.db`",
+                ) from None
+
+
 def open_storage(where: str | None) -> Any:
     """A storage of Optuna: memory for None, any URL that Optuna takes, else a journal file.
 
@@ -256,7 +273,11 @@ def open_storage(where: str | None) -> Any:
     if where is None:
         return optuna.storages.InMemoryStorage()
     if "://" in where:
-        return optuna.storages.get_storage(where)
+        # The package that a cache in PostgreSQL needs is enough for a storage in it.
+        plain, psycopg = "postgresql://", find_spec("psycopg") and not find_spec("psycopg2")
+        return optuna.storages.get_storage(
+            where.replace(plain, "postgresql+psycopg://", 1) if psycopg and where.startswith(plain) else where
+        )
     path = Path(where)
     path.parent.mkdir(parents=True, exist_ok=True)
     return optuna.storages.JournalStorage(journal.JournalFileBackend(str(path), lock_obj=_file_lock(path)))
