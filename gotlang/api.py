@@ -42,6 +42,10 @@ class Program:
         self.compilation = compilation
         self._ir = compilation.program(0)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Program:
+        """Itself: a program never changes, and its tables know its nodes by identity."""
+        return self
+
     @property
     def name(self) -> str:
         """The file's name without its ending."""

@@ -78,6 +78,15 @@ def render(diagnostic: Diagnostic, sources: Mapping[str, Source], *, color: bool
     return "\n".join(lines)
 
 
+def excerpt(span: Span, sources: Mapping[str, Source], *, color: bool = False) -> str:
+    """A place in a program with its line and carets; empty where its text is not at hand."""
+    if span.source not in sources:
+        return ""
+    red, blue, reset = ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") if color else ("",) * 3
+    gutter = " " * len(str(_line_of(span, sources)))
+    return "\n".join(_excerpt(span, "", "^", "-->", gutter, sources, (blue, red, reset)))
+
+
 def _line_of(span: Span, sources: Mapping[str, Source]) -> int:
     source = sources.get(span.source)
     return source.position(span.start)[0] if source else 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gotlang.diagnostics import Diagnostic
-    from gotlang.span import Source
+    from gotlang.span import Source, Span
 
 
 class GotError(Exception):
@@ -43,13 +43,24 @@ class CompileError(GotError):
 
 
 class RunError(GotError):
-    """A run that ended without a result. `failures` says what failed, where in the source, and why."""
+    """A run that ended without a result. `failures` says what failed, where in the source, and why; `span` is
+    where the step stands that lost the result (None: no step did)."""
 
     exit_code = 1
 
-    def __init__(self, message: str, *, failures: Sequence[Any] = (), help: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        failures: Sequence[Any] = (),
+        span: Span | None = None,
+        help: str | None = None,
+    ) -> None:
         super().__init__(message, help=help)
         self.failures = tuple(failures)
+        self.span = span
+        self.sources: Mapping[str, Source] = {}
+        """The texts that `span` may point into, where they are at hand."""
 
 
 class BudgetExceeded(GotError):

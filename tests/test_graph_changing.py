@@ -266,6 +266,55 @@ def test_order_changes_nothing(seed: int, limit: int | None, schedule: str) -> N
     assert everything(other) == everything(plain)
 
 
+def test_what_others_add_meanwhile_is_not_seen() -> None:
+    """A block beside the call uses its result by name. Whether it is laid out by now is a matter of time."""
+    body = (
+        "many = Generate() parts(x)\n"
+        "Generate() draft(x, 1)\n"
+        "mine = Call change()\n"
+        "foreach y in many:\n"
+        "    Pool() y, mine\n"
+        "    Vote()"
+    )
+    seen: set[tuple[str, ...]] = set()
+    grown: set[bool] = set()
+
+    def change(view: View) -> Any:
+        seen.add(tuple(place.name for place in view.descendants()))
+        joins = view._change.result
+        assert joins is not None
+        grown.add(bool(joins.successors))
+        return view.given
+
+    for seed in range(20):
+        found = go(body, change, many=True, chance=Random(seed))
+        assert isinstance(found, Result), found
+    assert grown == {True, False} and len(seen) == 1
+
+
+def test_who_uses_what_was_taken_away_is_told() -> None:
+    body = (
+        "many = Generate() parts(x)\n"
+        "Generate() draft(x, 1)\n"
+        "other = Call change()\n"
+        "spare = other + 2\n"
+        "foreach y in many:\n"
+        "    Map() y + spare"
+    )
+
+    def change(view: View) -> Any:
+        view.remove(next(p for p in view.descendants() if "spare" in p.name))
+        return view.given
+
+    messages = set()
+    for seed in range(10):
+        found = go(body, change, many=True, chance=Random(seed))
+        assert isinstance(found, RunError), found
+        messages.add(found.message.split(" (and ")[0])
+    assert len(messages) == 1
+    assert "it was removed by `change`" in messages.pop()
+
+
 # ---------------------------------------------------------------- the language's own blocks
 
 

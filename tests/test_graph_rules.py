@@ -111,16 +111,18 @@ def test_operations_that_run_side_by_side_change_the_same_graph_in_any_order(
     def run(order: list[tuple[str, int]]) -> Any:
         built = Built(shape)
         answers = {}
+        waiting = list(shape.running)
         for what, me in order:
             if what == "ask":
                 answers[me] = ask(built, me)
             else:
                 built.carry_out(me)
                 built.check()
-        for me in shape.running:
-            # What one has found of the graph stays true while the other changes it.
-            kept = [name for name in names if built.operations[name] not in built.changes[me].removed]
-            regions(built, me, Oracle(me, set(names), shape.edges()), kept)
+                waiting.remove(me)
+            for other in waiting:
+                # What one sees of the graph stays true while the other changes it.
+                kept = [name for name in names if built.operations[name] not in built.changes[other].removed]
+                regions(built, other, Oracle(other, set(names), shape.edges()), kept)
         return answers, built.edges(), built.orders()
 
     ways = [

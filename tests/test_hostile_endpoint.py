@@ -45,6 +45,7 @@ FAULTS: dict[str, Callable[[], Fault]] = {
     "no JSON": lambda: raw("<html>gateway</html>"),
     "no choices": lambda: edited(lambda completion: completion.update(choices=[])),
     "a stall": lambda: stalled(60.0),
+    "a slow trickle into a time-out": lambda: stalled(TIMEOUT_S * 1.5),
     "a wrong usage": lambda: edited(lambda completion: completion.update(usage={"prompt_tokens": -1})),
     "an unknown end": lambda: edited(
         lambda completion: [choice.update(finish_reason="bored") for choice in completion["choices"]]

@@ -246,7 +246,7 @@ def test_a_failed_thought_is_noted_and_the_rest_goes_on() -> None:
 
 def test_all_thoughts_failed_is_an_error_that_says_where_and_why() -> None:
     mute = {"digit": lambda rng, of: "no idea"}
-    with pytest.raises(RunError, match=r"main/.*every thought failed.*no idea") as caught:
+    with pytest.raises(RunError, match=r"Generate digit: every thought failed: .*no idea") as caught:
         run("Generate(k=3) digit(1)\nVote()", result="int", stand_ins=mute)
     assert caught.value.failures[0].span.source == "main.got"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 from typing import Any
 
@@ -173,7 +174,10 @@ def test_a_failure_ends_the_run_and_says_where(place: str, limit: int | None) ->
     found = go(FATAL[place], concurrency=limit)
     assert isinstance(found, RunError), found
     check_error(found)
-    assert f"{WRITTEN.get(place, 'Generate bad')} (main/" in found.message
+    # As the program names it, and no otherwise.
+    assert re.match(rf"{WRITTEN.get(place, 'Generate bad')}( in [a-z]\w*\[\d+\])*: ", found.message)
+    assert "%" not in found.message
+    assert found.span is not None
 
 
 ABSORBED = {

@@ -184,3 +184,19 @@ def test_functions_are_handed_in() -> None:
         compile(text, functions=["len"])
     with pytest.raises(CompileError):
         compile(text)
+
+
+def test_nothing_more_is_computed_once_the_result_is_lost() -> None:
+    called: list[int] = []
+
+    def f(y: int) -> int:
+        called.append(y)
+        if y == 3:
+            raise ValueError("lost")
+        return y
+
+    text = "scheme main(x: int) -> many int:\n    foreach y in range(5000):\n        Map() f(y)\n"
+    options = Options(model=SimulatedModel({}), functions={"f": f})
+    with pytest.raises(RunError, match="lost"):
+        compile(text, functions=["f"]).run(x=3, options=options)
+    assert called == [0, 1, 2, 3]

@@ -15,8 +15,8 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
 from support.studies import GUESS, guess_plan, guess_study
 
-from gotlang.tune.driver import tune
 from gotlang.report.study import report
+from gotlang.tune.driver import tune
 
 ROOT = Path(__file__).parents[1]
 CLAUSES = """

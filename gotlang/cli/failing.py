@@ -13,7 +13,7 @@ import traceback
 import click
 
 from gotlang.cli.output import Style, complain
-from gotlang.errors import CompileError, GotError
+from gotlang.errors import CompileError, GotError, RunError
 from gotlang.version import __version__
 
 BUG = 70
@@ -39,9 +39,18 @@ def known(error: GotError) -> int:
     _trace(error)
     if isinstance(error, CompileError):
         diagnostics(error)
+    elif isinstance(error, RunError):
+        message(error.message, error.help, _place(error))
     else:
         message(error.message, error.help)
     return error.exit_code
+
+
+def _place(error: RunError) -> str:
+    """The line of the program that lost a run its result."""
+    from gotlang.diagnostics import excerpt
+
+    return excerpt(error.span, error.sources, color=Style.of(sys.stderr).color) if error.span else ""
 
 
 def diagnostics(error: CompileError) -> None:
@@ -54,10 +63,12 @@ def diagnostics(error: CompileError) -> None:
     complain(f"{error.message} in the program")
 
 
-def message(words: str, help: str | None = None) -> None:
-    """One error in words, with what to do about it."""
+def message(words: str, help: str | None = None, place: str = "") -> None:
+    """One error in words, with the lines that show its place, and with what to do about it."""
     style = Style.of(sys.stderr)
     complain(f"{style.red('error')}{style.bold(': ' + words)}")
+    if place:
+        complain(place)
     if help:
         complain(f"  {style.blue('=')} help: {help}")
 

@@ -115,8 +115,9 @@ def _run(order: Order, *, json: bool) -> int:
     try:
         result, seconds = execute(order)
     except RunError as error:
+        error.sources = sources
         if not order.quiet:
-            failures(error.failures, sources)
+            failures(error.failures, sources, told=error.message)
         raise
     except KeyboardInterrupt:
         complain(f"interrupted; {RESUME}" if order.options.cache is not None else "interrupted")

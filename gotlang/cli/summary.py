@@ -10,7 +10,7 @@ from typing import Any
 from gotlang.cli.output import Style, complain, count, shortened, to_json
 from gotlang.cli.progress import duration
 from gotlang.result import Result, dollars
-from gotlang.runtime.context import Failure
+from gotlang.runtime.context import MEMBERS_FAILED, Failure, within
 from gotlang.span import Source
 
 _GROUPS = 5
@@ -72,17 +72,20 @@ def _rows(result: Result, seconds: float) -> Iterable[tuple[str, str]]:
     yield "time", f"{duration(seconds)}{simulated}"
 
 
-def failures(found: Sequence[Failure], sources: Mapping[str, Source]) -> None:
-    """What failed, grouped by reason, each with its first place in the source."""
-    if not found:
-        return
-    # An operation that failed since all its thoughts did has nothing to add to these.
+def failures(found: Sequence[Failure], sources: Mapping[str, Source], *, told: str = "") -> None:
+    """What failed, grouped by reason, each with its first place in the source; but for reasons that stand in
+    `told`, the message that follows."""
+    # An operation that failed since all its thoughts did, or its members, has nothing to add to these.
     explained = {failure.operation for failure in found if failure.draw is not None}
     found = [f for f in found if f.draw is not None or f.operation not in explained]
+    found = [f for f in found if f.reason != MEMBERS_FAILED]
+    times = Counter(failure.reason for failure in found if failure.reason not in told)
+    if not times:
+        return
     style = Style.of(sys.stderr)
-    times = Counter(failure.reason for failure in found)
     first = {failure.reason: failure for failure in reversed(found)}
-    complain(f"  {style.yellow('failed'.ljust(_WIDTH))} {count(len(found), 'time')}")
+    also = " besides" if times.total() < len(found) else ""
+    complain(f"  {style.yellow('failed'.ljust(_WIDTH))} {count(times.total(), 'time')}{also}")
     for reason, number in times.most_common(_GROUPS):
         complain(f"  {f'{number} x'.rjust(_WIDTH)} {shortened(reason, 300)}")
         complain(f"  {' ' * _WIDTH} {style.dim('at ' + place(first[reason], sources))}")
@@ -91,8 +94,8 @@ def failures(found: Sequence[Failure], sources: Mapping[str, Source]) -> None:
 
 
 def place(failure: Failure, sources: Mapping[str, Source]) -> str:
-    """Where something failed: file and line, and the operation's path in the run."""
+    """Where something failed: file and line, and what the program names there."""
     source = sources.get(failure.span.source)
     if source is None:
         return failure.operation
-    return f"{source.name}:{source.position(failure.span.start)[0]} ({failure.operation})"
+    return f"{source.name}:{source.position(failure.span.start)[0]}{within(failure.operation)}"

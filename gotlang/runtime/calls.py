@@ -101,7 +101,7 @@ def _argument(x: Expander, name: str, value: e.Expression, frame: Frame, pool: H
     if not waits:
         return x.context.evaluate(value, frame)
     step = ir.Gather(name, ANY, True, "", (value,), span=value.span)
-    let = Operation(step, "gather", frame, (inner.path[-1], name), frame.origin)
+    let = Operation(step, "gather", frame, (*inner.path[-1], name), frame.origin)
     if not x.uses(value).pool:
         let.parts = NO_PARTS
     return Handle(x.graph.add(let, waits), True)

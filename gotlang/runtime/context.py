@@ -25,6 +25,12 @@ Place = tuple[tuple[tuple[int, int | str], ...], ...]
 """An operation's path as a value that can be compared with any other's."""
 
 
+MEMBERS_FAILED = "each of its members failed"
+"""Why a `Pool` failed whose members all did."""
+_MOST_NAMED = 3
+"""So many blocks around a step are named at most."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -134,6 +140,13 @@ def path_text(operation: Operation) -> str:
         else:
             out.append(str(part))
     return "/".join(out)
+
+
+def within(where: str) -> str:
+    """What the program itself names of a place in a run: ` in part[3]` for `sort128/part[3]/1`, nothing for
+    `sort128/1`."""
+    named = [part for part in where.split("/")[1:] if part.endswith("]") and not part[0].isdigit()]
+    return f" in {' in '.join(dict.fromkeys(reversed(named[-_MOST_NAMED:])))}" if named else ""
 
 
 def place(operation: Operation) -> Place:

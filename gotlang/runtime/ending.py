@@ -8,9 +8,10 @@ from gotlang.errors import GotError, RunError
 from gotlang.ir import program as ir
 from gotlang.ir.program import Scheme
 from gotlang.ir.thought import Thought
-from gotlang.runtime.context import Context, OperationFailed, path_text, place
+from gotlang.runtime.context import Context, OperationFailed, path_text, place, within
 from gotlang.runtime.graph import DONE, FAILED, REMOVED, Graph, Operation, before
 from gotlang.runtime.sampling import in_words
+from gotlang.span import Span
 from gotlang.types import fits
 
 
@@ -61,7 +62,7 @@ def no_result(context: Context, result: Operation) -> RunError:
     operation, error = min(culprits, key=lambda pair: place(pair[0]))
     others = len({id(o) for o, _ in culprits}) - 1
     more = f" (and {others} more operation{'s' if others != 1 else ''} failed)" if others else ""
-    found = RunError(f"{named(operation)}: {in_words(error)}{more}", failures=failures)
+    found = RunError(f"{named(operation)}: {in_words(error)}{more}", failures=failures, span=_span(operation))
     found.__cause__ = error.__cause__
     return found
 
@@ -74,13 +75,18 @@ def _nothing(context: Context, result: Operation, failures: Sequence[object]) ->
     return RunError(
         f"{named(at)}: no thought was left",
         failures=failures,
+        span=_span(at),
         help="the scheme ended in order, and has nothing to show",
     )
 
 
 def named(operation: Operation) -> str:
-    """An operation as the program writes it, and where it stands: `Generate sort (sort128/part[3]/%1)`."""
-    return f"{_written(operation.step)} ({path_text(operation)})"
+    """An operation as the program writes it, and what it stands in: `Generate sort in part[3]`."""
+    return f"{_written(operation.step)}{within(path_text(operation))}"
+
+
+def _span(operation: Operation) -> Span | None:
+    return operation.step.span if operation.step is not None else None
 
 
 def _written(step: ir.AnyStep | None) -> str:

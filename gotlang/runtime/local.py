@@ -13,7 +13,7 @@ from gotlang.ir.evaluate import Layer
 from gotlang.ir.names import free_names
 from gotlang.ir.thought import Thought, Thoughts, named_thoughts
 from gotlang.runtime.asking import rate_locally
-from gotlang.runtime.context import Context, OperationFailed
+from gotlang.runtime.context import MEMBERS_FAILED, Context, OperationFailed
 from gotlang.runtime.frame import Handle
 from gotlang.runtime.graph import DONE, FAILED, NOTHING, Operation
 from gotlang.runtime.sites import nothing_left, try_each
@@ -151,7 +151,7 @@ def gather(context: Context, operation: Operation, thoughts: Thoughts) -> Though
             context.failed(operation, error.message, len(out))
             left -= 1
     if not left:
-        raise OperationFailed("each of its members failed")
+        raise OperationFailed(MEMBERS_FAILED)
     return Thoughts(out)
 
 

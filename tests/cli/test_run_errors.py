@@ -1,0 +1,77 @@
+"""What `gotc run` says of a run without a result: once, in the program's words, with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from cli.conftest import Gotc
+
+SIM = 'def ask(rng, x):\n    return "none at all" if x < 5 else "5"\n'
+HEAD = 'simulate with "sim.py"\nprompt ask(x: int) -> int:\n    "{{ x }}"\n'
+
+
+@pytest.fixture
+def tell(gotc: Gotc, folder: Path) -> object:
+    """What a program says on stderr that ends without a result."""
+
+    def run(body: str) -> str:
+        (folder / "sim.py").write_text(SIM)
+        (folder / "p.got").write_text(HEAD + dedent(body).lstrip("\n"))
+        done = gotc("run", "p.got", "--model", "simulated")
+        assert (done.code, done.out) == (1, "")
+        return done.err
+
+    return run
+
+
+def test_a_reason_is_told_once_with_its_line(tell) -> None:  # type: ignore[no-untyped-def]
+    told = tell(
+        """
+        scheme p() -> many int:
+            foreach part in [7, 1, 7]:
+                Generate(k=3) ask(part)
+        """
+    )
+    assert told == (
+        "paid for 6 answers, $0.0000\n"
+        "error: Generate ask in part[1]: every thought failed: there is no number in it: 'none at all'\n"
+        " --> p.got:6:9\n"
+        "  |\n"
+        "6 |         Generate(k=3) ask(part)\n"
+        "  |         ^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  |\n"
+    )
+
+
+def test_other_reasons_stand_beside_it(tell) -> None:  # type: ignore[no-untyped-def]
+    told = tell(
+        """
+        scheme p() -> many int:
+            a = Generate() ask(1)
+            foreach n in [0]:
+                Map() 8 // n
+            Pool() a, n
+        """
+    )
+    assert told.count("there is no number in it") == 1
+    assert told.count("division by zero") == 1
+    assert "each of its members failed" not in told
+
+
+def test_calls_inside_each_other_show_no_inner_names(tell) -> None:  # type: ignore[no-untyped-def]
+    told = tell(
+        """
+        scheme deeper(x: any, n: int) -> any:
+            if n > 0:
+                deeper([x, x], n - 1)
+            else:
+                Map() x
+        scheme p() -> any:
+            first = Generate() ask(7)
+            deeper([first], 60)
+        """
+    )
+    assert "\nerror: x: this would have more than 1,000,000 elements\n --> p.got:6:16\n" in told
+    assert "%" not in told and "[it]" not in told
