@@ -111,7 +111,7 @@ def _target(node: n.Study, named: Opener, diagnostics: list[Diagnostic]) -> Targ
     written = str(node.program.value)
     try:
         found = named(written)
-    except (OSError, UnicodeDecodeError, GotError) as error:
+    except (OSError, GotError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or str(error)
         diagnostics.append(Diagnostic("GOT0602", f"cannot open `{written}`: {reason}", node.program.span))
         return None
@@ -142,10 +142,8 @@ def _import(
         if read is None:
             raise OSError("there is no folder to import from")
         text = read(name)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or str(error)
-        if isinstance(error, UnicodeDecodeError):
-            reason = f"it is not UTF-8 text (byte {error.start})"
+    except OSError as error:
+        reason = error.strerror or str(error)
         diagnostics.append(Diagnostic("GOT0107", f"cannot import `{written}`: {reason}", node.path.span))
         return None
     sources[name] = Source.of(name, text)

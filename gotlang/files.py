@@ -17,16 +17,19 @@ MAX_BYTES = 4 * MAX_LENGTH
 
 
 def read_source(path: str | Path) -> Source:
-    """A program's file. Raises UsageError where it cannot be read as text."""
+    """A program's file. Raises UsageError where it cannot be read."""
     path = Path(path)
     try:
         return Source.of(str(path), _text(path))
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}", help=_alike(path)) from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text (byte {error.start})", help="save it as UTF-8") from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
+
+
+def decoded(text: bytes) -> str:
+    """A program's text. Bytes that are not UTF-8 stand as lone surrogates, at which the parser points."""
+    return text.decode("utf-8-sig", "surrogateescape")
 
 
 def _text(path: Path) -> str:
@@ -36,7 +39,7 @@ def _text(path: Path) -> str:
         found = file.read(MAX_BYTES + 1)
     if len(found) > MAX_BYTES:
         raise OSError(errno.EFBIG, f"it is larger than a program may be ({MAX_BYTES:,} bytes)")
-    return found.decode("utf-8-sig")
+    return decoded(found)
 
 
 def _alike(path: Path) -> str | None:

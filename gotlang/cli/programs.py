@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gotlang.errors import CompileError, UsageError
-from gotlang.files import MAX_BYTES, compile_in, read_source
+from gotlang.errors import CompileError
+from gotlang.files import MAX_BYTES, compile_in, decoded, read_source
 from gotlang.span import Source
 
 if TYPE_CHECKING:
@@ -21,10 +21,7 @@ def read(path: str) -> Source:
     """A program's text. Raises UsageError where it cannot be read."""
     if path != "-":
         return read_source(path)
-    try:
-        return Source.of(STDIN, sys.stdin.buffer.read(MAX_BYTES + 1).decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise UsageError(f"standard input is not UTF-8 text (byte {error.start})") from None
+    return Source.of(STDIN, decoded(sys.stdin.buffer.read(MAX_BYTES + 1)))
 
 
 def compilation(path: str) -> Compilation:

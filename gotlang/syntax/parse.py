@@ -83,15 +83,22 @@ def _unreadable(source: Source) -> Diagnostic | None:
     if len(text) > MAX_LENGTH:
         return _too_long(source, MAX_LENGTH, f"longer than {MAX_LENGTH:,} characters")
     if found := _FORBIDDEN.search(text):
-        return Diagnostic(
-            "GOT0002",
-            f"the character U+{ord(found[0]):04X} may not stand in a program",
-            Span(source.name, found.start(), found.end()),
-            help=f"delete it; in a text, write `\\u{ord(found[0]):04x}`",
-        )
+        return _forbidden(ord(found[0]), Span(source.name, found.start(), found.end()))
     if len(text) > MAX_WORDS and (last := next(islice(_WORDS.finditer(text), MAX_WORDS, None), None)):
         return _too_long(source, last.start(), f"longer than {MAX_WORDS:,} words and signs")
     return None
+
+
+def _forbidden(character: int, span: Span) -> Diagnostic:
+    if 0xDC80 <= character <= 0xDCFF:  # how Python decodes what is not UTF-8, byte by byte
+        message = f"the byte {character - 0xDC00:#x} makes no UTF-8 text"
+        return Diagnostic("GOT0002", message, span, help="save the file as UTF-8")
+    return Diagnostic(
+        "GOT0002",
+        f"the character U+{character:04X} may not stand in a program",
+        span,
+        help=f"delete it; in a text, write `\\u{character:04x}`",
+    )
 
 
 def _too_long(source: Source, at: int, message: str) -> Diagnostic:

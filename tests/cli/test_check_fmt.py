@@ -36,6 +36,16 @@ def test_every_mistake_of_every_file_at_once(gotc: Gotc, broken: Path) -> None:
     assert "3 files: 3 errors" in done.err
 
 
+@pytest.mark.parametrize("imported", [False, True])
+def test_what_is_no_utf_8_has_a_place_too(gotc: Gotc, folder: Path, imported: bool) -> None:
+    (folder / "latin.got").write_bytes("# caf\u00e9\n".encode("latin-1"))
+    (folder / "other.got").write_text('import "latin.got"\n')
+    done = gotc("check", "other.got" if imported else "latin.got")
+    assert done.code == 2
+    assert done.out.startswith("error[GOT0002]: the byte 0xe9 makes no UTF-8 text\n --> latin.got:1:6\n")
+    assert "save the file as UTF-8" in done.out
+
+
 def test_json(gotc: Gotc, broken: Path) -> None:
     found = gotc("check", "broken.got", "vote.got", "--format", "json").json()
     assert (found["format_version"], found["ok"], found["files"]) == (1, False, ["broken.got", "vote.got"])
