@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.changing import ANSWERS, HEAD, go
 from support.generated import STAND_INS, Generated, programs
 from support.graphs import exclusive
 from support.orders import Delayed, everything, on_virtual_time, try_in_order
 
-from gotlang import ForbiddenEdit, GraphError, Options, View, changes_graph, compile, load
+from gotlang import ForbiddenEdit, GraphError, Options, View, compile, load
 from gotlang.api import Session
 from gotlang.errors import GotError, RunError
 from gotlang.models.simulated import SimulatedModel
@@ -29,30 +30,6 @@ from gotlang.runtime.graph import Graph, Operation
 from gotlang.runtime.regions import Regions, sources
 from gotlang.runtime.rules import RULES
 from gotlang.runtime.scheduler import SCHEDULERS
-
-HEAD = """
-prompt draft(x: int, by: int) -> int:
-    "{{ x }} {{ by }}"
-prompt merge(xs: list[int]) -> int:
-    "{{ xs }}"
-prompt parts(x: int) -> many int:
-    "{{ x }}"
-"""
-
-ANSWERS: dict[str, Callable[..., str]] = {
-    "draft": lambda rng, x, by: str(x + by),
-    "merge": lambda rng, xs: str(sum(xs)),
-    "parts": lambda rng, x: str([x, x + 1, x + 2]),
-}
-
-
-def go(body: str, function: Callable[..., Any], *, many: bool = False, **options: Any) -> Result | RunError:
-    """A run of a scheme in which the function is called `change`; its input `x` is 1."""
-    changes_graph(function)
-    lines = "\n".join("    " + line for line in body.strip().splitlines())
-    text = f"{HEAD}\nscheme main(x: int) -> {'many ' if many else ''}any:\n{lines}\n"
-    model = Delayed(SimulatedModel(ANSWERS), options.pop("chance", None))
-    return try_in_order(text, {"x": 1}, model, functions={"change": function}, **options)
 
 
 def spread(view: View, x: int) -> Any:
@@ -213,18 +190,6 @@ def test_a_function_that_fails_for_one_thought_is_left_out_for_it() -> None:
     assert "not this one" in failure.reason
     # What it had added by then is not there.
     assert sum(o.role == "ask" for o in found.outcome.graph.operations) == 1 + 2
-
-
-def test_a_view_is_over_when_its_function_has_ended() -> None:
-    kept: list[View] = []
-
-    def change(view: View) -> Any:
-        kept.append(view)
-        return view.given
-
-    go("Pool() x\nCall change()", change)
-    with pytest.raises(GraphError, match="once its function has ended"):
-        kept[0].add("Map() 1")
 
 
 def test_places_of_others_cannot_be_seen() -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.graphs import Built, Name, Oracle, Shape, shapes
+from support.laws import tried
 
 from gotlang.runtime.rules import RULES, ForbiddenEdit
 
-many = settings(max_examples=int(os.environ.get("GRAPH_EXAMPLES", "200")), deadline=None)
+many = tried(200)
 
 KINDS = ["add", "add", "connect", "connect", "disconnect", "move", "move", "move", "remove"]
 

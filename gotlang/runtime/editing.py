@@ -91,8 +91,11 @@ class _Changing:
         positional = [context.evaluate(value, names) for key, value in step.arguments if key is None]
         named = {key: context.evaluate(value, names) for key, value in step.arguments if key is not None}
         view = View(change, operation.frame, self._compile, (thought,))
-        async with context.calls:
-            value = await _called(function, step.function, view, positional, named, context.timeout_s)
+        try:
+            async with context.calls:
+                value = await _called(function, step.function, view, positional, named, context.timeout_s)
+        finally:
+            view.close()
         view.take(value, step.function)
 
     def _compile(self, text: str, names: Mapping[str, Pool | None], pool: Pool) -> tuple[ir.Region, Pool]:

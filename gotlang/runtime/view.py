@@ -16,6 +16,8 @@ not at all where it raises.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
 from typing import Any, TypeVar, final
 
 from gotlang.ir.foreign import CHANGES_GRAPH, given_back
@@ -92,7 +94,7 @@ Places = Place | Iterable[Place]
 
 @final
 class View:
-    """The graph as one operation may see and change it. It is over when the function has ended.
+    """The graph as one operation may see and change it, as long as the function runs; GraphError after that.
 
     `itself` is the operation, `result` what takes its thoughts, `given` the thought that the function was
     called for.
@@ -105,6 +107,7 @@ class View:
         self._frame = frame
         self._compile = compile
         self._over = False
+        self._lock = RLock()
         self._results = len(change.sources(change.result)) if change.result is not None else 0
         self.itself = Place(change.operation)
         empty = all(thought.value is None for thought in given)
@@ -121,27 +124,30 @@ class View:
 
     def ancestors(self) -> Iterator[Place]:
         """What the operation depends on, the nearest first."""
-        return map(Place, self._change.regions.ancestors())
+        return self._seen(self._change.regions.ancestors())
 
     def descendants(self) -> Iterator[Place]:
         """What depends on the operation, the nearest first, as it was before this function changed it."""
-        return map(Place, self._change.regions.descendants())
+        return self._seen(self._change.regions.descendants())
 
     def region(self, place: Place) -> Region:
         """Where a place stands: `itself`, `ancestor`, `exclusive` (only reached through the operation) or
         `shared` (a descendant that is reached from elsewhere too). Raises ForbiddenEdit for any other."""
-        return self._change.region(_node(place), lambda: f"cannot look at {place.name}")
+        with self._open():
+            return self._change.region(_node(place), lambda: f"cannot look at {place.name}")
 
     def inputs(self, place: Place) -> list[Place]:
         """Where the connections start that lead to a place. Raises ForbiddenEdit where it cannot be seen."""
-        self.region(place)
-        return [Place(node) for node in self._change.sources(_node(place))]
+        with self._open():
+            self.region(place)
+            return [Place(node) for node in self._change.sources(_node(place))]
 
     def outputs(self, place: Place) -> list[Place]:
         """Where the connections lead that start at a place, as far as they lie among the descendants. Raises
         ForbiddenEdit where it cannot be seen."""
-        self.region(place)
-        return [Place(node) for node in self._change.targets(_node(place))]
+        with self._open():
+            self.region(place)
+            return [Place(node) for node in self._change.targets(_node(place))]
 
     def named(self, name: str) -> Place:
         """What a name of the program stands for. Raises GraphError where it is bound to no thoughts,
@@ -152,9 +158,9 @@ class View:
             bound = None
         if not isinstance(bound, Handle):
             raise GraphError(f"`{name}` does not stand for thoughts here")
-        place = Place(bound.operation)
-        self._change.region(bound.operation, lambda: f"cannot use `{name}`")
-        return place
+        with self._open():
+            self._change.region(bound.operation, lambda: f"cannot use `{name}`")
+            return Place(bound.operation)
 
     # ---------------------------------------------------------------- changing
 
@@ -165,7 +171,6 @@ class View:
         the names given here: of places, or of plain values. Without steps the thoughts are gathered as they
         are. Raises ForbiddenEdit, and EvaluationError for the first mistake in `steps`.
         """
-        self._check_open()
         before = (self.given,) if after is None else (after,) if isinstance(after, Place) else tuple(after)
         sources = [_node(place) for place in before]
         used = {
@@ -184,35 +189,40 @@ class View:
             region, pool = self._compile(steps, kinds, pool)
         block = Block(steps or "a gathering", pool, region, used, after=sources)
         nodes = (node for node in used.values() if isinstance(node, Operation | Block))
-        return Place(self._change.add(block, (*sources, *nodes)))
+        with self._open():
+            return Place(self._change.add(block, (*sources, *nodes)))
 
     def connect(self, source: Place, target: Place) -> None:
         """Let a target gather the thoughts of a source too. Raises ForbiddenEdit, GraphError."""
-        self._check_open()
-        self._change.connect(_node(source), _node(target))
+        with self._open():
+            self._change.connect(_node(source), _node(target))
 
     def disconnect(self, source: Place, target: Place) -> None:
         """Take a connection away. Raises ForbiddenEdit, GraphError."""
-        self._check_open()
-        self._change.disconnect(_node(source), _node(target))
+        with self._open():
+            self._change.disconnect(_node(source), _node(target))
 
     def move(self, source: Place, target: Place, start: Place) -> None:
         """Let the connection from `source` to `target` start at `start`: the target takes those thoughts
         instead. Raises ForbiddenEdit, GraphError."""
-        self._check_open()
-        self._change.move(_node(source), _node(target), _node(start))
+        with self._open():
+            self._change.move(_node(source), _node(target), _node(start))
 
     def remove(self, place: Place) -> None:
         """Take away what has not run, once nothing takes its thoughts. Raises ForbiddenEdit, GraphError."""
-        self._check_open()
-        self._change.remove(_node(place))
+        with self._open():
+            self._change.remove(_node(place))
 
     # ---------------------------------------------------------------- the end
+
+    def close(self) -> None:
+        """End it, for whoever still holds it: a function that took too long and runs on, a thread it left."""
+        with self._lock:
+            self._over = True
 
     def take(self, value: Any, name: str) -> None:
         """Note what the function gave: what the call's thoughts are. Raises GraphError where it gave nothing
         that thoughts come from, EvaluationError where it is no value of the language."""
-        self._over = True
         change, result = self._change, _node(self.result)
         places = [value] if isinstance(value, Place) else value
         if isinstance(places, list | tuple) and places and all(isinstance(place, Place) for place in places):
@@ -227,9 +237,22 @@ class View:
         elif len(change.sources(result)) == self._results:
             raise GraphError(f"`{name}` gave None, and connected nothing to its result")
 
-    def _check_open(self) -> None:
-        if self._over:
-            raise GraphError("a View cannot be used once its function has ended")
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Use it, and let it end only when that is done. Raises GraphError where it has ended."""
+        with self._lock:
+            if self._over:
+                raise GraphError("a View cannot be used once its function has ended")
+            yield
+
+    def _seen(self, operations: Iterator[Operation]) -> Iterator[Place]:
+        """Each as a place, as long as the view is open."""
+        while True:
+            with self._open():
+                found = next(operations, None)
+            if found is None:
+                return
+            yield Place(found)
 
 
 def _node(place: Place) -> Node:
