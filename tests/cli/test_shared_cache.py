@@ -29,11 +29,11 @@ def test_four_processes_pay_once_but_for_what_is_under_way(tmp_path: Path) -> No
     data = digits(tmp_path, ROWS)
     command = ("eval", SORT128, "--data", data, "--map", "numbers=Unsorted", "--parallel", "1", "--json")
     model = ("--model", "openai:small", "--no-early-stop", "--base-url")
-    with OpenAIServer(Sorter(by_place=True)) as server:
+    with OpenAIServer(Sorter(by="place")) as server:
         alone = document(gotc(*command, *model, server.url, "--cache", "alone.sqlite", cwd=tmp_path))
     once = asked(server)
     assert set(once.values()) == {1}
-    with OpenAIServer(Sorter(by_place=True), latency_s=0.05) as server:
+    with OpenAIServer(Sorter(by="place"), latency_s=0.05) as server:
         shared = (*command, *model, server.url, "--cache", "shared.sqlite")
         processes = []
         for number in range(4):

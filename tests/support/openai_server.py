@@ -105,7 +105,8 @@ Faults = Sequence[Fault | None] | Callable[[Seen], Fault | None]
 class OpenAIServer:
     """- `answer`: what the model says; `faults`: what goes wrong, by request in order or by a function.
     - `refuses`: parameters (also `system`) that get a 400 which names them; `most`: the largest `n`
-      that does not; `ignores`: parameters that do nothing (`n`, `logprobs`, `stop`).
+      that does not; `gives`: how many answers of those it made, and charges, it sends at most;
+      `ignores`: parameters that do nothing (`n`, `logprobs`, `stop`).
     - `key`: the only one that opens it, else a 401 that repeats the wrong one; `models`: the only ones known.
     - `allowance`: requests and tokens per period, else a 429. `latency_s`: how long an answer takes.
     - `idempotent`: a request with the Idempotency-Key of one that was charged gets that answer for nothing.
@@ -119,6 +120,7 @@ class OpenAIServer:
         refuses: Collection[str] = (),
         ignores: Collection[str] = (),
         most: int | None = None,
+        gives: int | None = None,
         key: str | None = None,
         models: Collection[str] | None = None,
         allowance: Allowance | None = None,
@@ -132,6 +134,7 @@ class OpenAIServer:
         self._refuses = refuses
         self._ignores = ignores
         self._most = most
+        self._gives = gives
         self._key = key
         self._models = models
         self._allowance = allowance
@@ -285,7 +288,7 @@ class OpenAIServer:
             "object": "chat.completion",
             "created": 0,
             "model": body["model"],
-            "choices": choices,
+            "choices": choices[: self._gives],
             "usage": usage,
         }
 

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import Counter
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from support.gotc import ROOT
 
@@ -18,13 +18,14 @@ import sorting_sim
 class Sorter:
     """Answers as the stand-ins of sort128 do.
 
-    Each answer depends on the messages and on how many answers they were given before, so that single
-    requests get what one request for several gets; or, `by_place`, on its place in the request, so that it
-    does not matter which of equal requests comes first. `drawn` counts the answers to each text."""
+    Each answer depends on the messages and, `by` number, on how many answers they were given before, so that
+    single requests get what one request for several gets; `by` place, on its place in the request, so that it
+    does not matter which of equal requests comes first; `by` text, on nothing else, so that it does not
+    matter how many are asked for in one. `drawn` counts the answers to each text."""
 
-    def __init__(self, *, by_place: bool = False) -> None:
+    def __init__(self, by: Literal["number", "place", "text"] = "number") -> None:
         self.drawn: Counter[str] = Counter()
-        self._by_place = by_place
+        self._by = by
         self._lock = threading.Lock()
 
     def __call__(self, body: dict[str, Any], index: int) -> str:
@@ -32,7 +33,7 @@ class Sorter:
         with self._lock:
             number = self.drawn[text]
             self.drawn[text] += 1
-        number = index if self._by_place else number
+        number = {"number": number, "place": index, "text": 0}[self._by]
         rng = Random(f"{number}/{text}")
         lines = text.rpartition("\n\n")[2].splitlines()
         lists = [json.loads(line[line.index("[") :]) for line in lines if "[" in line]
