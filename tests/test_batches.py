@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import subprocess
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -241,8 +242,32 @@ def test_eval_in_batches_costs_half_and_is_in_the_cache(tmp_path: Path) -> None:
     assert document(again)["metrics"]["correct"]["mean"] == 1.0
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_eval_pays_nothing_twice(tmp_path: Path, how: signal.Signals) -> None:
+def test_an_eval_killed_in_every_phase_pays_nothing_twice(tmp_path: Path) -> None:
+    """At the upload, as the batch is made, as it is looked at, and as its results come: each time by SIGKILL
+    before the answer is there, and the next run goes on."""
+    questions(tmp_path)
+    with BatchServer(lambda body, index: "7") as server:
+        command = ("eval", "vote.got", *SET, "--base-url", server.url)
+        phases = ["POST /v1/files", "POST /v1/batches", "GET /v1/batches/", "GET /v1/files/"]
+        for phase in phases:
+            process = start(*command, cwd=tmp_path)
+
+            def kill(line: str, phase: str = phase, process: subprocess.Popen[str] = process) -> None:
+                if line.startswith(phase):
+                    process.kill()
+                    process.wait(timeout=60)
+
+            server.watch = kill
+            process.communicate(timeout=60)
+            assert process.returncode == -signal.SIGKILL, phase
+        server.watch = lambda line: None
+        assert document(gotc(*command, cwd=tmp_path))["metrics"]["correct"]["mean"] == 1.0
+    assert len(server.batches) == 1
+    assert server.charged == 18
+    assert not list((tmp_path / ".gotc" / "batches").iterdir())
+
+
+def test_an_interrupted_eval_goes_on_with_its_batch(tmp_path: Path) -> None:
     questions(tmp_path)
     with BatchServer(lambda body, index: "7", looks=10**9) as server:
         command = ("eval", "vote.got", *SET, "--base-url", server.url)
@@ -251,7 +276,7 @@ def test_a_killed_eval_pays_nothing_twice(tmp_path: Path, how: signal.Signals) -
         while not any("GET" in line for line in server.seen) and time.monotonic() < until:
             time.sleep(0.02)
         for _ in range(2):
-            process.send_signal(how)
+            process.send_signal(signal.SIGINT)
             time.sleep(0.3)
         process.communicate(timeout=60)
         assert process.returncode != 0

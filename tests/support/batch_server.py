@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -38,6 +39,7 @@ class BatchServer:
     - `line`: what else a line of the results says (its `response` or `error`), None for an answer.
     - `ends`: how a batch ends; `left_out` of its requests have no line in the results then.
     - `deaf`: that many batches are made without an answer to whoever asked for them.
+    - `watch`: told of each request, such as `POST /v1/files`, after it was done and before it is answered.
     """
 
     answer: Callable[[Body, int], str]
@@ -46,6 +48,7 @@ class BatchServer:
     ends: str = "completed"
     left_out: int = 0
     deaf: int = 0
+    watch: Callable[[str], object] = lambda line: None
     batches: dict[str, Made] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     charged: int = 0
@@ -58,17 +61,24 @@ class BatchServer:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                self._reply(*outer.got(self.path))
+                found = outer.got(self.path)
+                outer.watch(f"GET {self.path}")
+                self._reply(*found)
 
             def do_POST(self) -> None:
                 content = self.rfile.read(int(self.headers["content-length"]))
                 code, text = outer.posted(self.path, content, self.headers["content-type"])
+                outer.watch(f"POST {self.path}")
                 if code:
                     self._reply(code, text)
                 else:
                     self.close_connection = True
 
             def _reply(self, code: int, text: str) -> None:
+                with suppress(ConnectionError):  # who asked may have been killed
+                    self._send(code, text)
+
+            def _send(self, code: int, text: str) -> None:
                 data = text.encode()
                 self.send_response(code)
                 self.send_header("content-type", "application/json")
