@@ -61,6 +61,8 @@ class RunError(GotError):
         self.span = span
         self.sources: Mapping[str, Source] = {}
         """The texts that `span` may point into, where they are at hand."""
+        self.outcome: Any = None
+        """What the run did and paid until then: an `Outcome` without a value. None where it did nothing."""
 
 
 class BudgetExceeded(GotError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -115,7 +116,10 @@ class Result:
 
 
 def dollars(amount: float | None) -> str:
-    """An amount in US dollars; `unknown` where a price was not known."""
+    """An amount in US dollars; `unknown` where a price was not known. Below a hundredth of a cent it has two
+    digits that count, so that it does not look like nothing."""
     if amount is None:
         return "unknown"
+    if 0 < amount < 1e-4:
+        return f"${amount:.{1 - math.floor(math.log10(amount))}f}"
     return f"${amount:.4f}" if amount < 1 else f"${amount:.2f}"

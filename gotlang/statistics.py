@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean
 from typing import Literal, final
 
@@ -36,6 +36,13 @@ class Interval:
     high: float
     rows: int
     level: float = LEVEL
+
+
+def within(found: Interval, least: float, most: float) -> Interval:
+    """An interval without what lies beyond bounds; infinite bounds, which tell of nothing known, stay."""
+    low = max(found.low, least) if math.isfinite(found.low) else found.low
+    high = min(found.high, most) if math.isfinite(found.high) else found.high
+    return replace(found, low=low, high=high)
 
 
 def mean_interval(

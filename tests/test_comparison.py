@@ -176,6 +176,9 @@ def test_repeats_count_by_their_best_and_cost_their_sum() -> None:
     assert combine(runs, ScoreKind("s", lower=False)).value == "a"
     votes = [run_of([1], None), run_of([2], None), run_of([2], None)]
     assert combine(votes, LOWER).value == [2]
+    lost = RowRun(Row(0, {}), 0, "failed", reason="x", usd=2.0, calls=3)
+    assert (combine([*runs, lost], LOWER).usd, combine([*runs, lost], LOWER).calls) == (5.0, 9)
+    assert (combine([lost, lost], LOWER).state, combine([lost, lost], LOWER).usd) == ("failed", 4.0)
     assert combine([RowRun(Row(0, {}), 0, "failed", reason="x")], LOWER).state == "failed"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -59,7 +60,8 @@ def test_every_row_is_run_and_a_failed_one_ends_no_other() -> None:
     assert [run.state for run in found.runs] == ["done", "done", "failed", "done"]
     assert found.values("score") == {0: 0.0, 1: 1.0, 3: 0.0}
     assert found.values("correct") == {0: 1.0, 1: 0.0, 2: 0.0, 3: 1.0}
-    assert found.values("calls") == {0: 1.0, 1: 1.0, 3: 1.0}
+    assert found.values("calls") == {0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}  # what fails is paid for too
+    assert set(found.values("seconds")) == {0, 1, 3}
     ((reason, number),) = found.failures().items()
     assert number == 1
     assert "who knows" in (found.runs[2].reason or "")
@@ -149,8 +151,8 @@ def test_results_are_measured_by_the_inputs_where_the_program_says_how() -> None
 
 def test_what_a_scheme_is_scored_by_and_whether_it_looks_at_the_answer() -> None:
     ir = program().ir(0)
-    assert measure(ir, ir.scheme("outer")).kind == ScoreKind("distance", lower=True, of="it, n")
-    assert measure(ir, ir.scheme("blind")).kind == ScoreKind("distance", lower=True, of="it, n")
+    assert measure(ir, ir.scheme("outer")).kind == ScoreKind("distance", lower=True, of="it, n", best=0)
+    assert measure(ir, ir.scheme("blind")).kind == ScoreKind("distance", lower=True, of="it, n", best=0)
     assert looks_at_truth(ir, ir.scheme("outer"))
     assert not looks_at_truth(ir, ir.scheme("blind"))
 
@@ -164,6 +166,19 @@ def scored(*scores: float) -> Evaluation:
         for place, score in enumerate(scores)
     ]
     return Evaluation("main", KIND, runs)
+
+
+def test_no_bound_lies_where_no_mean_can_be() -> None:
+    scores = [0.0, 0.0, 0.0, 2.0, 0.0, 1.0]
+    for kind, low in ((KIND, None), (dataclasses.replace(KIND, best=0.0), 0.0)):
+        found = dataclasses.replace(scored(*scores), kind=kind).interval("score")
+        assert found is not None
+        assert found.low < 0 if low is None else found.low == low
+        assert found.mean == 0.5
+    higher = ScoreKind("share", best=1.0)
+    found = dataclasses.replace(scored(1, 1, 1, 0, 1, 1), kind=higher).interval("score")
+    assert found is not None
+    assert found.high == 1.0
 
 
 @pytest.mark.parametrize(

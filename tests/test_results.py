@@ -19,7 +19,8 @@ from gotlang.evaluate.rows import Row
 from gotlang.report.results.axes import axis
 from gotlang.report.results.figures import boxes, differences, spread, tradeoff
 from gotlang.report.results.page import results_page
-from gotlang.report.results.words import shown
+from gotlang.report.results.words import bounds, brief, shown
+from gotlang.statistics import mean_interval
 
 from .cli.test_eval import data
 
@@ -49,8 +50,13 @@ def test_values_in_words() -> None:
     assert shown("cost", None) == "unknown"
     assert shown("score", math.inf) == "?"
     assert shown("seconds", 2.04) == "2.0 s"
-    assert shown("cost", 0.00001, short=True) == "$1.0e-05"
-    assert shown("cost", 0.0000123) == "$1e-05"  # little is not nothing
+    assert shown("cost", 0.00001, short=True) == "$0.00001"
+    assert shown("cost", 0.00000123) == "$0.0000012"
+    assert shown("cost", 0.0) == "$0.0000"
+    assert brief("a_scheme_with_a_long_name", 10) == "a_scheme_…"
+    assert shown("cost", 0.0000123) == "$0.000012"  # little is not nothing
+    assert bounds("score", mean_interval([1.0])) == "unknown"
+    assert bounds("score", mean_interval([1.0, 1.0])) == "1.00 to 1.00"
     assert shown("score", -1e-12) == "0.00"
 
 
@@ -78,6 +84,24 @@ def test_charts_hold_every_row_and_every_scheme() -> None:
     points = minidom.parseString(tradeoff(found)).getElementsByTagName("circle")
     assert len(points) == 2  # nothing is known of c
     assert minidom.parseString(differences(found)).getElementsByTagName("circle")
+
+
+def test_long_names_are_cut_in_charts_and_known_in_full() -> None:
+    long = "a_scheme_with_a_name_that_is_longer_than_its_place"
+    found = comparison(entry(long, [1, 2, 3]), entry("b", [0, 0, 5]), entry("c" + long, [1, 1, 1]))
+    for drawn in (boxes(found), tradeoff(found), differences(found)):
+        minidom.parseString(drawn)
+        assert f">{long}</text>" not in drawn
+        assert f"<title>c{long}" in drawn
+    assert f'<th title="{long}">a_scheme_' in results_page(found, HEAD)
+
+
+def test_one_row_tells_of_no_interval() -> None:
+    page = results_page(comparison(entry("a", [1]), entry("b", [2])), {**HEAD, "rows": 1})
+    assert "1 row of d.csv" in page
+    assert "?" not in page.split("<script")[0].split("<body>")[1]
+    assert "With fewer than 6 rows that both have, no difference is called one." in page
+    assert '<path d="M' not in differences(comparison(entry("a", [1]), entry("b", [2])))
 
 
 @pytest.mark.parametrize("cost", [None, 0.0])

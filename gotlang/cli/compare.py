@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.evaluating import data_options, in_session, run_options_of_many, task, write_page
+from gotlang.cli.evaluating import (
+    data_options,
+    in_session,
+    run_options_of_many,
+    task,
+    why_stopped,
+    write_page,
+)
 from gotlang.cli.failing import INTERRUPTED
 from gotlang.cli.options import together
-from gotlang.cli.output import complain, count, document, errors_as_document, say
+from gotlang.cli.output import complain, document, errors_as_document, say
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
@@ -171,9 +178,7 @@ def _code(given: Task, found: Comparison) -> int:
     for entry in found.entries:
         evaluation = entry.evaluation
         if evaluation.stopped is not None:
-            complain(
-                f"{entry.name}: stopped: {evaluation.stopped}; {count(evaluation.not_run, 'run')} not started"
-            )
+            complain(f"{entry.name}: stopped: {why_stopped(evaluation)}")
         if evaluation.stopped == "interrupted":
             return INTERRUPTED
         failed = evaluation.failures().total()

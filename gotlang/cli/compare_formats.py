@@ -10,11 +10,15 @@ from gotlang.cli.evaluating import table_lines
 from gotlang.cli.output import FORMAT_VERSION, count, shortened
 from gotlang.evaluate.comparison import SPENT
 from gotlang.evaluate.evaluation import METRICS
-from gotlang.report.results.words import shown
+from gotlang.report.results.words import bounds, shown
 from gotlang.statistics import FEWEST_ROWS
 
 if TYPE_CHECKING:
     from gotlang.evaluate.comparison import Comparison, Entry
+
+
+_MOST_LETTERS = 20
+"""Of a baseline's name in a head; a longer one makes the table too wide for its numbers."""
 
 
 def as_json(found: Comparison, head: dict[str, Any], paid: tuple[int, float | None] | None) -> dict[str, Any]:
@@ -56,14 +60,16 @@ def text(found: Comparison, head: dict[str, Any]) -> Iterator[str]:
     heads = ["scheme", found.label, "95% interval"]
     metrics = [name for name in ("correct", "cost", "calls", "seconds") if name != found.metric]
     metrics = [name for name in metrics if any(entry.evaluation.values(name) for entry in found.entries)]
-    heads += [*metrics, f"to {found.baseline}", "95% interval", "shown"]
+    baseline = found.baseline if len(found.baseline) <= _MOST_LETTERS else "baseline"
+    heads += [*metrics, f"to {baseline}", "95% interval", "shown"]
     yield from table_lines(heads, [_line(found, entry, metrics) for entry in found.entries])
     front = ", ".join(entry.name for entry in found.front())
     good = "lower" if found.lower_is_better else "higher"
     if found.metric == "score" and found.kind.of:
         yield f"{found.label} is taken by `Score() {found.label}({found.kind.of})`"
     both = f"{found.label} and {SPENT[found.spent]}"
-    yield f"{good} {found.label} is better; beaten by none in both {both}: {front}"
+    if front:
+        yield f"{good} {found.label} is better; beaten by none in both {both}: {front}"
     few = [d.rows for e in found.entries if (d := e.to_baseline.get(found.metric)) and d.rows < FEWEST_ROWS]
     if few:
         yield f"with fewer than {FEWEST_ROWS} rows that both schemes have, no difference is called one"
@@ -89,5 +95,4 @@ def _cells(metric: str, interval: Any, *, signed: bool = False) -> list[str]:
     if interval is None:
         return ["unknown", ""]
     plus = "+" if signed and interval.mean > 0 else ""
-    bounds = f"{shown(metric, interval.low)} to {shown(metric, interval.high)}"
-    return [plus + shown(metric, interval.mean), bounds]
+    return [plus + shown(metric, interval.mean), bounds(metric, interval)]

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.evaluating import data_options, in_session, run_options_of_many, task, write_page
+from gotlang.cli.evaluating import (
+    data_options,
+    in_session,
+    run_options_of_many,
+    task,
+    why_stopped,
+    write_page,
+)
 from gotlang.cli.failing import INTERRUPTED
 from gotlang.cli.options import together
-from gotlang.cli.output import complain, count, document, errors_as_document, say
+from gotlang.cli.output import complain, document, errors_as_document, say
 
 if TYPE_CHECKING:
     from gotlang.cli.evaluating import Task
@@ -125,7 +132,7 @@ def heading(given: Task, found: Evaluation, simulated: bool) -> dict[str, Any]:
 
 def _code(given: Task, found: Evaluation, crossed: list[Threshold]) -> int:
     if found.stopped is not None:
-        complain(f"stopped: {found.stopped}; {count(found.not_run, 'run')} not started")
+        complain(f"stopped: {why_stopped(found)}")
     if found.stopped == "interrupted":
         return INTERRUPTED
     failed = sum(run.state == "failed" for run in found.runs)

@@ -11,7 +11,7 @@ from gotlang.cli.check_formats import github_data
 from gotlang.cli.evaluating import table_lines
 from gotlang.cli.output import FORMAT_VERSION, count, shortened, to_json
 from gotlang.evaluate.evaluation import METRICS
-from gotlang.report.results.words import shown
+from gotlang.report.results.words import bounds, shown
 
 if TYPE_CHECKING:
     from gotlang.cli.evaluating import Task
@@ -94,9 +94,10 @@ def text(found: Evaluation, head: dict[str, Any]) -> Iterator[str]:
             continue
         total = found.sum(name) if name in ("cost", "calls") else None
         label = found.kind.name if name == "score" else name
-        bounds = f"{shown(name, interval.low)} to {shown(name, interval.high)}"
-        lines.append((label, shown(name, interval.mean), bounds, str(interval.rows), _total(name, total)))
-    yield from table_lines(("", "mean", "95% interval", "rows", "sum"), lines)
+        mean, known = shown(name, interval.mean), bounds(name, interval)
+        lines.append((label, mean, known, str(interval.rows), _total(name, total)))
+    if lines:
+        yield from table_lines(("", "mean", "95% interval", "rows", "sum"), lines)
     if found.kind.of and found.values("score"):
         good = "lower" if found.kind.lower else "higher"
         yield f"{found.kind.name} is taken by `Score() {found.kind.name}({found.kind.of})`; {good} is better"
@@ -160,12 +161,13 @@ def _quoted(words: str) -> str:
 def github(found: Evaluation, head: dict[str, Any], crossed: Sequence[Threshold]) -> Iterator[str]:
     """A notice with the means, a warning for each reason of failures, an error for each crossed threshold."""
     title = f"gotc eval {head['program']} {found.scheme}"
+    rows = count(found.rows, "row")
     parts = [
         f"{found.kind.name if name == 'score' else name} {shown(name, interval.mean)}"
         for name in METRICS
         if (interval := found.interval(name)) is not None
     ]
-    yield f"::notice title={github_data(title)}::{github_data(f'{found.rows} rows: ' + ', '.join(parts))}"
+    yield f"::notice title={github_data(title)}::{github_data(f'{rows}: ' + ', '.join(parts))}"
     for reason, number in found.failures().most_common(_REASONS):
         words = f"{count(number, 'run')} failed: {reason}"
         yield f"::warning title={github_data(title)}::{github_data(words)}"

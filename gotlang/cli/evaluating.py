@@ -23,13 +23,14 @@ from gotlang.cli.options import (
     param_options,
     together,
 )
-from gotlang.cli.output import complain
+from gotlang.cli.output import complain, count
 
 if TYPE_CHECKING:
     from gotlang.api import Options, Program, Session
     from gotlang.cli.progress import Progress
     from gotlang.data.table import Table
     from gotlang.evaluate.comparison import Comparison
+    from gotlang.evaluate.evaluation import Evaluation
     from gotlang.evaluate.rows import Row
     from gotlang.evaluate.running import Plan
     from gotlang.ir.program import Scheme
@@ -116,6 +117,12 @@ def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
         command += ["--seed", str(chosen["seed"])]
     table = load(chosen["data"])
     return Task(loaded, options, table, mapping, chosen["limit"], plan, chosen["quiet"], command)
+
+
+def why_stopped(found: Evaluation) -> str:
+    """What ended an evaluation before its end, and what was left out for it."""
+    left_out = f"; {count(found.not_run, 'run')} not started" if found.not_run else ""
+    return f"{found.stopped}{left_out}"
 
 
 def write_page(path: str, given: Task, found: Comparison, head: dict[str, Any]) -> None:

@@ -108,10 +108,7 @@ def _run(name: str, view: str, form: str, most: int) -> tuple[str, str]:
     record = history.find(name)
     lines = list(history.graph(record.run))
     if not lines:
-        raise UsageError(
-            f"run {record.run} left no graph: it did not end by itself",
-            help=f"`gotc run --resume {record.run}` goes on with it",
-        )
+        raise _no_graph(record)
     title = f"{record.program}: {record.scheme} by {record.model}"
     if form != "html":
         made = (reasoning if view == "reasoning" else execution)(lines, title)
@@ -131,6 +128,17 @@ def _run(name: str, view: str, form: str, most: int) -> tuple[str, str]:
     if view == "reasoning":
         pictures.reverse()
     return record.run, graph_page(title, _facts(record), pictures, content)
+
+
+def _no_graph(record: Record) -> UsageError:
+    if record.state == "failed":
+        return UsageError(
+            f"run {record.run} left no graph: it failed before there was one", help=record.error
+        )
+    return UsageError(
+        f"run {record.run} left no graph: it did not end by itself",
+        help=f"`gotc run --resume {record.run}` goes on with it",
+    )
 
 
 def _drawn(picture: Picture, form: str, most: int, head: dict[str, Any]) -> str:
@@ -217,4 +225,6 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         facts.append(("", f"{found['graph']['longest_path']} model calls on the longest path"))
     if found.get("partial"):
         facts.append(("partial:", str(found["partial"])))
+    if record.error is not None:
+        facts.append((f"{record.state}:", record.error))
     return facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from gotlang.cli.live import Display
 from gotlang.cli.output import complain
 from gotlang.cli.progress import Progress
 from gotlang.cli.values import Given
-from gotlang.errors import GotError
+from gotlang.errors import GotError, RunError
 from gotlang.models.registry import is_simulated
 from gotlang.report.history import History, Record, State
 from gotlang.report.operations import Asks, operations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gotlang.report.telemetry import Telemetry
     from gotlang.report.trace import Trace
     from gotlang.result import Result
+    from gotlang.runtime.run import Outcome
 
 RESUME = "run the same command again: what is paid is in the cache"
 
@@ -100,6 +101,9 @@ def execute(order: Order) -> tuple[Result, float]:
             for observer in observers:
                 observer(event)
 
+        def lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
+            return operations(outcome.graph, sources, asks, order.program.ir(0), outcome.failures)
+
         async def go() -> Result:
             options = replace(order.options, observe=observe)
             async with Session(order.program, options, virtual=is_simulated(options.model)) as session:
@@ -127,10 +131,11 @@ def execute(order: Order) -> tuple[Result, float]:
             journal.end("interrupted", progress)
             raise KeyboardInterrupt from None
         except GotError as error:
+            graph = lines(error.outcome) if isinstance(error, RunError) and error.outcome is not None else ()
             if progress.stopping:  # what failed then failed because it was stopped
-                journal.end("interrupted", progress, error=error.message)
+                journal.end("interrupted", progress, error=error.message, graph=graph)
                 raise KeyboardInterrupt from None
-            journal.end("failed", progress, error=error.message)
+            journal.end("failed", progress, error=error.message, graph=graph)
             if progress.paid and not order.quiet:
                 complain(f"paid for {progress.spent()}")
             raise
@@ -139,8 +144,7 @@ def execute(order: Order) -> tuple[Result, float]:
             raise
     outcome = result.outcome
     state: State = "interrupted" if outcome.stopped else "partial" if outcome.partial else "done"
-    graph = operations(outcome.graph, sources, asks, order.program.ir(0))
-    journal.end(state, progress, document=result.as_json(), graph=graph)
+    journal.end(state, progress, document=result.as_json(), graph=lines(outcome))
     if trace is not None and trace.broken is not None:
         complain(f"the trace is not whole: cannot write {trace.path}: {trace.broken}")
     return result, time.monotonic() - started

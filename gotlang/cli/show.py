@@ -175,10 +175,19 @@ def _short(shown: _Shown, line: dict[str, Any]) -> None:
     style = Style.of(sys.stdout)
     state = "" if line["state"] == "done" else f"  {style.yellow(line['state'])}"
     say(style.bold(shown.title(line)) + state)
+    for reason in _reasons(line):
+        say(f"{'':>12}  {style.red(_cut(reason))}")
     for thought in line["thoughts"]:
         value = _cut(to_json(shown.value(thought)), _WIDTH if "value" in thought else _AGAIN)
         said = value if "value" in thought else style.dim(value)
         say(f"{_number(thought):>12}  {_known(thought)}{said}")
+
+
+def _reasons(line: dict[str, Any]) -> list[str]:
+    """Why an operation failed; where it did not, why answers to it gave no thought, the same reason once."""
+    failed = line.get("failed", ())
+    whole = [reason for draw, reason in failed if draw is None]
+    return whole or list(dict.fromkeys(reason for _, reason in failed))
 
 
 def _known(thought: dict[str, Any]) -> str:
@@ -202,6 +211,8 @@ def _whole(shown: _Shown, line: dict[str, Any], cache: Cache | None) -> None:
         for number, source, answer in zip(asked["draws"], asked["sources"], asked["answers"], strict=True):
             say(style.blue(f"  --- answer {number} ({source}) ---"))
             say(answer if answer is not None else style.dim("not in the cache"))
+    for draw, reason in line.get("failed", ()):
+        say(style.red(f"  failed{'' if draw is None else f', answer {draw}'}: ") + reason)
     for thought in line["thoughts"]:
         parents = [f"{maker}.{index}" for maker, index in thought.get("parents", ()) if maker is not None]
         came = f" from {', '.join(parents)}" if parents else ""

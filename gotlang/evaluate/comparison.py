@@ -202,7 +202,7 @@ def combine(runs: Sequence[RowRun], kind: ScoreKind) -> RowRun:
     """Several runs of a row as one: the best result, at the cost of all, in the time of the slowest."""
     done = [run for run in runs if run.state == "done"]
     if not done:
-        return runs[0]
+        return _at_the_cost_of_all(runs[0], runs)
     scored = [run for run in done if run.score is not None]
     if scored:
         sign = 1 if kind.lower else -1
@@ -210,13 +210,21 @@ def combine(runs: Sequence[RowRun], kind: ScoreKind) -> RowRun:
     else:
         votes = Counter(_written(run) for run in done)
         chosen = max(done, key=lambda run: votes[_written(run)])  # the first of those that are equal
-    costs = [run.usd for run in done]
+    return _at_the_cost_of_all(chosen, runs)
+
+
+def _at_the_cost_of_all(chosen: RowRun, runs: Sequence[RowRun]) -> RowRun:
+    """A run that stands for several. Those that failed were paid for too."""
+    paid = [run for run in runs if run.state != "partial" and run.calls is not None]
+    if not paid:
+        return chosen
+    costs = [run.usd for run in paid]
     return dataclasses.replace(
         chosen,
         repeat=0,
         usd=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
-        calls=sum(run.calls or 0 for run in done),
-        seconds=max(run.seconds or 0.0 for run in done),
+        calls=sum(run.calls or 0 for run in paid),
+        seconds=max(run.seconds or 0.0 for run in paid),
     )
 
 

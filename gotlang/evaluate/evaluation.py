@@ -12,12 +12,15 @@ from typing import Any, Literal, final
 
 from gotlang.evaluate.measure import ScoreKind
 from gotlang.evaluate.rows import Row
-from gotlang.statistics import Interval, mean_interval, share_interval
+from gotlang.statistics import Interval, mean_interval, share_interval, within
 
 METRICS = ("score", "correct", "cost", "calls", "seconds")
 """What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, answers asked
 for, and seconds along the longest path. The last three are those of a run with an empty cache, so that they
 do not depend on what ran before."""
+
+SPENDINGS = ("cost", "calls", "seconds")
+"""Those of them that are never less than nothing. A failed run has the first two."""
 
 State = Literal["done", "partial", "failed"]
 
@@ -25,8 +28,8 @@ State = Literal["done", "partial", "failed"]
 @final
 @dataclass(frozen=True, slots=True)
 class RowRun:
-    """One run of one row. `reason` says why it failed or is partial; `asked_for` counts thoughts of it that
-    failed while the run went on. Where it failed, nothing is measured but that it is not correct."""
+    """One run of one row. `reason` says why it failed or is partial; `failed_thoughts` counts thoughts of it
+    that failed. A run that failed is not correct, and has no score and no time, but a price."""
 
     row: Row
     repeat: int
@@ -85,14 +88,15 @@ class Evaluation:
     def values(self, metric: str) -> Mapping[int, float]:
         """A metric by row: the mean over its runs of those where it is known.
 
-        Partial runs count for nothing. A failed run has no score and no cost; it is a wrong answer where the
-        others say whether they are right.
+        Partial runs count for nothing. A failed run has no score, and is a wrong answer where the others say
+        whether they are right; what it spent counts like theirs, or else what fails would look cheap.
         """
         if metric not in self._values:
             judged = any(run.truth is not None for run in self.runs)
             found: dict[int, list[float]] = {}
             for run in self.runs:
-                value = run.metric(metric) if run.state == "done" else None
+                counts = run.state == "done" or (run.state == "failed" and metric in SPENDINGS)
+                value = run.metric(metric) if counts else None
                 if run.state == "failed" and metric == "correct" and judged:
                     value = 0.0
                 if value is not None:
@@ -101,15 +105,26 @@ class Evaluation:
         return self._values[metric]
 
     def interval(self, metric: str, *, seed: int = 0) -> Interval | None:
-        """The mean of a metric over the rows; None where no row has it."""
+        """The mean of a metric over the rows; None where no row has it. No bound lies where no mean can be:
+        below nothing spent, or beyond the best score."""
         values = list(self.values(metric).values())
         if not values:
             return None
-        return share_interval(values) if metric == "correct" else mean_interval(values, seed=seed)
+        if metric == "correct":
+            return share_interval(values)
+        least, most = (0.0, math.inf) if metric in SPENDINGS else self._possible()
+        return within(mean_interval(values, seed=seed), least, most)
+
+    def _possible(self) -> tuple[float, float]:
+        """Between what a score can lie."""
+        best = self.kind.best
+        if best is None:
+            return -math.inf, math.inf
+        return (best, math.inf) if self.kind.lower else (-math.inf, best)
 
     def sum(self, metric: str) -> float | None:
         """A metric added up over every run that ended; None where one of them does not have it."""
-        values = [run.metric(metric) for run in self.runs if run.state != "failed"]
+        values = [run.metric(metric) for run in self.runs if run.state != "failed" or run.calls is not None]
         known = [value for value in values if value is not None]
         return math.fsum(known) if len(known) == len(values) else None
 

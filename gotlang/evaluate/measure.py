@@ -26,12 +26,13 @@ from gotlang.syntax.walk import walk
 @final
 @dataclass(frozen=True, slots=True)
 class ScoreKind:
-    """The score of a scheme's results: its name in the program, which end of it is good, and what it is taken
-    of, as the program writes it."""
+    """The score of a scheme's results: its name in the program, which end of it is good, what it is taken of,
+    as the program writes it, and the `best` that none can be beyond (None: not known)."""
 
     name: str = "score"
     lower: bool = False
     of: str = ""
+    best: float | None = None
 
 
 @final
@@ -68,8 +69,11 @@ def measure(program: Program, scheme: Scheme) -> Measure:
 
 
 def _kind(program: Program, step: ir.Rate) -> ScoreKind:
-    lower = next((score.lower for score in program.scores if score.name == step.score), False)
-    return ScoreKind(step.score or "score", lower, ", ".join(map(format_expression, _values(step))))
+    declared = next((score for score in program.scores if score.name == step.score), None)
+    of = ", ".join(map(format_expression, _values(step)))
+    if declared is None:
+        return ScoreKind(step.score or "score", of=of)
+    return ScoreKind(declared.name, declared.lower, of, declared.best)
 
 
 def _values(step: ir.Rate) -> list[Expression]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from gotlang.api import Session
-from gotlang.errors import GotError, UsageError
+from gotlang.errors import GotError, RunError, UsageError
 from gotlang.evaluate.evaluation import Evaluation, RowRun
 from gotlang.evaluate.measure import Measure, measure
 from gotlang.evaluate.rows import Row
@@ -114,8 +114,8 @@ async def _one(
     except GotError as error:
         state.failed += 1
         if state.failed > state.allowed and state.stopped is None:
-            state.stopped = f"{state.failed} runs failed, which is more than may"
-        return RowRun(row, repeat, "failed", reason=_reason(error))
+            state.stopped = f"{state.failed} runs failed, which is more than --max-failed allows"
+        return _failed(row, repeat, error)
     if outcome.partial is not None:
         state.stopped = state.stopped or outcome.partial
     score = outcome.score
@@ -139,6 +139,21 @@ def _measured(row: Row, repeat: int, outcome: Outcome, score: float | None) -> R
         outcome.times[1],
         outcome.partial,
         len(outcome.failures),
+    )
+
+
+def _failed(row: Row, repeat: int, error: GotError) -> RowRun:
+    """A run without a result. What it paid until then counts; its seconds are of no path to a result."""
+    run = RowRun(row, repeat, "failed", reason=_reason(error))
+    outcome = error.outcome if isinstance(error, RunError) else None
+    if outcome is None:
+        return run
+    spent = outcome.ledger.accounts[1]
+    return dataclasses.replace(
+        run,
+        usd=spent.usd,
+        calls=spent.calls,
+        failed_thoughts=len(outcome.failures),
     )
 
 

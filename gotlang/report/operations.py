@@ -9,19 +9,21 @@ A line an operation, in the order they were added:
 
 `made` is the operation that made a thought and its number there; the value and what it came from stand only
 there, so that a thought which passes through several operations is written once. `lower` tells that a lower
-score is the better one. Where a block of the program ends, `block` is what the block is called: operations in
-it have its path, with a number for each element, pair or round (`sort128/part` and `sort128/part[0]/...`).
+score is the better one; `failed` tells why answers gave no thought, or why the operation gave none
+(`[[2, "there is no number in it"]]`, the draw's number or null). Where a block of the program ends, `block`
+is what the block is called: operations in it have its path, with a number for each element, pair or round
+(`sort128/part` and `sort128/part[0]/...`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
 from gotlang.ir import program as ir
 from gotlang.ir.thought import Thought
 from gotlang.report.blocks import Calls
-from gotlang.runtime.context import path_text
+from gotlang.runtime.context import Failure, path_text
 from gotlang.runtime.events import Asked, Event
 from gotlang.runtime.graph import STATES, Graph, Operation
 from gotlang.span import Source
@@ -48,11 +50,19 @@ class Asks:
 
 
 def operations(
-    graph: Graph, sources: Mapping[str, Source], asks: Asks, program: ir.Program | None = None
+    graph: Graph,
+    sources: Mapping[str, Source],
+    asks: Asks,
+    program: ir.Program | None = None,
+    failures: Iterable[Failure] = (),
 ) -> Iterator[dict[str, Any]]:
-    """The operations of a graph as plain data; `sources` are the program's texts by name. With the program it
-    is also told (`within`) which operations stand in the call of a scheme."""
+    """The operations of a graph as plain data; `sources` are the program's texts by name, `failures` what
+    failed in the run. With the program it is also told (`within`) which operations stand in the call of a
+    scheme."""
     calls = Calls(program) if program is not None else None
+    failed: dict[str, list[list[Any]]] = {}
+    for failure in failures:
+        failed.setdefault(failure.operation, []).append([failure.draw, failure.reason])
     for operation in graph.operations:
         step = operation.step
         line: dict[str, Any] = {
@@ -78,6 +88,8 @@ def operations(
         asked = asks.of(operation)
         if asked:
             line["asked"] = asked
+        if line["path"] in failed:
+            line["failed"] = failed[line["path"]]
         line["thoughts"] = [_thought(thought, operation) for thought in operation.output]
         yield line
 

@@ -103,7 +103,8 @@ class Runner:
     async def run(
         self, scheme: Scheme, inputs: Mapping[str, Any], truth: Any = None, *, has_truth: bool = False
     ) -> Outcome:
-        """Run a scheme. Raises RunError where it ends without a result; cancelling leaves nothing running."""
+        """Run a scheme. Raises RunError, with what was done until then, where it ends without a result;
+        cancelling leaves nothing running."""
         check_inputs(scheme, inputs)
         settings, remaining = self.settings, Remaining(self.program)
         order = scheduler(settings.schedule, remaining)
@@ -157,17 +158,19 @@ def _outcome(context: Context, scheme: Scheme, handle: Handle, wall: float, stop
     # A stop that came when nothing was left to ask changes nothing.
     if stopped is not None and (context.skipped or not done):
         partial = stopped
+    thoughts: tuple[Thought, ...] = ()
+    lost: RunError | None = None
     if done:
-        thoughts: tuple[Thought, ...] = tuple(operation.output)
+        thoughts = tuple(operation.output)
     elif partial is None or truly_failed(context, operation):
-        raise no_result(context, operation)
+        lost = no_result(context, operation)
     else:
         operation, thoughts = best_so_far(graph, scheme)
     many = scheme.many and operation is handle.operation
     value: Any = [t.value for t in thoughts] if many else thoughts[0].value if thoughts else None
     ledger = sampler.ledger
     ledger.settle(graph, operation)
-    return Outcome(
+    outcome = Outcome(
         scheme.name,
         value,
         best_score(thoughts),
@@ -187,6 +190,10 @@ def _outcome(context: Context, scheme: Scheme, handle: Handle, wall: float, stop
         tuple(sampler.notes),
         graph,
     )
+    if lost is not None:
+        lost.outcome = outcome  # what failed was paid for all the same, and can be looked at
+        raise lost
+    return outcome
 
 
 def check_inputs(scheme: Scheme, inputs: Mapping[str, Any]) -> None:

@@ -64,6 +64,25 @@ def test_answers_that_gave_nothing_are_counted(gotc: Gotc, folder: Path) -> None
     assert node["detail"] == f"{9 - lost} thoughts of 9 answers"
 
 
+def test_a_run_that_failed_can_be_looked_at(gotc: Gotc, folder: Path) -> None:
+    (folder / "vote_sim.py").write_text("def answer(rng, question):\n    return 'no idea'\n")
+    assert gotc("run", "vote.got", "--input", "question=why", "--quiet").code == 1
+    shown = gotc("show").out
+    assert " · failed" in shown
+    whole = "every thought failed: there is no number in it: 'no idea'"
+    assert whole in shown.partition("Generate answer")[2]
+    assert "failed, answer 2: there is no number in it: 'no idea'" in gotc("show", "last", "1").out
+    found = gotc("graph", "--format", "json").json()["nodes"]
+    assert [node["kind"] for node in found] == ["generate", "vote", "measure"]
+    assert {node["state"] for node in found} == {"failed"}
+    page = Path(folder, gotc("graph").out.strip()).read_text()
+    assert "there is no number in it" in page
+    (folder / ".gotc" / "runs" / f"{gotc('runs', '--json').json()['runs'][0]['run']}.graph.jsonl").unlink()
+    gone = gotc("graph")
+    assert gone.code == 2
+    assert "failed before there was one" in gone.err
+
+
 def test_operations_in_blocks_say_which_turn_they_are(gotc: Gotc) -> None:
     gotc("init", "sort")
     assert gotc("run", "sort.got", "--input", "numbers=[3,1,2,5]", "--quiet").code == 0

@@ -182,7 +182,7 @@ function legend() {
   if (chosen.coloring === "kind") for (const family of new Set([...view.nodes.values()].map((node) => node.family))) entry(doc.colors[family][theme.dark], names[family]);
   if (chosen.coloring === "state") for (const state of new Set([...view.nodes.values()].map((node) => node.state))) entry(theme[STATES[state] || "soft"], state === "cached" ? "from the cache" : state);
   const range = chosen.coloring === "score" ? view.scores : chosen.coloring === "cost" ? view.costs : null;
-  const money = (value) => chosen.coloring === "cost" ? "$" + value.toPrecision(2) : short(value);
+  const money = (value) => chosen.coloring === "cost" ? dollars(value) : short(value);
   if (range) { const lower = chosen.coloring === "cost" || view.lower; entry("hsl(145 58% 45%)", money(range[lower ? 0 : 1])); entry("hsl(5 58% 50%)", money(range[lower ? 1 : 0])); }
   else if (chosen.coloring === "score" || chosen.coloring === "cost") entry(theme.line, `no ${chosen.coloring} known`);
   if (view.name === "reasoning" && view.results.length) entry(theme.good, "the result, and in full color what it came from");

@@ -68,7 +68,8 @@ function uncover(key) {
   const box = chosen.view.boxes.get(standIn(chosen.view, key)), room = 16 / camera.scale;
   const width = canvas.clientWidth / camera.scale, height = canvas.clientHeight / camera.scale;
   camera.x = Math.min(Math.max(camera.x, box.x + box.w + room - width), box.x - room);
-  camera.y = Math.min(Math.max(camera.y, box.y + box.h + room - height), box.y - room);
+  const legend = ($("legend").offsetHeight + 12) / camera.scale;
+  camera.y = Math.min(Math.max(camera.y, box.y + box.h + room + legend - height), box.y - room);
 }
 
 // Everything that an operation or a thought came from, and itself: the way to it is drawn in color. Where nothing

@@ -38,7 +38,7 @@ function chips(...parts) {
   return box;
 }
 
-const dollars = (value) => value === null || value === undefined ? null : "$" + (value < 0.01 ? value.toPrecision(2) : value.toFixed(4));
+const dollars = (value) => value === null || value === undefined ? null : "$" + (value > 0 && value < 0.01 ? value.toFixed(Math.min(20, 1 - Math.floor(Math.log10(value)))) : value.toFixed(4));
 
 function show(key) {
   const panel = $("panel"), view = chosen.view;
@@ -68,6 +68,8 @@ function showGroup(panel, view, group) {
 
 function showOperation(panel, operation) {
   if (!operation) return;
+  if (operation.failed) panel.append(make("h3", "what failed"));
+  for (const [draw, reason] of operation.failed || []) panel.append(block(draw === null ? "the operation" : `answer ${draw}`, "", reason));
   for (const [number, draws, sources, answers] of operation.asked || []) showAsked(panel, number, draws, sources, answers);
   if (operation.thoughts.length) panel.append(make("h3", `thoughts (${operation.thoughts.length})`));
   for (const thought of operation.thoughts) panel.append(thoughtBlock(thought));
@@ -138,7 +140,7 @@ function textOf(view, node) {
     const operation = (id) => {
       const found = doc.operations && doc.operations[id];
       if (!found) return;
-      parts.push(found.path);
+      parts.push(found.path, ...(found.failed || []).map(([, reason]) => reason));
       for (const [number, , , answers] of found.asked || []) {
         for (const [, text] of (doc.requests[number] || {}).messages || []) parts.push(text);
         parts.push(...answers.filter((answer) => answer !== null));

@@ -12,6 +12,8 @@ function make(tag, text, kind) {
 
 const written = (value) => typeof value === "string" ? value : JSON.stringify(value);
 const number = (value) => Number.isInteger(value) ? String(value) : value.toFixed(2);
+const dollars = (value) => "$" + value.toFixed(value > 0 && value < 0.0001 ? Math.min(20, 1 - Math.floor(Math.log10(value))) : 4);
+const brief = (name) => name.length > 18 ? name.slice(0, 17) + "…" : name;
 
 // The value that a row has for a scheme: the mean over its repeats.
 function valueOf(row, scheme) {
@@ -30,7 +32,7 @@ function mean(row, scheme, name) {
 const columns = doc.schemes.map((name, scheme) => ({ name, value: (row) => valueOf(row, scheme), cell: (row) => cellOf(row, scheme) }));
 if (doc.schemes.length === 1) {
   const cell = (name, words) => (row) => { const value = mean(row, 0, name); return make("td", value === null ? "" : words(value)); };
-  columns.push({ name: "cost", value: (row) => mean(row, 0, "usd"), cell: cell("usd", (value) => `$${value.toFixed(4)}`) });
+  columns.push({ name: "cost", value: (row) => mean(row, 0, "usd"), cell: cell("usd", dollars) });
   columns.push({ name: "answers", value: (row) => mean(row, 0, "calls"), cell: cell("calls", number) });
   columns[0].name = doc.label;
 }
@@ -44,7 +46,8 @@ function cellOf(row, scheme) {
 function drawRows() {
   const table = make("table"), head = make("tr");
   const title = (name, order) => {
-    const cell = make("th", name + (chosen.order === order ? chosen.down ? " ↓" : " ↑" : ""));
+    const cell = make("th", brief(name) + (chosen.order === order ? chosen.down ? " ↓" : " ↑" : ""));
+    cell.title = name;
     cell.onclick = () => { chosen.down = chosen.order === order && !chosen.down; chosen.order = order; drawRows(); };
     head.append(cell);
   };
@@ -88,9 +91,9 @@ function select(which) {
   if (row.truth !== null) panel.append(block("known answer", "", written(row.truth)));
   panel.append(make("h3", "results"));
   for (const [scheme, run] of row.runs) {
-    const facts = [run.score === null ? null : `${doc.metric === "score" ? doc.label : "score"} ${number(run.score)}`, run.correct === null ? null : run.correct ? "right" : "wrong", run.usd === null ? null : `$${run.usd.toFixed(4)}`, run.calls === null ? null : `${run.calls} answer${run.calls === 1 ? "" : "s"}`];
+    const facts = [run.score === null ? null : `${doc.metric === "score" ? doc.label : "score"} ${number(run.score)}`, run.correct === null ? null : run.correct ? "right" : "wrong", run.usd === null ? null : dollars(run.usd), run.calls === null ? null : `${run.calls} answer${run.calls === 1 ? "" : "s"}`];
     const name = doc.schemes[scheme] + (run.repeat ? `, run ${run.repeat + 1}` : "");
-    panel.append(block(name, run.state === "done" ? facts.filter(Boolean).join(" · ") : run.state, run.state === "failed" ? run.reason : written(run.value)));
+    panel.append(block(name, [run.state === "done" ? null : run.state, ...facts].filter(Boolean).join(" · "), run.state === "failed" ? run.reason : written(run.value)));
   }
   const own = doc.schemes.filter((_, scheme) => doc.own[scheme]);
   if (own.length && doc.command) {

@@ -43,6 +43,8 @@ def details(
             asked.append([numbers[key], one["draws"], one["sources"], answers])
         if asked:
             out["asked"] = asked
+        if "failed" in line:
+            out["failed"] = line["failed"]
         out["thoughts"] = line["thoughts"]
         operations[line["operation"]] = out
         place = place_of(line)

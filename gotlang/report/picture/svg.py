@@ -11,9 +11,9 @@ from gotlang.report.picture.place import HEADER, WIDTH, Box, place
 
 MARGIN = 24.0
 TITLE = 34.0
-LARGE, SMALL = 12.5, 11.0
+LARGE, SMALL = 12.5 * 1.15, 11.0
 INDENT = 20.0
-"""Letters of the two lines in a box, and where they begin."""
+"""Letters of the two lines in a box, the first of which is bold and so takes more, and where they begin."""
 _WIDE = "WMmw@%&ABCDGHNOQRUVXKSTYZ"
 _NARROW = "iljtf.,;:'|!()[]{} r1"
 

@@ -9,13 +9,16 @@ from html import escape
 
 from gotlang.evaluate.comparison import SPENT, Comparison, Entry
 from gotlang.report.results.axes import Axis, axis
-from gotlang.report.results.words import shown
+from gotlang.report.results.words import bounds, brief, shown
 from gotlang.statistics import quantile
 
 LEFT, RIGHT, TOP = 74.0, 16.0, 14.0
 SLOT = 92.0
 MOST_SLOTS = 9
 """Schemes at full width; more stand closer."""
+LETTER = 7.2
+"""Pixels that a letter of a name takes, roughly."""
+MOST_LETTERS = 22
 
 
 def boxes(found: Comparison) -> str:
@@ -39,8 +42,8 @@ def boxes(found: Comparison) -> str:
         middle = LEFT + slot * (number - 0.5 + max(0, 3 - len(entries)) / 2)
         draw = _share if found.metric == "correct" else _box
         parts += draw(entry, found, upper, middle, min(slot * 0.5, 46.0))
-        label = f"{entry.name} ×{entry.repeats}" if entry.repeats > 1 else entry.name
-        parts.append(_text("name", middle, 421, label))
+        times = f" ×{entry.repeats}" if entry.repeats > 1 else ""
+        parts.append(_name("name", middle, 421, entry.name, slot - LETTER * len(times), times))
         cost = entry.evaluation.interval(found.spent)
         if cost is not None:
             top = lower(cost.mean)
@@ -138,9 +141,9 @@ def tradeoff(found: Comparison) -> str:
     if not known:
         return ""
     width, height = 520.0, 340.0
-    bounds = [i for entry, _ in known if (i := entry.evaluation.interval(found.metric)) is not None]
+    intervals = [i for entry, _ in known if (i := entry.evaluation.interval(found.metric)) is not None]
     across = axis([cost for _, (cost, _) in known], LEFT, width - 40)
-    up = axis([b for i in bounds for b in (i.low, i.mean, i.high)], height - 46, TOP)
+    up = axis([b for i in intervals for b in (i.low, i.mean, i.high)], height - 46, TOP)
     parts = _plane(found, across, up, width, height)
     front = [found.point(entry) for entry in found.front()]
     corners = [(across(p[0]), up(p[1])) for p in front if p is not None]
@@ -163,8 +166,8 @@ def tradeoff(found: Comparison) -> str:
             f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5.5"><title>{escape(entry.name)}: '
             f"{shown(found.metric, quality)} for {shown(found.spent, cost)}</title></circle>"
         )
-        anchor, dx, dy = _free(entry.name, x, y, width, taken)
-        parts.append(_text(f"name {anchor}", x + dx, y + dy, entry.name))
+        anchor, dx, dy = _free(brief(entry.name, MOST_LETTERS), x, y, width, taken)
+        parts.append(_name(f"name {anchor}", x + dx, y + dy, entry.name, LETTER * MOST_LETTERS))
     return _svg(width, height, parts, f"{SPENT[found.spent]} against {found.label}")
 
 
@@ -173,13 +176,13 @@ def _free(
 ) -> tuple[str, float, float]:
     """Where a name stands beside its point without covering another, and which end of it is there; `taken`
     are the boxes of what is drawn, to which the name's is added."""
-    long = 7.2 * len(name)
+    long = LETTER * len(name)
     choices = [("start", 9.0, -8.0), ("end", -9.0, -8.0), ("start", 9.0, 17.0), ("end", -9.0, 17.0)]
     best = choices[0]
     for anchor, dx, dy in choices:
         left = x + dx - (long if anchor == "end" else 0)
         box = (left, y + dy - 11, left + long, y + dy + 3)
-        inside = left > 0 and box[2] < width
+        inside = left > 24 and box[2] < width
         if inside and not any(
             box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken
         ):
@@ -196,8 +199,7 @@ def differences(found: Comparison) -> str:
         return ""
     width, line = 520.0, 34.0
     height = TOP + line * len(known) + 48
-    bounds = [b for _, d in known for b in (d.low, d.mean, d.high)]
-    across = axis(bounds, 150.0, width - 30)
+    across = axis([b for _, d in known for b in (d.low, d.mean, d.high)], 150.0, width - 30)
     parts = []
     for tick in across.ticks:
         x = across(tick)
@@ -207,16 +209,15 @@ def differences(found: Comparison) -> str:
     for number, (entry, d) in enumerate(known):
         y = TOP + line * (number + 0.5)
         kind = (entry.verdict or "").split(" ", 1)[0]
-        low = across(d.low) if math.isfinite(d.low) else across.start
-        high = across(d.high) if math.isfinite(d.high) else across.end
-        parts.append(f'<text class="row" x="138" y="{y + 4:.1f}">{escape(entry.name)}</text>')
-        parts.append(
-            f'<g class="difference {kind}"><title>{escape(entry.name)}: {shown(found.metric, d.mean)} '
-            f"({shown(found.metric, d.low)} to {shown(found.metric, d.high)}), {entry.verdict}</title>"
-            f'<path d="M{low:.1f} {y:.1f}H{high:.1f}M{low:.1f} {y - 5:.1f}v10M{high:.1f} {y - 5:.1f}v10"/>'
-            f'<circle cx="{across(d.mean):.1f}" cy="{y:.1f}" r="5"/></g>'
-        )
-    words = f"{found.label} more or less than {found.baseline}, row by row"
+        parts.append(_name("row", 138, y + 4, entry.name, 134))
+        words = f"{entry.name}: {shown(found.metric, d.mean)} ({bounds(found.metric, d)}), {entry.verdict}"
+        parts.append(f'<g class="difference {kind}"><title>{escape(words)}</title>')
+        if math.isfinite(d.low) and math.isfinite(d.high):
+            low, high = across(d.low), across(d.high)
+            ends = "".join(f"M{end:.1f} {y - 5:.1f}v10" for end in (low, high))
+            parts.append(f'<path d="M{low:.1f} {y:.1f}H{high:.1f}{ends}"/>')
+        parts.append(f'<circle cx="{across(d.mean):.1f}" cy="{y:.1f}" r="5"/></g>')
+    words = f"{found.label} more or less than {brief(found.baseline, MOST_LETTERS)}, row by row"
     parts.append(_text("axis", (150 + width - 30) / 2, height - 6, words))
     return _svg(width, height, parts, words)
 
@@ -231,6 +232,13 @@ def _horizontal(scale: Axis, width: float, words: object) -> Iterator[str]:
 
 def _text(kind: str, x: float, y: float, words: str) -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>'
+
+
+def _name(kind: str, x: float, y: float, name: str, room: float, times: str = "") -> str:
+    """A scheme's name in so many pixels; where it is cut, the whole of it comes up under the mouse."""
+    words = brief(name, int(room / LETTER))
+    whole = f"<title>{escape(name)}</title>" if words != name else ""
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{whole}{escape(words + times)}</text>'
 
 
 def _title(x: float, y: float, words: str) -> str:

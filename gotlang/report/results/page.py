@@ -9,9 +9,9 @@ from typing import Any
 from gotlang.evaluate.comparison import SPENT, Comparison, Entry
 from gotlang.evaluate.evaluation import RowRun
 from gotlang.report.page import page
-from gotlang.report.results.figures import boxes, differences, spread, tradeoff
-from gotlang.report.results.words import shown
-from gotlang.statistics import Interval
+from gotlang.report.results.figures import MOST_LETTERS, boxes, differences, spread, tradeoff
+from gotlang.report.results.words import bounds, brief, shown
+from gotlang.statistics import FEWEST_ROWS, Interval
 
 MOST_REASONS = 8
 
@@ -31,7 +31,8 @@ def results_page(found: Comparison, head: Mapping[str, Any]) -> str:
 
 
 def _body(found: Comparison, head: Mapping[str, Any], title: str, several: bool) -> Iterator[str]:
-    facts = [head["model"], f"{head['rows']} rows of {head['data']}", f"seed {head['seed']}"]
+    rows = "1 row" if head["rows"] == 1 else f"{head['rows']:,} rows"
+    facts = [head["model"], f"{rows} of {head['data']}", f"seed {head['seed']}"]
     if found.equal_cost:
         facts.append(f"at equal {SPENT[found.spent]}")
     yield f'<div class="sheet"><header><h1>{escape(title)}</h1>'
@@ -52,12 +53,15 @@ def _body(found: Comparison, head: Mapping[str, Any], title: str, several: bool)
         words = f"{paid.capitalize()} against {found.label}, with 95% intervals."
         yield _figure(tradeoff(found), f"{words} Nothing beats schemes on the line in both.")
         words = f"Paired differences to {found.baseline}, with 95% intervals; one that holds 0 shows none."
+        if any(d.rows < FEWEST_ROWS for e in found.entries if (d := e.to_baseline.get(found.metric))):
+            words += f" With fewer than {FEWEST_ROWS} rows that both have, no difference is called one."
         yield _figure(differences(found), words)
     else:
         yield _figure(spread(found), f"Every row at its {paid} and its {found.label}.")
     yield "</section>"
     yield from _failures(found)
-    yield '<section><h2>Rows</h2><p class="soft">A click on a row shows what every scheme made of it.</p>'
+    made = "every scheme made of it" if several else "came of it"
+    yield f'<section><h2>Rows</h2><p class="soft">A click on a row shows what {made}.</p>'
     yield '<div class="split"><div id="rows"></div><aside id="panel" aria-live="polite"></aside></div>'
     yield "</section></div>\n"
 
@@ -67,21 +71,26 @@ def _figure(drawn: str, caption: str) -> str:
 
 
 def _table(found: Comparison, several: bool) -> Iterator[str]:
-    heads = ["scheme", found.label, *(["against " + found.baseline] if several else [])]
-    heads += [name for name in ("correct", "cost", "calls", "seconds") if name != found.metric]
+    others = [
+        metric
+        for metric in ("correct", "cost", "calls", "seconds")
+        if metric != found.metric and any(entry.evaluation.values(metric) for entry in found.entries)
+    ]
+    against = [f"against {brief(found.baseline, MOST_LETTERS)}"] if several else []
+    heads = ["scheme", found.label, *against, *others]
     yield '<section><div class="scroll"><table class="sums"><thead><tr>'
     yield "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr></thead><tbody>"
     front = {entry.name for entry in found.front()}
     for entry in found.entries:
-        mark = ' <span class="chip" title="nothing beats it in both what is spent and quality">Pareto</span>'
-        name = escape(entry.name) + (f" ×{entry.repeats}" if entry.repeats > 1 else "")
-        yield f"<tr><th>{name}{mark if several and entry.name in front else ''}</th>"
+        name = escape(brief(entry.name, 30)) + (f" ×{entry.repeats}" if entry.repeats > 1 else "")
+        if several and entry.name in front:
+            name += ' <span class="chip" title="nothing beats it in both spending and quality">Pareto</span>'
+        yield f'<tr><th title="{escape(entry.name)}">{name}</th>'
         yield f"<td>{_interval(found.metric, entry.evaluation.interval(found.metric))}</td>"
         if several:
             yield f"<td>{_against(found, entry)}</td>"
-        for metric in ("correct", "cost", "calls", "seconds"):
-            if metric != found.metric:
-                yield f"<td>{_interval(metric, entry.evaluation.interval(metric))}</td>"
+        for metric in others:
+            yield f"<td>{_interval(metric, entry.evaluation.interval(metric))}</td>"
         yield "</tr>"
     yield "</tbody></table></div></section>"
 
@@ -89,17 +98,17 @@ def _table(found: Comparison, several: bool) -> Iterator[str]:
 def _interval(metric: str, found: Interval | None) -> str:
     if found is None:
         return '<span class="soft">unknown</span>'
-    bounds = f"{shown(metric, found.low)} to {shown(metric, found.high)}"
-    return f"<b>{shown(metric, found.mean)}</b><small>{bounds}</small>"
+    return f"<b>{shown(metric, found.mean)}</b><small>{bounds(metric, found)}</small>"
 
 
 def _against(found: Comparison, entry: Entry) -> str:
     if entry.name == found.baseline:
         return '<span class="soft">baseline</span>'
-    verdict = entry.verdict or "unknown"
-    kind = {"better": "good", "worse": "bad"}.get(verdict, "")
     difference = _interval(found.metric, entry.to_baseline.get(found.metric))
-    return f'{difference}<span class="chip {kind}">{verdict}</span>'
+    if entry.verdict is None:
+        return difference
+    kind = {"better": "good", "worse": "bad"}.get(entry.verdict, "")
+    return f'{difference}<span class="chip {kind}">{entry.verdict}</span>'
 
 
 def _failures(found: Comparison) -> Iterator[str]:
@@ -111,7 +120,7 @@ def _failures(found: Comparison) -> Iterator[str]:
     if not reasons:
         return
     yield '<section><h2>Failures by reason</h2><table class="sums"><thead><tr><th>scheme</th><th>runs</th>'
-    yield "<th>reason</th></tr></thead><tbody>"
+    yield "<th class=reason>reason</th></tr></thead><tbody>"
     for name, reason, number in reasons:
         yield f"<tr><th>{escape(name)}</th><td>{number}</td><td class=reason>{escape(reason[:500])}</td></tr>"
     yield "</tbody></table></section>"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+from gotlang.result import dollars
+from gotlang.statistics import Interval
+
 
 def shown(metric: str, value: float | None, *, short: bool = False) -> str:
     """A metric's value: percent of right answers, dollars, seconds; `short` for the ticks of an axis.
@@ -24,10 +27,21 @@ def shown(metric: str, value: float | None, *, short: bool = False) -> str:
     return f"{value:,g}" if short else f"{value:z,.2f}"
 
 
+def bounds(metric: str, found: Interval) -> str:
+    """The bounds of an interval, as in `1.46 to 2.41`; `unknown` of a single row, which tells of none."""
+    if not (math.isfinite(found.low) and math.isfinite(found.high)):
+        return "unknown"
+    return f"{shown(metric, found.low)} to {shown(metric, found.high)}"
+
+
+def brief(name: str, most: int) -> str:
+    """A name in so many letters."""
+    return name if len(name) <= most else f"{name[: max(1, most - 1)]}…"
+
+
 def _dollars(value: float, *, short: bool) -> str:
     sign, amount = "-" if value < 0 else "", abs(value)
-    if short:
-        return f"{sign}${amount:g}" if amount == 0 or amount >= 1e-4 else f"{sign}${amount:.1e}"
-    if 0 < amount < 1e-4:
-        return f"{sign}${amount:.1g}"
-    return f"{sign}${amount:.{4 if amount < 1 else 2}f}"
+    if short and amount >= 1e-4:
+        return f"{sign}${amount:g}"
+    words = dollars(amount)
+    return sign + (words.rstrip("0").rstrip(".") if short else words)
