@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from support.batch_server import BatchServer
 from support.gotc import ROOT, document, gotc, vote
 from support.openai_server import OpenAIServer
 
@@ -30,6 +31,16 @@ def test_every_command_runs(tmp_path: Path) -> None:
             done = gotc(*command, cwd=tmp_path, OPENAI_API_KEY="a-key", OPENAI_BASE_URL=server.url)
             assert done.returncode == 0, (command, done.stderr)
     assert len(commands("sh")) >= 10
+
+
+def test_the_command_with_batches_runs(tmp_path: Path) -> None:
+    vote(tmp_path)
+    (tmp_path / "questions.csv").write_text("question,truth\nwhy,7\n")
+    (command,) = commands("sh batches")
+    with BatchServer(lambda body, index: "7") as server:
+        done = gotc(*command, cwd=tmp_path, OPENAI_API_KEY="a-key", OPENAI_BASE_URL=server.url)
+    assert done.returncode == 0, done.stderr
+    assert len(server.batches) == 1
 
 
 def test_a_replay_of_another_prompt_says_what_the_page_says(tmp_path: Path) -> None:

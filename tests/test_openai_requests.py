@@ -137,7 +137,14 @@ def test_more_choices_than_asked_for_are_not_more_answers() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("temperature", 0.7), ("top_p", 0.5), ("seed", 3), ("logprobs", True), ("stop", ("3",))],
+    [
+        ("temperature", 0.7),
+        ("top_p", 0.5),
+        ("seed", 3),
+        ("logprobs", True),
+        ("stop", ("3",)),
+        ("response_format", '{"type": "json_object"}'),
+    ],
 )
 def test_a_refused_setting_is_left_out_with_a_note_and_remembered(name: str, value: object) -> None:
     request = a_request(**{name: value})
@@ -217,10 +224,14 @@ def test_the_token_limit_is_renamed_and_never_left_out() -> None:
             },
             "temperature",
         ),
+        ({"detail": [{"loc": ["body", "response_format", "type"], "msg": "no such"}]}, "response_format"),
+        ({"error": {"message": "json_schema is not supported here"}}, "response_format"),
+        ({"error": {"message": "Invalid schema", "param": "response_format.schema"}}, "response_format"),
     ],
 )
 def test_refusals_are_read_in_every_form_that_servers_send(body: Body, dropped_name: str) -> None:
-    request = a_request(temperature=0.7, top_p=0.5, seed=1, logprobs=True)
+    form = '{"type": "json_object"}'
+    request = a_request(temperature=0.7, top_p=0.5, seed=1, logprobs=True, response_format=form)
     fault = Fault(422 if "detail" in body else 400, body=json.dumps(body))
     with OpenAIServer(faults=[fault]) as server:
         ask(server, request)

@@ -159,6 +159,7 @@ def request_from(data: Any) -> Request:
             stop=tuple(stop),
             logprobs=logprobs,
             seed=None if seed is None else _integer(seed, "seed"),
+            response_format=_text(settings, "response_format") if "response_format" in settings else None,
         ),
         sample=_integer(sample, "sample"),
         prompt=_text(data, "prompt"),

@@ -168,14 +168,15 @@ def _difference(request: Request, data: dict[str, Any]) -> str:
         return f"the endpoint {data.get('endpoint') or OPENAI_URL}, not {request.endpoint or OPENAI_URL}"
     if len(identity["messages"]) != len(data["messages"]):
         return f"{len(data['messages'])} messages, not {len(identity['messages'])}"
-    for number, (mine, recorded) in enumerate(zip(identity["messages"], data["messages"], strict=True), 1):
-        if mine[0] != recorded[0]:
-            return f"message {number} of the {recorded[0]}, not of the {mine[0]}"
-        if mine[1] != recorded[1]:
-            return f"another text of the {mine[0]}: {_change(recorded[1], mine[1])}"
-    for name, value in identity["settings"].items():
-        if value != data["settings"][name]:
-            return f"{name} {data['settings'][name]}, not {value}"
+    for number, (one, other) in enumerate(zip(identity["messages"], data["messages"], strict=True), 1):
+        if one[0] != other[0]:
+            return f"message {number} of the {other[0]}, not of the {one[0]}"
+        if one[1] != other[1]:
+            return f"another text of the {one[0]}: {_change(other[1], one[1])}"
+    mine, recorded = identity["settings"], data["settings"]
+    for name in dict.fromkeys((*mine, *recorded)):
+        if mine.get(name) != recorded.get(name):
+            return f"{name} {recorded.get(name)}, not {mine.get(name)}"
     return f"seed {data['sample']}, not {request.sample}"
 
 

@@ -105,7 +105,8 @@ PROMPTS = (
     Code(
         "GOT0402",
         "no such setting of a prompt",
-        "A prompt takes `temperature`, `top_p`, `max_tokens`, `stop`, `model` and `logprobs`, each once.",
+        "A prompt takes `temperature`, `top_p`, `max_tokens`, `stop`, `model`, `logprobs` and `structured`, "
+        "each once. `structured` is for prompts that give a record or a dict, read as JSON.",
     ),
     Code(
         "GOT0403",

@@ -12,7 +12,7 @@ from typing import final
 
 from gotlang.ir import program as ir
 from gotlang.ir.verify_steps import Names, StepVerifier, VerificationError
-from gotlang.semantics.operations import MODEL_SETTINGS
+from gotlang.semantics.operations import PROMPT_SETTINGS
 from gotlang.semantics.pipelines import REDUCE_STEP
 from gotlang.semantics.scope import START, Pool, Scope
 from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, ListType, Type, join
@@ -41,9 +41,9 @@ class _Verifier(StepVerifier):
         self.place = [f"prompt {prompt.name}"]
         names = Names(Scope(), {})
         for setting, value in prompt.settings:
-            if setting not in MODEL_SETTINGS:
+            if setting not in PROMPT_SETTINGS:
                 raise self.fail(f"it has no setting `{setting}`")
-            self.expect(value, names.scope, MODEL_SETTINGS[setting])
+            self.expect(value, names.scope, PROMPT_SETTINGS[setting])
         if prompt.count is not None:
             if not prompt.many:
                 raise self.fail("it counts values and gives one")

@@ -25,7 +25,10 @@ class Message:
 @final
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Decoding settings. None means: what the endpoint does when it is not told."""
+    """Decoding settings. None means: what the endpoint does when it is not told.
+
+    `response_format` is the form that answers must have, as JSON text.
+    """
 
     temperature: float | None = None
     top_p: float | None = None
@@ -33,6 +36,7 @@ class Settings:
     stop: tuple[str, ...] = ()
     logprobs: bool = False
     seed: int | None = None
+    response_format: str | None = None
 
 
 @final
@@ -67,6 +71,7 @@ class Request:
                 "stop": list(s.stop),
                 "logprobs": s.logprobs,
                 "seed": s.seed,
+                **({"response_format": s.response_format} if s.response_format else {}),
             },
             "sample": self.sample,
         }

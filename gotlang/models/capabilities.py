@@ -6,6 +6,7 @@ that is never left out is the limit on answer tokens, since a budget rests on it
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,11 +15,14 @@ from typing import Any, final
 from gotlang.models.base import Request
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
-OPTIONAL = ("temperature", "top_p", "stop", "logprobs", "seed")
+OPTIONAL = ("temperature", "top_p", "stop", "logprobs", "seed", "response_format")
 
 _N_WORDS = re.compile(r"\bn\b|\bn_cmpl\b|completion choice|number of slots", re.IGNORECASE)
 _SYSTEM_WORDS = re.compile(
     r"\bsystem\b\W{0,3}\s?(?:role|message|prompt|instruction)|\brole\b.*\bsystem\b", re.IGNORECASE | re.DOTALL
+)
+_FORMAT_WORDS = re.compile(
+    r"\b(?:response_format|json_schema|structured[ _]outputs?|guided[ _](?:json|decoding))\b", re.IGNORECASE
 )
 _NOT_TAKEN = re.compile(
     r"unsupported|not support|n.t support|unrecogni[sz]ed|unknown|unexpected|not permitted|not allowed|"
@@ -105,6 +109,7 @@ class Capabilities:
             "stop": [_encodable(stop) for stop in settings.stop] or None,
             "logprobs": True if settings.logprobs else None,
             "seed": None if settings.seed is None else settings.seed + draw,
+            "response_format": settings.response_format and json.loads(settings.response_format),
         }
         body: dict[str, Any] = {"model": _encodable(request.model), "messages": self._messages(request)}
         body |= {
@@ -125,6 +130,7 @@ class Capabilities:
             "stop": bool(settings.stop),
             "logprobs": settings.logprobs,
             "seed": settings.seed is not None,
+            "response_format": settings.response_format is not None,
         }
         ways = {"stop": "answers were cut here instead"}
         notes = [
@@ -164,7 +170,7 @@ def find_refusal(words: str, parameter: str | None, body: Mapping[str, Any]) -> 
         return Refusal("n", asked if _OUT_OF_RANGE.search(words) else 2)
     if name is None or name == "system":
         return Refusal("system") if name else None
-    if _OUT_OF_RANGE.search(words) and not _NOT_TAKEN.search(words):
+    if name != "response_format" and _OUT_OF_RANGE.search(words) and not _NOT_TAKEN.search(words):
         return None
     return Refusal(name)
 
@@ -175,6 +181,8 @@ def _named(words: str, parameter: str | None, body: Mapping[str, Any]) -> str | 
     if parameter is not None:
         if parameter in sent or (parameter == "n" and "n" in body):
             return parameter
+        if parameter.startswith("response_format") and "response_format" in sent:
+            return "response_format"
         if parameter == "top_logprobs" and "logprobs" in sent:
             return "logprobs"
     places = {
@@ -182,6 +190,8 @@ def _named(words: str, parameter: str | None, body: Mapping[str, Any]) -> str | 
     }
     if "n" in body and (found := _N_WORDS.search(words)):
         places["n"] = found.start()
+    if "response_format" in body and (found := _FORMAT_WORDS.search(words)):
+        places["response_format"] = found.start()
     if has_system and (found := _SYSTEM_WORDS.search(words)):
         places["system"] = found.start()
     return min(places, key=places.__getitem__) if places else None

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from gotlang.models.capabilities import TOKEN_LIMITS, Capabilities
+from gotlang.models.capabilities import OPTIONAL, TOKEN_LIMITS, Capabilities
 
 KEPT_S = 30 * 86400
 """Seconds that something learned is believed."""
-NAMES = (*TOKEN_LIMITS, "temperature", "top_p", "stop", "logprobs", "seed", "system", "response_format")
+NAMES = (*TOKEN_LIMITS, *OPTIONAL, "system")
 FORMAT = 1
 
 

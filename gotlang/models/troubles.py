@@ -112,8 +112,9 @@ def _error(body: str) -> tuple[str, str | None, str | None]:
     if isinstance(error, list) and error and isinstance(error[0], dict):
         # FastAPI's: each entry says where in the body and what.
         where = error[0].get("loc")
-        name = str(where[-1]) if isinstance(where, list) and where else None
-        return f"{name or ''} {error[0].get('msg', '')}".strip(), None, name
+        path = [str(part) for part in where] if isinstance(where, list) else []
+        name = next((part for part in path if part != "body"), None)
+        return f"{'.'.join(path[1:] or path)} {error[0].get('msg', '')}".strip(), None, name
     if not isinstance(error, dict):
         return (error if isinstance(error, str) else ""), None, None
     words = error.get("message") or error.get("detail") or error.get("code") or ""

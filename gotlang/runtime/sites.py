@@ -20,6 +20,7 @@ from gotlang.runtime.ledger import Round, waited
 from gotlang.runtime.read import read
 from gotlang.runtime.render import examples, render
 from gotlang.runtime.sampling import Draw, Missing
+from gotlang.runtime.schemas import response_format
 from gotlang.runtime.values import count, real
 from gotlang.types import fits
 
@@ -82,7 +83,7 @@ def site(
     request = Request(
         model.name,
         render(prompt, values, shown),
-        _settings(chosen),
+        _settings(chosen, prompt),
         context.seed,
         prompt.name,
         values,
@@ -116,7 +117,7 @@ def _made_from(
 _PLAIN = Settings()
 
 
-def _settings(chosen: Mapping[str, Any]) -> Settings:
+def _settings(chosen: Mapping[str, Any], prompt: ir.Prompt) -> Settings:
     """Decoding settings. Raises EvaluationError where one is not of its kind."""
     if not chosen:
         return _PLAIN
@@ -133,6 +134,7 @@ def _settings(chosen: Mapping[str, Any]) -> Settings:
         max_tokens=most,
         stop=stops,
         logprobs=bool(chosen.get("logprobs", False)),
+        response_format=response_format(prompt.result) if chosen.get("structured", False) else None,
     )
 
 

@@ -17,6 +17,9 @@ MODEL_SETTINGS: dict[str, Type] = {
 }
 """Settings of a model call, in prompts and in operations; `stop` is a text or a list of texts."""
 
+PROMPT_SETTINGS: dict[str, Type] = {**MODEL_SETTINGS, "structured": BOOL}
+"""Settings in prompts. `structured` is one of them alone: the form of an answer is the prompt's."""
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from gotlang.diagnostics import Label, nearest
 from gotlang.errors import TemplateError
+from gotlang.forms import Json
 from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.operations import MODEL_SETTINGS
+from gotlang.semantics.operations import PROMPT_SETTINGS
 from gotlang.semantics.report import Report
 from gotlang.semantics.scope import Scope, Variable
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import INT, STR, AnyType, ListType, RecordType, Type, accepts
+from gotlang.types import INT, STR, AnyType, DictType, ListType, RecordType, Type, accepts
 
 
 def check_prompt(
@@ -57,14 +58,14 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
     seen: set[str] = set()
     for setting in node.settings:
         name = setting.name.text
-        wanted = INT if name == "count" else MODEL_SETTINGS.get(name)
+        wanted = INT if name == "count" else PROMPT_SETTINGS.get(name)
         if wanted is None:
-            guess = nearest(name, [*MODEL_SETTINGS, "count"])
+            guess = nearest(name, [*PROMPT_SETTINGS, "count"])
             report.error(
                 "GOT0402",
                 f"a prompt has no setting `{name}`",
                 setting.name.span,
-                notes=(f"it takes: {', '.join(MODEL_SETTINGS)}; and `count` beside `many`",),
+                notes=(f"it takes: {', '.join(PROMPT_SETTINGS)}; and `count` beside `many`",),
                 help=f"did you mean `{guess}`?" if guess else None,
             )
             continue
@@ -81,6 +82,8 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
                     setting.name.span,
                     help="write `many` before the type of the result",
                 )
+        if name == "structured":
+            _structured(node, signature, setting.name.span, report)
         found = expressions.expect(setting.value, scope, wanted, f"`{name}`")
         if name == "stop" and not (accepts(STR, found) or accepts(ListType(STR), found)):
             report.error(
@@ -93,6 +96,24 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
         least = {"max_tokens": 1, "count": 1}.get(name, 0)
         if isinstance(value, int | float) and value < least:
             report.error("GOT0312", f"`{name}` must be at least {least}", setting.value.span)
+
+
+def _structured(node: n.Prompt, signature: Signature, span: Span, report: Report) -> None:
+    """Endpoints can be held to a JSON object, and to nothing that is read in another way."""
+    if node.many or not isinstance(signature.result, RecordType | DictType):
+        report.error(
+            "GOT0402",
+            f"`structured` is for prompts that give one record or dict, not {signature.result}",
+            span,
+            help="give it a record with one field, such as `{sorted: list[int]}`, or take the setting away",
+        )
+    elif node.parse is not None and not isinstance(node.parse.form, Json):
+        report.error(
+            "GOT0402",
+            "`structured` makes the answer JSON, and `parse` reads another form",
+            span,
+            help="write `parse json`, or take one of them away",
+        )
 
 
 def _template(text: e.Constant, signature: Signature, report: Report) -> set[str]:
