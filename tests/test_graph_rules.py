@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.graphs import Built, Name, Oracle, Shape, shapes
@@ -26,7 +27,8 @@ def draw_edit(data: st.DataObject, names: list[Name], oracle: Oracle) -> tuple[s
 
     kind = data.draw(st.sampled_from(KINDS))
     mine = oracle.own | oracle.exclusive
-    edges = sorted((edge for edge in oracle.edges if edge[0] in mine | {oracle.me}), key=str)
+    edges = sorted(oracle.edges, key=str)
+    movable = [edge for edge in edges if edge[0] in mine | {oracle.me}]
     if kind == "add":
         return kind, tuple(dict.fromkeys(one() for _ in range(data.draw(st.integers(0, 3)))))
     if kind == "remove":
@@ -34,7 +36,7 @@ def draw_edit(data: st.DataObject, names: list[Name], oracle: Oracle) -> tuple[s
     if kind == "connect" or not edges or not data.draw(st.integers(0, 3)):
         edge = (one(mine | oracle.ancestors), one(mine | oracle.descendants))
     else:
-        edge = data.draw(st.sampled_from(edges))
+        edge = data.draw(st.sampled_from(movable if movable and data.draw(st.integers(0, 3)) else edges))
     return kind, (*edge, one(mine | oracle.ancestors)) if kind == "move" else edge
 
 
@@ -63,6 +65,36 @@ def test_a_view_accepts_exactly_what_the_rules_allow(shape: Shape, data: st.Data
     assert built.edges() == oracle.edges
     built.check()
     assert all(o.origin is built.operations[me] for o in built.graph.operations if o not in before)
+
+
+NAMED: list[tuple[str, tuple[int, ...], str]] = [
+    ("remove", (0,), "ancestors"),
+    ("connect", (3, 0), "ancestors"),
+    ("connect", (1, 2), "exclusive"),
+    ("disconnect", (0, 1), "ancestors"),
+    ("disconnect", (0, 2), "ancestors"),
+    ("remove", (2,), "exclusive"),
+    ("remove", (5,), "shared"),
+    ("disconnect", (3, 5), "shared"),
+    ("disconnect", (5, 6), "shared"),
+    ("connect", (5, 3), "feeding"),
+    ("disconnect", (1, 3), "feeding"),
+    ("move", (1, 3, 0), "moving"),
+    ("move", (3, 5, 6), "moving"),
+    ("move", (5, 6, 3), "moving"),
+    ("connect", (4, 3), "sight"),
+    ("remove", (4,), "sight"),
+    ("move", (3, 5, 4), "sight"),
+]
+"""Edits of the operation 2 in a graph: 0 and 1 are its ancestors, 3 is exclusively its own, 5 and 6 it shares
+with 4, which it does not see."""
+
+
+@pytest.mark.parametrize(("kind", "nodes", "rule"), NAMED)
+def test_the_rule_that_an_edit_breaks_is_named(kind: str, nodes: tuple[int, ...], rule: str) -> None:
+    shape = Shape(((), (0,), (0, 1), (2,), (), (3, 4), (5,)), frozenset({0, 1}), (2,))
+    refused = Built(shape).edit(2, kind, nodes, "new")
+    assert isinstance(refused, ForbiddenEdit) and refused.rule == rule
 
 
 def regions(built: Built, me: int, oracle: Oracle, names: list[Name]) -> None:

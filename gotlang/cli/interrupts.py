@@ -69,5 +69,5 @@ class Interrupts:
 
     def _leave(self) -> None:
         self._forget()
-        complain("stopped at once; what was paid is in the cache")
+        complain("stopped at once; what is in the cache is not paid for again")
         os._exit(_ENDED_BY_USER)

@@ -5,10 +5,11 @@ A thread draws, so that there is something to see also while a loop is busy or w
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Self, TextIO, final
 
 from gotlang.cli.output import complain
 from gotlang.cli.progress import Progress
@@ -18,11 +19,16 @@ EVERY_S = 5.0
 _RENEWALS_A_SECOND = 8
 _BAR = 24
 """How many columns the bar of rows takes."""
+_WIDE = 60
+"""Terminals with fewer columns have no room for it."""
 
 
 @final
 class Display:
-    """Shows a Progress while its block runs, and leaves nothing on a terminal. `quiet` shows nothing."""
+    """Shows a Progress while its block runs, and leaves nothing on a terminal but what was paid in vain.
+
+    `quiet` shows nothing else.
+    """
 
     def __init__(self, progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S) -> None:
         self._progress = progress
@@ -35,7 +41,7 @@ class Display:
     def __enter__(self) -> Self:
         if self._quiet:
             return self
-        if sys.stderr.isatty():
+        if _renews(sys.stderr):
             self._live = _live_lines(self._progress)
             self._live.start()
         else:
@@ -51,37 +57,45 @@ class Display:
             self._live.stop()
         if self._thread is not None:
             self._thread.join()
+        not_kept = self._progress.not_kept()
+        if not_kept is not None and (kind is not None or self._progress.rows is not None):
+            complain(not_kept)  # else it is among the notes of the result
 
     def _lines(self) -> None:
         while not self._ended.wait(self._every_s):
             complain(self._progress.line())
 
 
+def _renews(stream: TextIO) -> bool:
+    """Whether lines can be written over on a stream."""
+    return stream.isatty() and os.environ.get("TERM") not in (None, "", "dumb", "unknown")
+
+
 def _live_lines(progress: Progress) -> Any:
     from rich.console import Console, Group
     from rich.live import Live
+    from rich.padding import Padding
     from rich.progress_bar import ProgressBar
     from rich.spinner import Spinner
     from rich.table import Table
     from rich.text import Text
 
-    spinner = Spinner("dots")
+    console = Console(stderr=True)
+    spinner = Spinner("dots" if console.encoding.startswith("utf") else "line")
+    bar = _BAR if console.width >= _WIDE else 0
 
     def draw() -> Any:
         first, *rest = progress.lines()
         head = Table.grid(padding=(0, 1))
-        cells: list[Any] = [spinner, _plain(("stopping: " if progress.stopping else "") + first)]
-        if progress.rows:
-            cells.insert(1, ProgressBar(progress.rows, progress.rows_done, width=_BAR))
+        cells: list[Any] = [spinner, Text(("stopping: " if progress.stopping else "") + first)]
+        if progress.rows and bar:
+            cells.insert(1, ProgressBar(progress.rows, progress.rows_done, width=bar))
         head.add_row(*cells)
-        return Group(head, *(Text("  ") + _plain(line) for line in rest))
-
-    def _plain(text: str) -> Text:
-        return Text(text, overflow="ellipsis", no_wrap=True)
+        return Group(head, *(Padding(Text(line), (0, 0, 0, 2)) for line in rest))
 
     return Live(
         get_renderable=draw,
-        console=Console(stderr=True),
+        console=console,
         refresh_per_second=_RENEWALS_A_SECOND,
         transient=True,
         redirect_stdout=False,  # what is said meanwhile stands above the lines

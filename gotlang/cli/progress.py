@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 from typing import final
 
+from gotlang.cli.output import complain
 from gotlang.runtime.budget import Budget
-from gotlang.runtime.events import Added, Asked, Ended, Event, Failed, Started
+from gotlang.runtime.events import Added, Asked, Ended, Event, Failed, Started, Unsaved
 from gotlang.runtime.graph import RUNNING, Operation
+from gotlang.runtime.saving import not_kept
 
 
 @final
@@ -32,6 +34,8 @@ class Progress:
         self.paid = 0
         self.cached = 0
         self.failed = 0
+        self.unsaved = 0
+        self._trouble = ""
         self._now = now
         self._started = now()
         self._running: dict[int, Operation] = {}
@@ -54,6 +58,15 @@ class Progress:
             case Failed():
                 self.failed += 1
                 self.lost += event.fatal
+            case Unsaved():
+                self.unsaved += event.more
+                if event.reason and not self._trouble:
+                    complain(f"answers are paid and cannot be kept, for now: {event.reason}")
+                self._trouble = event.reason or self._trouble
+
+    def not_kept(self) -> str | None:
+        """What to say of paid answers that are not in the cache; None where all are."""
+        return not_kept(self.unsaved, self._trouble) if self.unsaved else None
 
     def row_done(self) -> None:
         """One more row of the data set has ended."""
@@ -99,6 +112,8 @@ class Progress:
         found = [f"{answers:,} answers" + (f" ({self.cached:,} cached)" if self.cached else "")]
         if self.failed:
             found.append(f"{self.failed:,} failed")
+        if self.unsaved:
+            found.append(f"{self.unsaved:,} not kept")
         if self.seconds > 0:
             found.append(f"{answers / self.seconds:.1f} a second")
         found.append(self._spent())

@@ -66,7 +66,17 @@ class Failed:
     fatal: bool = False
 
 
-Event = Added | Started | Ended | Asked | Failed
+@final
+@dataclass(frozen=True, slots=True)
+class Unsaved:
+    """Paid answers could not be written to the persistent cache, `more` than could not before; or less, where
+    they could be after all. `reason` says why not. They are in memory, and will be tried again."""
+
+    more: int
+    reason: str
+
+
+Event = Added | Started | Ended | Asked | Failed | Unsaved
 Observer = Callable[[Event], None]
 
 

@@ -16,7 +16,7 @@ from gotlang.cache.base import Cache, Stored
 from gotlang.errors import BudgetExceeded, CacheError, EvaluationError, GotError, ModelError
 from gotlang.models.base import REPEATS, Model, Reply, Request
 from gotlang.runtime.budget import Allowance, Budget
-from gotlang.runtime.events import Asked, Observer
+from gotlang.runtime.events import Asked, Observer, Unsaved
 from gotlang.runtime.gate import Lane
 from gotlang.runtime.ledger import Ledger
 from gotlang.runtime.saving import Keeper
@@ -186,7 +186,7 @@ class Sampler:
     def finish(self) -> None:
         """Save what could not be saved before, or note that it is not."""
         if self.keeper is not None:
-            self.keeper.save()
+            self._told(self.keeper.save())
             if (note := self.keeper.note()) is not None:
                 self.notes[note] = None
 
@@ -294,10 +294,15 @@ class Sampler:
             for position, (number, answer) in enumerate(zip(numbers, reply.answers, strict=False))
         }
         if self.keeper is not None:
-            self.keeper.put(wanted.key, wanted.request, stored)
+            self._told(self.keeper.put(wanted.key, wanted.request, stored))
         for number, answer in stored.items():
             wanted.sources[number] = "model"
             wanted.give(number, answer)
+
+    def _told(self, unsaved: int) -> None:
+        """Tell at once of paid answers that could not be written, or that could be after all."""
+        if unsaved and self.keeper is not None and self.observe is not None:
+            self.observe(Unsaved(unsaved, self.keeper.trouble))
 
     def _urgency(self, operation: Operation | None) -> Any:
         return (self.urgency(operation), operation.sequence) if operation is not None else ()

@@ -14,38 +14,63 @@ from gotlang.models.base import Request
 class Keeper:
     """The persistent cache as a run sees it: reading may fail, keeping does not.
 
-    What could not be written is kept in memory and tried again with the next answer.
+    What could not be written is kept in memory and tried again with the next answer; `unsaved` counts those
+    answers, and `trouble` is why.
     """
 
     def __init__(self, cache: Cache) -> None:
         self.cache = cache
-        self._trouble: str | None = None
-        self._unsaved: dict[str, tuple[Request, dict[int, Stored]]] = {}
+        self.unsaved = 0
+        self.trouble = ""
+        self._waiting: dict[str, tuple[Request, dict[int, Stored]]] = {}
 
     def get(self, key: str, draws: Iterable[int]) -> dict[int, Stored]:
         """The stored answers of a request. Raises CacheError."""
         return self.cache.get(key, draws)
 
-    def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> None:
-        """Store answers so that they survive kill -9, or keep them until that is possible."""
-        self._unsaved.setdefault(key, (request, {}))[1].update(stored)
+    def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> int:
+        """Store answers so that they survive kill -9, or keep them until that is possible. How many more wait
+        for that than before; less than 0 where some no longer do."""
+        before = self.unsaved
+        _, waiting = self._waiting.setdefault(key, (request, {}))
+        self.unsaved += len(stored.keys() - waiting)
+        waiting.update(stored)
         self.save()
+        return self.unsaved - before
 
-    def save(self) -> None:
-        """Write what is not written yet."""
-        if not self._unsaved:
-            return
+    def save(self) -> int:
+        """Write what is not written yet. How many more answers wait than before, as `put` tells it."""
+        before = self.unsaved
+        if self._waiting:
+            self._write()
+        return self.unsaved - before
+
+    def _write(self) -> None:
+        written = []
         try:
-            for key, (request, stored) in list(self._unsaved.items()):
+            if self.trouble:
+                self.cache.flush()  # a file that is gone takes all there is, in vain
+            for key, (request, stored) in self._waiting.items():
                 self.cache.put(key, request, stored)
-                del self._unsaved[key]
+                written.append(key)
+        except CacheError as error:
+            self.trouble = error.message
+        try:
             self.cache.flush()
         except CacheError as error:
-            self._trouble = error.message
+            self.trouble = error.message
+            return
+        for key in written:
+            self.unsaved -= len(self._waiting.pop(key)[1])
+        if not self._waiting:
+            self.trouble = ""
 
     def note(self) -> str | None:
         """What to tell the user at the end of a run; None where everything is written."""
-        if not self._unsaved:
-            return None
-        lost = sum(len(stored) for _, stored in self._unsaved.values())
-        return f"{lost} paid answers are not in the cache: {self._trouble}"
+        return not_kept(self.unsaved, self.trouble) if self.unsaved else None
+
+
+def not_kept(answers: int, reason: str) -> str:
+    """What it means that answers were never written."""
+    these = "1 paid answer is" if answers == 1 else f"{answers:,} paid answers are"
+    return f"{these} not in the cache, and would be paid for again: {reason}"

@@ -1,0 +1,58 @@
+"""What is paid is kept: a cache that cannot be written is tried again, and nothing is lost in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from gotlang.cache.base import Stored
+from gotlang.cache.memory import MemoryCache
+from gotlang.cache.sqlite import SqliteCache
+from gotlang.errors import CacheError
+from gotlang.models.base import Answer, Message, Request, Usage
+from gotlang.runtime.saving import Keeper
+
+
+class Full(MemoryCache):
+    """Takes nothing while it is `full`."""
+
+    full = True
+
+    def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> None:
+        if self.full:
+            raise CacheError("no room")
+        super().put(key, request, stored)
+
+
+def put(keeper: Keeper, number: int, answers: int = 1) -> int:
+    """Keep answers of one more request."""
+    request = Request("m", (Message("user", str(number)),))
+    stored = {draw: Stored(Answer(str(number)), Usage(1, 1), 0.1) for draw in range(answers)}
+    return keeper.put(request.key(), request, stored)
+
+
+def test_what_cannot_be_written_waits_until_it_can() -> None:
+    cache = Full()
+    keeper = Keeper(cache)
+    assert (put(keeper, 1), put(keeper, 2, answers=3), put(keeper, 2, answers=3)) == (1, 3, 0)
+    assert keeper.note() == "4 paid answers are not in the cache, and would be paid for again: no room"
+    assert keeper.save() == 0
+    cache.full = False
+    assert put(keeper, 3) == -4
+    assert keeper.note() is None and keeper.save() == 0
+    assert sorted(entry.draws for entry in cache.entries()) == [1, 1, 3]
+
+
+def test_a_cache_that_was_taken_away_is_told(tmp_path: Path) -> None:
+    """What was put before is gone with the file, which is what was wanted; what comes after is not lost in
+    silence."""
+    cache = SqliteCache(tmp_path / "cache.sqlite")
+    keeper = Keeper(cache)
+    assert put(keeper, 1) == 0
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert [put(keeper, number) for number in (2, 3, 4)] == [1, 1, 1]
+    note = keeper.note()
+    assert note is not None and note.startswith("3 paid answers are not in the cache")
+    assert "was deleted or replaced while it was in use" in note
+    cache.close()
