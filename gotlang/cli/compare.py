@@ -9,6 +9,7 @@ import click
 
 from gotlang.cli.evaluating import (
     data_options,
+    go_on,
     in_session,
     run_options_of_many,
     task,
@@ -107,7 +108,7 @@ def _compare(chosen: dict[str, Any]) -> int:
             ),
         )
     except KeyboardInterrupt:
-        complain("interrupted; what is paid is in the cache")
+        go_on(given)
         return INTERRUPTED
     from gotlang.cli.compare_formats import as_json, text
 
@@ -180,6 +181,7 @@ def _code(given: Task, found: Comparison) -> int:
         if evaluation.stopped is not None:
             complain(f"{entry.name}: stopped: {why_stopped(evaluation)}")
         if evaluation.stopped == "interrupted":
+            go_on(given)
             return INTERRUPTED
         failed = evaluation.failures().total()
         if failed and (

@@ -9,6 +9,7 @@ import click
 
 from gotlang.cli.evaluating import (
     data_options,
+    go_on,
     in_session,
     run_options_of_many,
     task,
@@ -87,7 +88,7 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
             lambda session, plan, _: run_rows(session, session.ir.scheme(scheme.name), rows, plan),
         )
     except KeyboardInterrupt:
-        complain("interrupted; what is paid is in the cache")
+        go_on(given)
         return INTERRUPTED
     complete = found.stopped is None and any(run.state == "done" for run in found.runs)
     crossed = [one for one in thresholds if complete and one.crossed(found)]
@@ -134,6 +135,7 @@ def _code(given: Task, found: Evaluation, crossed: list[Threshold]) -> int:
     if found.stopped is not None:
         complain(f"stopped: {why_stopped(found)}")
     if found.stopped == "interrupted":
+        go_on(given)
         return INTERRUPTED
     failed = sum(run.state == "failed" for run in found.runs)
     if failed and (failed == len(found.runs) or failed > given.plan.max_failed * len(found.runs)):

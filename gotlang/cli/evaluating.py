@@ -119,6 +119,12 @@ def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
     return Task(loaded, options, table, mapping, chosen["limit"], plan, chosen["quiet"], command)
 
 
+def go_on(given: Task) -> None:
+    """Say that it was interrupted, and how the rest is had."""
+    kept = "; run the same command again: what is paid is in the cache"
+    complain("interrupted" + (kept if given.options.cache is not None else ""))
+
+
 def why_stopped(found: Evaluation) -> str:
     """What ended an evaluation before its end, and what was left out for it."""
     left_out = f"; {count(found.not_run, 'run')} not started" if found.not_run else ""

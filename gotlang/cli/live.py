@@ -68,7 +68,8 @@ class Display:
 
 def _renews(stream: TextIO) -> bool:
     """Whether lines can be written over on a stream."""
-    return stream.isatty() and os.environ.get("TERM") not in (None, "", "dumb", "unknown")
+    named = os.name == "nt" or os.environ.get("TERM") not in (None, "", "dumb", "unknown")
+    return named and stream.isatty()
 
 
 def _live_lines(progress: Progress) -> Any:
@@ -91,7 +92,7 @@ def _live_lines(progress: Progress) -> Any:
         if progress.rows and bar:
             cells.insert(1, ProgressBar(progress.rows, progress.rows_done, width=bar))
         head.add_row(*cells)
-        return Group(head, *(Padding(Text(line), (0, 0, 0, 2)) for line in rest))
+        return Group(head, *(Padding(Text(line), (0, 0, 0, 2), expand=False) for line in rest))
 
     return Live(
         get_renderable=draw,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import NoReturn
 import click
 
 from gotlang.cli.lazy import LazyGroup
+from gotlang.cli.output import plainer
 from gotlang.errors import GotError
 from gotlang.version import __version__
 
@@ -22,7 +24,7 @@ COMMANDS = {
     "compare": ("gotlang.cli.compare", "Compare schemes on the same rows: quality beside cost."),
     "tune": ("gotlang.cli.tune", "Find better params and prompts under a cost constraint."),
     "prompts": ("gotlang.cli.prompts", "Show every prompt as a model would get it, asking none."),
-    "explain": ("gotlang.cli.explain", "Explain an error code."),
+    "explain": ("gotlang.cli.explain", "Tell what a program will cost; explain an error code."),
     "ir": ("gotlang.cli.ir", "Print the intermediate form of a program."),
     "models": ("gotlang.cli.models", "Show which models are configured, reachable and priced."),
     "graph": ("gotlang.cli.graph", "Draw a plan or a run: HTML, SVG, Mermaid, DOT."),
@@ -72,10 +74,12 @@ def exit_code(arguments: Sequence[str]) -> int:
     """Run `gotc` and report what goes wrong on stderr; the exit code."""
     from gotlang.cli import failing
 
-    # What a model writes may hold half characters, which no terminal takes.
-    for stream in (sys.stdout, sys.stderr):
+    # What a model writes may hold half characters, which no terminal takes. Our own words can do without
+    # marks that a terminal lacks; a result may not be changed.
+    codecs.register_error("plainer", plainer)
+    for stream, errors in ((sys.stdout, "backslashreplace"), (sys.stderr, "plainer")):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=errors)
     try:
         code = gotc.main(list(arguments), prog_name="gotc", standalone_mode=False)
         sys.stdout.flush()

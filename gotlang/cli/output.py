@@ -54,6 +54,19 @@ class Style:
         return self._in("2", text)
 
 
+_PLAIN = {"·": "-", "…": "...", "×": "x", "→": "->"}
+"""Our marks where a terminal has no others than those of ASCII."""
+
+
+def plainer(error: UnicodeError) -> tuple[str, int]:
+    """How text is written that a stream cannot hold: a handler for `codecs.register_error`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    plain = (_PLAIN.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in text)
+    return "".join(plain), error.end
+
+
 def complain(text: str) -> None:
     """A line on stderr."""
     print(text, file=sys.stderr)

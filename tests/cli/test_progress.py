@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import re
 import sys
 import time
@@ -13,6 +14,7 @@ from support.gotc import VOTE
 
 from gotlang.api import Options, compile
 from gotlang.cli.live import Display
+from gotlang.cli.output import plainer
 from gotlang.cli.progress import Progress, duration
 from gotlang.models.base import Price, Request, Usage
 from gotlang.models.simulated import SimulatedModel
@@ -58,13 +60,60 @@ def test_runs_that_share_it_are_counted_together() -> None:
     assert progress.lost == 1
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, term: str | None, columns: int) -> list[str]:
+    """The lines that a terminal is given as a run of three rows starts."""
+    written = Terminal()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setenv("TERM", term) if term is not None else monkeypatch.delenv("TERM", raising=False)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with Display(Progress(rows=3)):
+        pass
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written.getvalue())
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def test_a_narrow_terminal_shows_all_of_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(monkeypatch, "xterm", 24)
+    assert "0 of 3 rows" in lines[0]
+    words = " ".join(lines)
+    assert "0 operations done, 0 running, 0 waiting" in words
+    assert "0 answers" in words
+    assert max(map(len, lines)) <= 24
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no TERM")
+@pytest.mark.parametrize("term", ["dumb", "unknown", "", None])
+def test_a_terminal_that_cannot_write_over_a_line_gets_plain_ones(
+    monkeypatch: pytest.MonkeyPatch, term: str | None
+) -> None:
+    assert shown(monkeypatch, term, 80) == []
+    written = Terminal()
+    monkeypatch.setattr(sys, "stderr", written)
+    deadline = time.monotonic() + 10
+    with Display(Progress(rows=3), every_s=0.01):
+        while "\n" not in written.getvalue():
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+    assert written.getvalue().startswith("0 of 3 rows · 0 operations done")
+
+
+def test_where_there_is_nothing_but_ascii_our_marks_become_plain() -> None:
+    with pytest.raises(UnicodeEncodeError) as caught:
+        "1 of 2 · 漢".encode("ascii")
+    assert plainer(caught.value) == ("-", 8)
+    with pytest.raises(UnicodeEncodeError) as caught:
+        "漢…".encode("ascii")
+    assert plainer(caught.value) == ("\\u6f22...", 2)
+
+
 def test_a_terminal_shows_rows_operations_and_answers_on_lines_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     written = Terminal()
     monkeypatch.setattr(sys, "stderr", written)
     monkeypatch.setenv("TERM", "xterm")
