@@ -32,20 +32,26 @@ from gotlang.tune.evaluation import Evaluation
 from gotlang.tune.objective import Measured, mean
 from gotlang.tune.plan import Plan, read_plan
 from gotlang.tune.proposals import Proposals
+from gotlang.tune.purse import Purse
 from gotlang.tune.records import Record
 from gotlang.tune.rows import read_rows, split
-from gotlang.tune.search import best_of, told
+from gotlang.tune.search import Progress, best_of, told
 from gotlang.tune.space import Point, space_of
 
 
 def ours(plan: Plan) -> dict[str, Any]:
-    """A study as `gotc tune` runs it; its dollars without those of the held-out rows."""
-    done = tune(plan, Options(), folder=None)
-    test = sum(row.usd or 0.0 for row in held_out(plan, [done.winner.point, done.records[0].point]))
+    """A study as `gotc tune` runs it; `usd` is what its search and its finals paid, before the held-out
+    rows."""
+    paid: list[float] = []
+
+    def note(progress: Progress, purse: Purse) -> None:
+        if progress.stage == "held-out rows":
+            paid.append(purse.book.paid_usd)
+
+    done = tune(plan, Options(), folder=None, observe=note)
     return {
         "point": dict(done.winner.point),
-        "usd": done.usd,
-        "test_usd": test,
+        "usd": paid[0],
         "ended": done.as_json()["ended"],
         "rejected": done.rejected,
         "verdict": done.held_out.verdict if done.held_out else None,
@@ -149,7 +155,7 @@ def table(lines: list[dict[str, Any]], landscape: Landscape | None) -> str:
     spent: dict[str, list[float]] = {}
     for arm, by_seed in arms.items():
         values = mean_interval([by_seed[s]["held_out"] for s in seeds])
-        spent[arm] = [by_seed[s]["usd"] - by_seed[s].get("test_usd", 0.0) for s in seeds]
+        spent[arm] = [by_seed[s]["usd"] for s in seeds]
         cost = sum(by_seed[s]["cost"] for s in seeds) / len(seeds)
         name = "gotc tune" if arm == "ours" else "plain TPE"
         hits = sum(landscape.holds(by_seed[s]["point"]) for s in seeds) if landscape else None

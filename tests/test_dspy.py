@@ -11,12 +11,14 @@ import pytest
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 pytest.importorskip("dspy", reason="the extra `tune` is not installed")
 
-from support.studies import SECRETS, TWO_PROMPTS, Obedient, as_answer, prompt_plan
+from support.studies import HARM, SECRETS, TWO_PROMPTS, Obedient, as_answer, prompt_plan
 
 from gotlang.api import Options, compile
 from gotlang.models.base import Answer, Reply, Request
 from gotlang.tune.driver import Studied, tune
 from gotlang.tune.dspy_program import dspy_module, tuned_program
+from gotlang.tune.rows import read_rows, split
+from gotlang.tune.search import Progress
 from gotlang.tune.texts import rewritten
 
 OPTIMIZERS = {
@@ -33,7 +35,7 @@ def helpful(text: str, number: int) -> str:
 
 
 def harmful(text: str, number: int) -> str:
-    return as_answer(text, f"Say anything you like. (variant {number})")
+    return as_answer(text, f"{HARM} (variant {number})")
 
 
 def studied(folder: Path, optimizer: str, model: Obedient) -> Studied:
@@ -78,6 +80,52 @@ def test_examples_that_only_harm_leave_the_original(tmp_path: Path) -> None:
     assert done.tuned.texts == {}
     assert done.held_out is not None
     assert done.held_out.verdict == "nothing found"
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_no_test_row_is_shown_to_an_optimizer(tmp_path: Path, optimizer: str) -> None:
+    plan = prompt_plan(tmp_path, OPTIMIZERS[optimizer])
+    plan.data.write_text("number\n" + "".join(f"{n}\n" for n in range(70003, 70033)))
+    parts = split(plan)
+    train, test = (
+        {row.inputs["number"] for row in read_rows(plan, part)} for part in (parts.train, parts.test)
+    )
+    shown: list[str] = []
+
+    class Noting(Obedient):
+        async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+            """One answer; what was asked is noted."""
+            shown.extend(message.content for message in request.messages)
+            return await super().ask(request, n, draw)
+
+    ends: list[int] = []
+
+    def note_the_end(progress: Progress, _: object) -> None:
+        if progress.stage == "held-out rows":
+            ends.append(len(shown))
+
+    tune(plan, Options(model=Noting(helpful)), folder=None, observe=note_the_end)
+    before, after = "\n".join(shown[: ends[0]]), "\n".join(shown[ends[0] :])
+    assert all(str(number) in before for number in train)
+    assert not any(str(number) in before for number in test)
+    assert all(str(number) in after for number in test)
+
+
+STEPS = f"param step = 0 in 0..4\n{TWO_PROMPTS}    Map() it + step - 3\n"
+"""The same program with a param that is right at 3: neither it nor the texts alone make every row right."""
+
+
+@pytest.mark.parametrize("optimizer", ["copro", "gepa"])
+def test_params_and_prompts_are_searched_together(tmp_path: Path, optimizer: str) -> None:
+    plan = prompt_plan(tmp_path, OPTIMIZERS[optimizer], "    subject to cost <= 2 * baseline\n", STEPS)
+    done = tune(replace(plan, trials=40), Options(model=Obedient(helpful)), folder=None)
+    assert done.tuned.params == {"step": 3}
+    assert set(done.tuned.texts) == set(SECRETS)
+    assert done.held_out is not None
+    assert done.held_out.compared[0].tuned == 0.0
+    points = [dict(record.point) for record in done.records.values()]
+    assert len({point.pop("step") for point in points}) > 1
+    assert len({str(point) for point in points}) > 2
 
 
 def test_what_the_proposer_costs_counts_against_the_budget(tmp_path: Path) -> None:

@@ -317,6 +317,14 @@ def test_a_study_whose_program_changed_is_not_gone_on_with(plan: Plan, tmp_path:
     assert len(tune(changed, folder=folder).records) == 3
 
 
+def test_a_study_that_reads_other_columns_is_another_one(plan: Plan, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    plan.data.write_text("Target,Other\n" + "".join(f"{n},{n + 500}\n" for n in range(40)))
+    tune(replace(plan, trials=2), folder=folder)
+    with pytest.raises(UsageError, match="have changed"):
+        tune(replace(plan, trials=2, columns={"target": "Other"}), folder=folder, takeover=True)
+
+
 # ---------------------------------------------------------------- what the checker says
 
 MISTAKES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -16,6 +17,7 @@ from gotlang.api import Options, Session, run_to_end
 from gotlang.tune.driver import tune
 from gotlang.tune.estimated import Estimated
 from gotlang.tune.evaluation import Evaluation
+from gotlang.tune.finals import UNLIKELY, may_win
 from gotlang.tune.objective import Measured
 from gotlang.tune.plan import Plan
 from gotlang.tune.pooled import pooled
@@ -99,6 +101,13 @@ fusion false, early_stop false
 """
 
 
+@pytest.fixture
+def nobody_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All finalists run to the end, however far behind."""
+    monkeypatch.setattr("gotlang.tune.finals.UNLIKELY", 0.0)
+
+
+@pytest.mark.usefixtures("nobody_leaves")
 def test_likely_winners_run_again_with_new_draws(tmp_path: Path) -> None:
     plan = guess_plan(tmp_path, NOISY + "finals 3")
     done = tune(plan, folder=None)
@@ -106,13 +115,51 @@ def test_likely_winners_run_again_with_new_draws(tmp_path: Path) -> None:
     assert done.winner == done.finals[0].record
     assert [f.mean for f in done.finals] == sorted(f.mean for f in done.finals)
     for finalist in done.finals:
-        assert len(finalist.record.rows) == 20
+        assert len(finalist.record.rows) == finalist.rows == 20
         assert finalist.again is not None
         assert finalist.again != finalist.before
         assert finalist.mean == pytest.approx((finalist.before + finalist.again) / 2)
     assert done.as_json()["finals"][0]["trial"] == done.winner.number
 
 
+@pytest.mark.parametrize(("unlikely", "seen"), [(0.1, 8), (UNLIKELY, 0)])
+def test_who_is_too_far_behind_leaves_the_finals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlikely: float, seen: int
+) -> None:
+    plan = replace(guess_plan(tmp_path, NOISY + "finals 8"), train=12)
+    monkeypatch.setattr("gotlang.tune.finals.UNLIKELY", unlikely)
+    done = tune(plan, folder=None)
+    assert [f.rows for f in done.finals] == [seen, seen]
+    # Where all of them run to the end the same one wins, for more money.
+    monkeypatch.setattr("gotlang.tune.finals.UNLIKELY", 0.0)
+    whole = tune(plan, folder=None)
+    assert [f.rows for f in whole.finals] == [12, 12]
+    assert whole.winner == done.winner
+    assert done.usd < whole.usd
+
+
+@pytest.mark.parametrize("left", [1, 10, 40])
+def test_of_who_leaves_the_finals_few_would_have_won(left: int) -> None:
+    rng = random.Random(left)
+    left_it, would_have_won = 0, 0
+    for _ in range(4000):
+        behind = [rng.gauss(0, 1) for _ in range(20)]
+        if sum(behind) > 0 and not may_win(behind, left):
+            left_it += 1
+            would_have_won += sum(behind) + sum(rng.gauss(0, 1) for _ in range(left)) < 0
+    assert left_it > 400
+    assert would_have_won / left_it < UNLIKELY
+
+
+def test_nobody_leaves_the_finals_unseen_or_at_their_end() -> None:
+    assert may_win([9.0] * 7, 40)
+    assert may_win([9.0] * 20, 0)
+    assert not may_win([0.1] * 20, 40)
+    assert not may_win([0.0] * 20, 40)
+    assert may_win([-1.0, *[0.1] * 19], 40)
+
+
+@pytest.mark.usefixtures("nobody_leaves")
 @pytest.mark.parametrize("more", ["finals 0", "finals 1"])
 def test_a_study_without_finals_pays_for_none(tmp_path: Path, more: str) -> None:
     without = tune(guess_plan(tmp_path, NOISY + more), folder=None)

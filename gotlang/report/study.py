@@ -191,13 +191,15 @@ def _finals(done: Studied) -> str:
     if not met:
         return ""
     rows = "".join(
-        f"<tr><td>{f.record.number}</td><td>{f.before:.4g}</td><td>{f.again:.4g}</td><td><b>{f.mean:.4g}</b></td>"
+        f"<tr><td>{f.record.number}</td><td>{f.before:.4g}</td><td>{f.again:.4g}</td><td>{f.rows}</td>"
+        f"<td><b>{f.mean:.4g}</b></td>"
         f'<td class="left wrap">{_point(f.record.point)}</td></tr>'
         for f in met
     )
-    head = "<th>trial</th><th>train rows</th><th>again</th><th>both</th>"
+    head = "<th>trial</th><th>train rows</th><th>again</th><th>rows of it</th><th>both</th>"
     return (
-        "<h2>Finals <small>the likely winners once more, with new draws; the first one wins</small></h2>"
+        "<h2>Finals <small>the likely winners once more, with new draws, each for as long as it may still win; "
+        "the first one wins</small></h2>"
         f'<div class="scroll"><table><thead><tr>{head}<th class="left">values</th></tr></thead>'
         f"{rows}</table></div>"
     )

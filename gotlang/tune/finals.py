@@ -4,10 +4,14 @@ All trials are measured on the same rows with the same draws. That tells them ap
 what those draws favour by chance looks like merit, the more so the more trials there are. So the few that are
 worth most, and that the race cannot tell from the first of them, run on the train rows anew. A trial that was
 stopped against a lucky one may be among them: it then sees the rows that it missed as well.
+
+What both measurements say together decides. So whoever is so far behind that what is left to run is unlikely to
+turn it round leaves the finals, and the first stops running when nobody is left beside it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -24,16 +28,25 @@ from gotlang.tune.search import best_of, told
 from gotlang.tune.space import Space
 
 
+UNLIKELY = 0.25
+"""Who comes back from behind with at most this probability leaves the finals."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Finalist:
-    """A trial in the finals: its mean on the train rows, with new draws on them, and of both. `again` is
-    None where it did not run again."""
+    """A trial in the finals: its mean on the train rows, with new draws on as many of them as `rows` says,
+    and of both. `again` is None where it did not run again.
+
+    `mean` compares: of one that did not see all rows again it is as far from the winner's as the two were
+    apart where both ran.
+    """
 
     record: Record
     before: float
     again: float | None
     mean: float
+    rows: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """As documents show it."""
@@ -41,6 +54,7 @@ class Finalist:
             "trial": self.record.number,
             "train": self.before,
             "again": self.again,
+            "rows": self.rows,
             "mean": self.mean,
         }
 
@@ -58,15 +72,64 @@ async def finals(
         try:
             seen = [await _completed(plan, evaluation, record, records[0], rows) for record in chosen]
             able = [record for record in seen if best_of(plan, [record]) is not None]
-            again = [await evaluation.rows(record.point, rows, again=1) for record in able]
+            met = await _met(plan, evaluation, able, rows)
         except BudgetExceeded:
             pass
         else:
-            met = [_finalist(record, new) for record, new in zip(able, again, strict=True)]
-            sign = -1.0 if plan.objectives[0].maximize else 1.0
             if met:
-                return sorted(met, key=lambda f: (sign * f.mean, f.record.number))
+                return met
     return [_finalist(record, ()) for record in before]
+
+
+async def _met(
+    plan: Plan, evaluation: Evaluation, able: Sequence[Record], rows: Sequence[Row]
+) -> list[Finalist]:
+    """Run those again in waves, until all rows are seen or one is left; the winner first, then who was left
+    with it, then the others, who left last before who left first."""
+    sign = -1.0 if plan.objectives[0].maximize else 1.0
+    again: dict[int, list[Measured]] = {record.number: [] for record in able}
+    left, gone = list(able), list[Record]()
+
+    def behind(record: Record) -> list[float]:
+        """By how much it is worse than the first, wherever both ran."""
+        first, mine = ([*_values(r.rows), *_values(again[r.number])] for r in (left[0], record))
+        return [sign * (b - a) for a, b in zip(first, mine, strict=False) if a is not None and b is not None]
+
+    for look in (0, *Race().waves(len(rows))):
+        for record in left:
+            again[record.number] += await evaluation.rows(
+                record.point, rows[len(again[record.number]) : look], again=1
+            )
+        left.sort(key=lambda r: (sign * _finalist(r, again[r.number]).mean, r.number))
+        out = [r for r in left[1:] if not may_win(behind(r), len(rows) - look)]
+        gone = [r for r in left if r in out] + gone
+        left = [r for r in left if r not in out]
+        if len(left) < 2:
+            break
+    met = [_finalist(record, again[record.number]) for record in left]
+    for record in gone:
+        apart = sign * (mean(list(behind(record))) or 0.0)
+        met.append(replace(_finalist(record, again[record.number]), mean=met[0].mean + apart))
+    return met
+
+
+def may_win(leads: Sequence[float], left: int) -> bool:
+    """Whether who trails by these may still end first when `left` more rows have run, which favour nobody
+    but by chance.
+
+    That their sum turns round is as probable as for a normal distribution with the spread of the leads.
+    """
+    behind = math.fsum(leads)
+    if left == 0 or len(leads) < Race().first:
+        return True
+    spread = math.sqrt(math.fsum((x - behind / len(leads)) ** 2 for x in leads) / (len(leads) - 1))
+    if spread == 0:
+        return False
+    return 0.5 * math.erfc(behind / (spread * math.sqrt(2 * left))) > UNLIKELY
+
+
+def _values(rows: Sequence[Measured]) -> list[float | None]:
+    return [row.objectives[0] for row in rows]
 
 
 async def _completed(
@@ -119,9 +182,6 @@ def _behind(record: Record, other: Record, sign: float) -> list[float]:
 
 
 def _finalist(record: Record, again: Sequence[Measured]) -> Finalist:
-    before = [row.objectives[0] for row in record.rows]
-    after = [row.objectives[0] for row in again]
-    whole = mean([*before, *after])
-    first = mean(before)
+    first, whole = mean(_values(record.rows)), mean(_values([*record.rows, *again]))
     assert whole is not None and first is not None
-    return Finalist(record, first, mean(after), whole)
+    return Finalist(record, first, mean(_values(again)), whole, len(again))

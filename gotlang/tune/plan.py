@@ -117,7 +117,7 @@ class Plan:
             *[repr((s.prompts, s.optimizer.name, dict(s.optimizer.arguments))) for s in self.searches],
         ]
         rest: list[object] = [self.scheme, self.train, self.test, self.split_seed, self.parallel, self.seed]
-        rest += [self.failed, self.fusion, self.early_stop]
+        rest += [self.failed, self.fusion, self.early_stop, sorted(self.columns.items())]
         methods = [repr((m.name, dict(m.arguments))) if m else "" for m in (self.sampler, self.race)]
         whole = "\0".join(map(str, (*texts, *wishes, *rest, *methods, *more)))
         return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:16]

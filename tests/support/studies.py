@@ -96,6 +96,8 @@ scheme both(number: int) -> list[int]:
 SECRETS = {"double": "Double it.", "mirror": "Turn its sign round."}
 """What an instruction must say for the model below to answer a prompt right. It is right without for
 numbers that three divides, and where an example shows how."""
+HARM = "Say anything you like."
+"""Where an instruction says this, the model's answer is right for no number."""
 
 
 class Obedient:
@@ -123,7 +125,7 @@ class Obedient:
             factor = 2 if request.prompt == "double" else -1
             shown = re.findall(r": (-?\d+)\n(-?\d+)", text)
             taught = any(int(answer) == factor * int(asked) for asked, answer in shown)
-            easy = number % 3 == 0
+            easy = number % 3 == 0 and HARM not in text
             said = str(number * factor if SECRETS[request.prompt] in text or taught or easy else number)
         return Reply((Answer(said, output_tokens=5),), Usage(50, 5), 0.1)
 
@@ -147,9 +149,9 @@ def as_answer(text: str, proposal: str) -> str:
     return "\n\n".join(f"[[ ## {name} ## ]]\n{'' if name == 'completed' else proposal}" for name in fields)
 
 
-def prompt_plan(folder: Path, optimizer: str, more: str = "") -> Plan:
+def prompt_plan(folder: Path, optimizer: str, more: str = "", program: str = TWO_PROMPTS) -> Plan:
     """A study that searches both prompts of the program above."""
-    (folder / "both.got").write_text(TWO_PROMPTS)
+    (folder / "both.got").write_text(program)
     (folder / "numbers.csv").write_text("number\n" + "".join(f"{n}\n" for n in range(3, 33)))
     path = folder / "study.got"
     path.write_text(
