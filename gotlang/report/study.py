@@ -198,8 +198,8 @@ def _finals(done: Studied) -> str:
     )
     head = "<th>trial</th><th>train rows</th><th>again</th><th>rows of it</th><th>both</th>"
     return (
-        "<h2>Finals <small>the likely winners once more, with new draws, each for as long as it may still win; "
-        "the first one wins</small></h2>"
+        "<h2>Finals <small>the likely winners once more, with new draws, each for as long as it may still "
+        "win; the first one wins</small></h2>"
         f'<div class="scroll"><table><thead><tr>{head}<th class="left">values</th></tr></thead>'
         f"{rows}</table></div>"
     )

@@ -5,8 +5,8 @@ what those draws favour by chance looks like merit, the more so the more trials 
 worth most, and that the race cannot tell from the first of them, run on the train rows anew. A trial that was
 stopped against a lucky one may be among them: it then sees the rows that it missed as well.
 
-What both measurements say together decides. So whoever is so far behind that what is left to run is unlikely to
-turn it round leaves the finals, and the first stops running when nobody is left beside it.
+What both measurements say together decides. So whoever is so far behind that what is left to run is unlikely
+to turn it round leaves the finals, and the first stops running when nobody is left beside it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from gotlang.tune.records import Record
 from gotlang.tune.rows import Row
 from gotlang.tune.search import best_of, told
 from gotlang.tune.space import Space
-
 
 UNLIKELY = 0.25
 """Who comes back from behind with at most this probability leaves the finals."""
