@@ -135,7 +135,7 @@ async def _listed(endpoint: Any) -> list[str]:
     async with AsyncOpenAI(
         api_key=endpoint.key, base_url=endpoint.url, timeout=_PATIENCE_S, max_retries=0
     ) as client:
-        return [model.id for model in (await client.models.list()).data]
+        return [endpoint.hide(model.id) for model in (await client.models.list()).data]
 
 
 def _words(error: Exception) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -23,6 +23,16 @@ class Completion:
     answers: tuple[Answer, ...]
     usage: Usage
     notes: tuple[str, ...] = ()
+
+    def without(self, hide: Callable[[str], str]) -> Completion:
+        """Its answers with `hide` over every text. Tokens that only together hold what it hides go."""
+        return replace(self, answers=tuple(_hidden(answer, hide) for answer in self.answers))
+
+
+def _hidden(answer: Answer, hide: Callable[[str], str]) -> Answer:
+    whole = "".join(token for token, _ in answer.tokens)
+    tokens = answer.tokens if hide(whole) == whole else ()
+    return replace(answer, text=hide(answer.text), finish_reason=hide(answer.finish_reason), tokens=tokens)
 
 
 @final

@@ -10,6 +10,7 @@ from typing import final
 from urllib.parse import urlsplit
 
 from gotlang.errors import UsageError
+from gotlang.models.proxies import check_proxies, proxy_secrets
 
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -19,15 +20,19 @@ NO_KEY = "no-key"
 
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|gsk|xai|pplx)-[\w*.-]{4,}|(?<=Bearer )\S+")
 _SHORTEST_SECRET = 6
+_SHORTEST_IN_ANSWERS = 16
+"""Characters of a secret that is looked for in answers: the key of a local server may be a word of theirs."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A base URL with its key. `key` stays out of `repr`."""
+    """A base URL with its key. `key` stays out of `repr`, and so do `others`: further secrets that go over
+    the wire, such as a proxy's password."""
 
     url: str
     key: str = field(repr=False)
+    others: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def host(self) -> str:
@@ -68,16 +73,25 @@ class Endpoint:
 
     def scrub(self, text: str) -> str:
         """A text of the endpoint's without the key, nor anything that looks like one."""
-        if len(self.key) >= _SHORTEST_SECRET and self.has_key:
-            text = text.replace(self.key, "***")
-        return _LOOKS_LIKE_A_KEY.sub("***", text)
+        return _LOOKS_LIKE_A_KEY.sub("***", self._without(text, _SHORTEST_SECRET))
+
+    def hide(self, answer: str) -> str:
+        """An answer without the key, which an endpoint may repeat in it; what only looks like one stays."""
+        return self._without(answer, _SHORTEST_IN_ANSWERS)
+
+    def _without(self, text: str, shortest: int) -> str:
+        for secret in (*((self.key,) if self.has_key else ()), *self.others):
+            if len(secret) >= shortest:
+                text = text.replace(secret, "***")
+        return text
 
 
 def find_endpoint(base_url: str | None = None) -> Endpoint:
     """The endpoint at `base_url`, else at OPENAI_BASE_URL, else OpenAI's own.
 
     The key is read from OPENAI_API_KEY and nowhere else. Endpoints other than OpenAI's may do without.
-    Raises UsageError for a URL that is none, that holds a password, and for a missing or broken key.
+    Raises UsageError for a URL that is none, that holds a password, for a missing or broken key, and for a
+    proxy in the environment that is none.
     """
     url = (base_url or os.environ.get(URL_VARIABLE) or OPENAI_URL).strip().rstrip("/")
     try:
@@ -98,7 +112,9 @@ def find_endpoint(base_url: str | None = None) -> Endpoint:
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if not key.isascii() or not key.isprintable() or " " in key:
         raise UsageError(f"{KEY_VARIABLE} holds characters that no key has", help="copy the key again")
-    endpoint = Endpoint(url, key or NO_KEY)
+    endpoint = Endpoint(url, key or NO_KEY, proxy_secrets())
+    if not endpoint.loopback:
+        check_proxies()
     if not key and endpoint.host == "api.openai.com":
         raise UsageError(
             f"no key for {endpoint.shown}: {KEY_VARIABLE} is not set",

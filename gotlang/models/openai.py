@@ -241,7 +241,7 @@ class OpenAIModel:
                 cut = call.request.settings.stop if "stop" in capabilities.refused else ()
                 read = read_completion(response.body, call.request, asked, cut=cut)
                 if isinstance(read, Completion):
-                    return read
+                    return read.without(self._endpoint.hide)
                 trouble = troubles.of_unreadable(read, self._endpoint)
             else:
                 trouble = troubles.of_status(response, self._endpoint)

@@ -99,6 +99,8 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
 def _broken(error: Exception) -> NoResponse:
     """The cause is told by its class name, since the HTTP library under the SDK changed between versions."""
     cause = type(error.__cause__ or error).__name__
-    if cause in ("ConnectError", "UnsupportedProtocol", "ProxyError"):
+    if cause == "ProxyError":
+        return NoResponse("the proxy that the environment names lets no connection through", arrived=False)
+    if cause in ("ConnectError", "UnsupportedProtocol"):
         return NoResponse("no connection", arrived=False)
     return NoResponse(f"the connection broke off ({cause})", arrived=True)

@@ -38,6 +38,7 @@ class BatchServer:
     """- `answer`: from a request's body and the number of the choice to the text.
     - `line`: what else a line of the results says (its `response` or `error`), None for an answer.
     - `ends`: how a batch ends; `left_out` of its requests have no line in the results then.
+    - `failure`: what it says of a batch that failed as a whole.
     - `deaf`: that many batches are made without an answer to whoever asked for them.
     - `watch`: told of each request, such as `POST /v1/files`, after it was done and before it is answered.
     """
@@ -47,6 +48,7 @@ class BatchServer:
     looks: int = 1
     ends: str = "completed"
     left_out: int = 0
+    failure: str = "token limit of the queue"
     deaf: int = 0
     watch: Callable[[str], object] = lambda line: None
     batches: dict[str, Made] = field(default_factory=dict)
@@ -192,6 +194,6 @@ class BatchServer:
         if made.status == "failed":
             shown["errors"] = {
                 "object": "list",
-                "data": [{"code": "x", "message": "token limit of the queue"}],
+                "data": [{"code": "x", "message": self.failure}],
             }
         return shown
