@@ -212,5 +212,9 @@ def test_what_is_no_threshold_is_refused_before_anything_runs(text: str, message
 
 
 def test_a_threshold_that_cannot_be_told_is_not_passed_over() -> None:
-    with pytest.raises(RunError, match="cannot be told"):
+    with pytest.raises(RunError, match="cannot be told: no row has `score`"):
         threshold("mean(score) > 2", KIND).crossed(Evaluation("main", KIND, []))
+    unjudged = [RowRun(Row(0, {}), 0, "done", 1, 2.0, None, 0.01, 2, 1.0)]
+    with pytest.raises(RunError, match="no row has `correct`") as caught:
+        threshold("mean(correct) < 0.5", KIND).crossed(Evaluation("main", KIND, unjudged))
+    assert "--map truth=COLUMN" in str(caught.value.help)

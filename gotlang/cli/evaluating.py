@@ -116,6 +116,7 @@ def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
     if chosen["seed"]:
         command += ["--seed", str(chosen["seed"])]
     table = load(chosen["data"])
+    check_page(chosen["html"])
     return Task(loaded, options, table, mapping, chosen["limit"], plan, chosen["quiet"], command)
 
 
@@ -218,3 +219,21 @@ def write_file(path: str, text: str, option: str) -> None:
         Path(path).write_text(text, "utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None
+
+
+def check_page(path: str | None) -> None:
+    """Refuse a place for a page that cannot be written, before anything is paid. Raises UsageError."""
+    from pathlib import Path
+
+    from gotlang.errors import UsageError
+
+    if path is None or path == "-":
+        return
+    try:
+        there = Path(path).exists()
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).open("a").close()
+        if not there:
+            Path(path).unlink()
+    except OSError as error:
+        raise UsageError(f"--html: cannot write {path}: {error.strerror}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -42,6 +43,10 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a program that does not compile,
 3 stopped at a limit with a partial result, 4 below a threshold you set, 130 interrupted."""
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What may befall a file that our output is sent to."""
+
+
 @click.group(
     cls=LazyGroup,
     table=COMMANDS,
@@ -77,6 +82,7 @@ def exit_code(arguments: Sequence[str]) -> int:
     # What a model writes may hold half characters, which no terminal takes. Our own words can do without
     # marks that a terminal lacks; a result may not be changed.
     codecs.register_error("plainer", plainer)
+    _open_streams()
     for stream, errors in ((sys.stdout, "backslashreplace"), (sys.stderr, "plainer")):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=errors)
@@ -91,12 +97,26 @@ def exit_code(arguments: Sequence[str]) -> int:
     except GotError as error:
         return failing.known(error)
     except BrokenPipeError:
-        return _nobody_reads()
+        _write_no_more()
+        return 1
+    except OSError as error:
+        if error.errno not in _NO_ROOM or error.filename is not None:
+            return failing.bug(error)
+        _write_no_more()
+        failing.message(f"the output cannot be written: {error.strerror}")
+        return 1
     except Exception as error:
         return failing.bug(error)
 
 
-def _nobody_reads() -> int:
-    """Whoever read our output has enough of it, as `head` does. Nothing more may be written to it."""
+def _open_streams() -> None:
+    """Where standard output or standard error was closed before we started, what is written goes nowhere."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def _write_no_more() -> None:
+    """Whoever read our output has enough of it, as `head` does, or its disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1

@@ -21,6 +21,7 @@ from gotlang.syntax.parse import parse_expression
 from gotlang.syntax.walk import walk
 
 COUNTS = ("failed", "partial", "rows")
+_RIGHT = "`GroundTruth()` in the scheme says what is right; `--map truth=COLUMN` where the known answers are"
 
 
 @final
@@ -33,10 +34,15 @@ class Threshold:
 
     def crossed(self, evaluation: Evaluation) -> bool:
         """Whether the condition holds. Raises RunError where that cannot be told: of rows that all failed."""
+        names = _names(evaluation)
         try:
-            return bool(evaluate(self.condition, _names(evaluation)))
+            return bool(evaluate(self.condition, names))
         except EvaluationError as error:
-            raise RunError(f"whether `{self.text}` holds cannot be told: {error.message}") from None
+            used = [node.name for node in walk(self.condition) if isinstance(node, Reference)]
+            empty = next((name for name in used if names.get(name) == []), None)
+            why = error.message if empty is None else f"no row has `{empty}`"
+            help = _RIGHT if empty == "correct" else None
+            raise RunError(f"whether `{self.text}` holds cannot be told: {why}", help=help) from None
 
 
 def threshold(text: str, kind: ScoreKind) -> Threshold:

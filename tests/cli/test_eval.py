@@ -80,3 +80,21 @@ def test_a_limit_ends_with_3_and_what_there_is(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "3 rows" in done.stdout or "4 rows" in done.stdout
     assert "stopped: the budget" in done.stderr
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    for place in ("folder", "file/e.html"):
+        done = gotc(
+            *("eval", SORTING, "--scheme", "io", "--data", data(tmp_path), "--json", "--html", place),
+            cwd=tmp_path,
+        )
+        assert done.returncode == 2
+        assert f"--html: cannot write {place}" in document(done, 2)["error"]["message"]
+        assert not (tmp_path / ".gotc").exists()
+    fine = gotc(
+        *("eval", SORTING, "--scheme", "nope", "--data", data(tmp_path), "--html", "new/e.html"), cwd=tmp_path
+    )
+    assert fine.returncode == 2
+    assert list((tmp_path / "new").iterdir()) == []  # nothing is left of the trial

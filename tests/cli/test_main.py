@@ -202,6 +202,38 @@ def test_a_reader_that_goes_away_ends_it_quietly(folder: Path) -> None:
     assert process.returncode != 0
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell opens and closes streams")
+@pytest.mark.parametrize(
+    ("streams", "code", "words"),
+    [
+        (">&-", 0, ""),
+        (">&- 2>&-", 0, ""),
+        ("2>&- | head -c 1 >&2", None, ""),
+        pytest.param(
+            ">/dev/full",
+            1,
+            "the output cannot be written: No space left on device",
+            marks=pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full"),
+        ),
+    ],
+)
+def test_streams_that_are_closed_or_full_are_no_bug(streams: str, code: int | None, words: str) -> None:
+    done = subprocess.run(
+        f"'{sys.executable}' -m gotlang explain all {streams}",
+        shell=True,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert words in done.stderr
+    assert "bug" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    assert code is None or done.returncode == code
+
+
 def test_no_arguments_show_the_help(gotc: Gotc) -> None:
     done = gotc()
     assert (done.code, done.out) == (2, "")
