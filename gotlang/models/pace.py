@@ -36,7 +36,7 @@ long not shown, and at first where it may be a guess."""
 ANSWERS_COUNTED = 60.0
 """Answers in a period that make the space narrower; more of them do so less each. Endpoints that count by the
 period refuse up to a period late, and the space must not be far off by then."""
-WIDER, SOMEWHAT_WIDER, MUCH_WIDER = 1.06, 1.4, 2.0
+WIDER, SOMEWHAT_WIDER, MUCH_WIDER = 1.08, 1.4, 2.0
 """Factors by which a refusal makes the space wider: at least, at most where little was let in since the one
 before, and at most."""
 SURE = 1.2
@@ -50,7 +50,7 @@ IN_VAIN = 1.4
 refused needs a third."""
 PROMPT = 3
 """Requests since the last refusal up to which the next one came at once."""
-QUIET = 100
+QUIET = 130
 """Answers, over a period at least, after which a limit that does not show is tried twice as hard."""
 BY_PERIOD = 4.0
 """An endpoint that asks to wait as long as for so many requests counts by the period."""
