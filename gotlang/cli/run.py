@@ -129,6 +129,10 @@ def _run(order: Order, *, json: bool) -> int:
     sys.stdout.flush()
     if not order.quiet:
         summary(result, sources, seconds)
+    elif result.partial is not None:
+        complain(
+            f"partial: {result.partial}" + ("" if result.value is not None else "; there is no result yet")
+        )
     return _code(result, order)
 
 

@@ -11,7 +11,7 @@ import click
 from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, say, to_json
 from gotlang.errors import CacheError, UsageError
 from gotlang.report.picture.nodes import NAMES
-from gotlang.report.picture.run import HIDDEN, Groups, block_names, place_of, unreadable
+from gotlang.report.picture.run import HIDDEN, Groups, block_names, place_of, skipped, unreadable
 
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache
@@ -147,6 +147,8 @@ class _Shown:
         parts = [f"{name} {line['prompt']}" if "prompt" in line else name, place_of(line), self._turn(line)]
         if lost := unreadable(line):
             parts.append(f"{count(lost, 'answer')} could not be used")
+        if left := skipped(line):
+            parts.append(f"{count(left, 'answer')} not asked for")
         return f"{line['operation']:>6}  " + "  ".join(part for part in parts if part)
 
     def _turn(self, line: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ from gotlang.report.blocks import Calls
 from gotlang.runtime.context import Failure, path_text
 from gotlang.runtime.events import Asked, Event
 from gotlang.runtime.graph import STATES, Graph, Operation
+from gotlang.runtime.sampling import Draw, Missing
 from gotlang.span import Source
 
 
@@ -39,7 +40,7 @@ class Asks:
     def __call__(self, event: Event) -> None:
         """Note what was asked."""
         if isinstance(event, Asked) and event.operation is not None:
-            sources = [draw[1] if isinstance(draw, tuple) else "missing" for draw in event.draws]
+            sources = [source(draw) for draw in event.draws]
             self._by_operation.setdefault(id(event.operation), []).append(
                 {"key": event.key, "draws": list(event.numbers), "sources": sources}
             )
@@ -47,6 +48,13 @@ class Asks:
     def of(self, operation: Operation) -> list[dict[str, Any]]:
         """What an operation asked, in order."""
         return self._by_operation.get(id(operation), [])
+
+
+def source(draw: Draw) -> str:
+    """Where an answer came from; `skipped` where it was never asked for, `missing` where none came."""
+    if isinstance(draw, Missing):
+        return "skipped" if draw.cut_off else "missing"
+    return draw[1]
 
 
 def operations(
@@ -78,8 +86,8 @@ def operations(
         if prompt is not None:
             line["prompt"] = prompt
         if step is not None and step.span.source in sources:
-            source = sources[step.span.source]
-            line["file"], line["line"] = source.name, source.position(step.span.start)[0]
+            text = sources[step.span.source]
+            line["file"], line["line"] = text.name, text.position(step.span.start)[0]
         if calls is not None and (called := calls.of(operation.path)) is not None:
             line["within"] = f"scheme {called}"
         name = block(operation)

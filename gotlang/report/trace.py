@@ -16,6 +16,7 @@ from typing import Any, TextIO, final
 
 from gotlang.cache.base import Stored
 from gotlang.errors import UsageError
+from gotlang.report.operations import source
 from gotlang.runtime.context import path_text
 from gotlang.runtime.events import Added, Asked, Ended, Event, Failed, Started
 
@@ -107,7 +108,7 @@ def chat_attributes(event: Asked, provider: str) -> Attributes:
         "gotlang.prompt": event.request.prompt,
         "gotlang.request.key": event.key,
         "gotlang.request.draws": list(event.numbers),
-        "gotlang.answer.sources": [draw[1] if isinstance(draw, tuple) else "missing" for draw in event.draws],
+        "gotlang.answer.sources": [source(draw) for draw in event.draws],
         "gotlang.latency_s": latency(event),
     }
     for name, value in (

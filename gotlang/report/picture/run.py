@@ -139,8 +139,14 @@ def unreadable(line: Mapping[str, Any]) -> int:
     """How many of the answers that an operation asked for gave no thought."""
     if FAMILIES.get(line["kind"]) != "ask" or line["kind"] == "mend":
         return 0
-    asked = sum(len(one["draws"]) for one in line.get("asked", ()))
+    asked: int = sum(source != "skipped" for one in line.get("asked", ()) for source in one["sources"])
     return max(0, asked - sum("value" in thought for thought in line["thoughts"]))
+
+
+def skipped(line: Mapping[str, Any]) -> int:
+    """How many answers an operation wanted and was not allowed to ask for."""
+    found: int = sum(one["sources"].count("skipped") for one in line.get("asked", ()))
+    return found
 
 
 def result_of(lines: Sequence[Mapping[str, Any]]) -> tuple[Made, ...]:
