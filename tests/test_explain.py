@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from statistics import fmean
 from textwrap import dedent
 
 import pytest
@@ -15,8 +16,10 @@ from benchmarks.schemes import PROGRAMS, ROWS, Row, program_of, value_of
 from benchmarks.schemes import given as inputs_of
 from gotlang.api import Options, compile
 from gotlang.errors import RunError, UsageError
+from gotlang.evaluate.rows import steps
 from gotlang.files import compile_file
 from gotlang.ir.cost import Costs, Range
+from gotlang.ir.program import Invoke
 from gotlang.models.registry import ModelOptions
 from gotlang.models.simulated import SimulatedModel
 from gotlang.models.tokens import estimate_tokens
@@ -55,15 +58,28 @@ def test_a_run_asks_what_its_estimate_says(row: Row) -> None:
         for exact in (estimate.costs.calls, estimate.costs.requests, estimate.costs.longest_path):
             assert exact.low == exact.high
     for early, costs in ((False, estimate.costs), (True, estimate.early)):
-        # Another seed than the estimate's own: the bounds are no memory of one run.
+        paid = []
+        # Another seed than the estimate's own: neither bounds nor prices are a memory of one run.
         for seed in (0, 7):
             options = Options(params=row.params, early_stop=early, seed=seed)
             outcome = program.run(found, scheme=row.scheme, options=options).outcome
             assert outside(costs, outcome) == {}
-            if seed == 0:
-                paid = outcome.ledger.accounts[0].usd
-                assert costs.usd is not None
-                assert costs.usd.expected == pytest.approx(paid, rel=0.25)
+            paid.append(outcome.ledger.accounts[0].usd)
+        assert costs.usd is not None
+        assert costs.usd.expected == pytest.approx(paid[0], rel=0.25)
+        if not row.dynamic and not early:
+            assert costs.usd.expected == pytest.approx(fmean(paid), rel=0.25)  # type: ignore[arg-type]
+
+
+def test_every_scheme_of_programs_has_a_row_or_is_called_by_one_that_has() -> None:
+    covered = {(row.program, row.scheme) for row in ROWS}
+    for row in ROWS:
+        ir = program_of(row.program).ir(0)
+        called = [step.scheme for step in steps(ir, ir.scheme(row.scheme)) if isinstance(step, Invoke)]
+        covered |= {(row.program, scheme) for scheme in called}
+    every = {param.values for param in SCHEMES}
+    # Imported for its prompt; it has a row in the program that it comes from.
+    assert every - covered == {("self_consistency", "chain_of_thought")}
 
 
 @pytest.mark.parametrize(("name", "scheme"), SCHEMES)
