@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib.util
+import json
 import os
 import signal
 import subprocess
@@ -26,6 +27,8 @@ from gotlang.models import weights
 from gotlang.models.base import Message, Request, Settings
 from gotlang.models.local import FREE, LocalModel, open_local
 from gotlang.models.weights import SOURCES, Source, find_weights
+from gotlang.runtime.schemas import response_format
+from gotlang.types import LiteralType, RecordType
 
 REQUEST = Request("small", (Message("user", "Say a number."),), Settings(0.7, max_tokens=8), prompt="say")
 
@@ -269,10 +272,15 @@ def test_a_real_model_answers_the_same_again_and_costs_nothing() -> None:
         Settings(0.9, max_tokens=12, logprobs=True),
     )
 
+    mood = RecordType((("mood", LiteralType(("glad", "sad"))),))
+    held = replace(question.settings, max_tokens=24, response_format=response_format(mood))
+    how = replace(question, messages=(Message("user", "Anna lost her dog. Her mood?"),), settings=held)
+
     async def main() -> list[str]:
         model = open_local("smollm2")
         try:
             replies = [await model.ask(question, 2, draw) for draw in (0, 1, 0)]
+            formed = await model.ask(how, 1)
         finally:
             await model.close()
         assert model.price == FREE
@@ -280,6 +288,7 @@ def test_a_real_model_answers_the_same_again_and_costs_nothing() -> None:
             assert reply.usage.input_tokens > 0
             assert 0 < reply.usage.output_tokens <= 12
             assert reply.answers[0].logprob is not None
+        assert json.loads(formed.answers[0].text)["mood"] in ("glad", "sad")
         return [reply.answers[0].text for reply in replies]
 
     first, second, again = asyncio.run(main())
