@@ -193,7 +193,7 @@ def two_models(**options: Any) -> tuple[Counter[str], float, list[str]]:
 
 
 def test_each_model_has_a_limit_of_its_own() -> None:
-    most, seconds, _ = two_models(concurrency=None, model_concurrency={"big": 2, "small": 5})
+    most, seconds, _ = two_models(concurrency=None, model_concurrency={"openai:big": 2, "small": 5})
     assert (most["big"], most["small"], most["all"]) == (2, 5, 7)
     assert seconds == 10
 

@@ -108,11 +108,12 @@ def models_named(program: Program) -> set[str] | None:
 
 
 def model_limits(program: Program, own: str, limits: Mapping[str, int]) -> dict[str, int]:
-    """The limits of single models, by the names that requests go by; `own` is the run's own model.
+    """The limits of single models, by the names that requests go by; `own` is the run's own model. A model may
+    be limited as it is named elsewhere, with `openai:` before it.
 
     Raises UsageError for the limit of a model that nothing asks.
     """
-    found = dict(limits)
+    found = {name.removeprefix("openai:"): limit for name, limit in limits.items()}
     plain = own.partition("@")[0]  # stand-ins have their version in their name
     if found and (named := models_named(program)) is not None:
         known = {plain, *named}
