@@ -1,4 +1,4 @@
-"""Pages in a real browser with the network closed: drawn, clickable, searchable, fast at 5,000 operations.
+"""Pages in a real browser with the network closed: drawn, clickable, searchable, also at 5,000 operations.
 
 Screenshots stay in the folder of `pytest --screenshots FOLDER`, else in the test's own.
 """
@@ -6,7 +6,6 @@ Screenshots stay in the folder of `pytest --screenshots FOLDER`, else in the tes
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from support.browser import Browser, browser, needs_browser
 from support.gotc import SORT128, SORTING, digits, gotc, row
+from support.wide import WIDE, WIDE_SIM
 
 from .cli.test_eval import data
 
@@ -25,28 +25,6 @@ train 20, test 20
 minimize error(result, target)
 subject to cost <= 2 * baseline
 trials 12
-"""
-WIDE = """\
-simulate with "wide_sim.py"
-
-prompt guess(n: int) -> int:
-    "Guess {{ n }}."
-
-score distance(guess: int, n: int) -> lower, best 0:
-    abs(guess - n)
-
-scheme wide(rows: int, columns: int) -> many int:
-    foreach i in range(rows):
-        foreach j in range(columns):
-            Generate() guess(i * columns + j)
-            Score() distance(it, i * columns + j)
-            KeepBestN(1)
-            Map() it + 1
-        Select() it % 7 == 0
-"""
-WIDE_SIM = """\
-def guess(rng, n):
-    return f"It is {n + rng.randrange(3)}."
 """
 
 
@@ -258,33 +236,25 @@ def test_what_a_model_wrote_cannot_become_markup(window: Browser, tmp_path: Path
     assert window.errors() == []
 
 
-def test_five_thousand_operations_are_usable_within_three_seconds(
+def test_five_thousand_operations_are_drawn_opened_and_searched(
     window: Browser, tmp_path: Path, keep: Keep
 ) -> None:
+    """How long that takes is measured by `benchmarks/pages.py`."""
     (tmp_path / "wide.got").write_text(WIDE)
     (tmp_path / "wide_sim.py").write_text(WIDE_SIM)
     command = ("run", "wide.got", "--input", "rows=25", "--input", "columns=50", "--quiet")
     done = gotc(*command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert gotc("graph", "last", "--out", "wide.html", cwd=tmp_path).returncode == 0
-    started = time.monotonic()
     window.open(tmp_path / "wide.html")
-    drawn = drawn_colors(window)
-    loaded = time.monotonic() - started
-    assert drawn > 5
+    assert drawn_colors(window) > 5
     assert window.run("return graph.chosen.view.nodes.size") >= 5000
     keep(window, "wide-folded")
-    started = time.monotonic()
     window.run("document.getElementById('unfold').click()")
     assert drawn_colors(window) > 5
-    opened = time.monotonic() - started
-    started = time.monotonic()
     window.type("#search", "guess 1249")
     assert int(text(window, "#found")) >= 1
-    searched = time.monotonic() - started
     keep(window, "wide-open")
-    print(f"loaded {loaded:.2f} s, all open {opened:.2f} s, searched {searched:.2f} s")
-    assert max(loaded, opened, searched) < 3
     assert window.errors() == []
 
 

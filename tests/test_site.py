@@ -16,7 +16,7 @@ MAKE = runpy.run_path(str(ROOT / "docs" / "site" / "make.py"))
 TABLE = MAKE["pages"]()
 
 
-@pytest.mark.parametrize("name", [name for name in TABLE if not name.endswith(".svg")])
+@pytest.mark.parametrize("name", [name for name in TABLE if not name.endswith(MAKE["PICTURES"])])
 def test_every_link_of_a_page_leads_to_a_page(name: str) -> None:
     text = MAKE["page"](name, TABLE)
     for target in MAKE["LINK"].findall(MAKE["FENCE"].sub("", text)):
@@ -47,7 +47,11 @@ def test_every_page_is_reached_from_the_menu() -> None:
     menu = [place for entry in settings["project"]["nav"] for place in entry.values()]
     assert set(menu) <= {*TABLE.values(), "programs.md"}
     names = {place: name for name, place in TABLE.items()}
-    texts = {place: MAKE["page"](name, TABLE) for place, name in names.items() if not place.endswith(".svg")}
+    texts = {
+        place: MAKE["page"](name, TABLE)
+        for place, name in names.items()
+        if not place.endswith(MAKE["PICTURES"])
+    }
     texts["programs.md"] = MAKE["programs"](TABLE)
     reached: set[str] = set()
     waiting = list(menu)
@@ -76,3 +80,17 @@ def test_the_site_builds_and_asks_no_other_host_for_anything(
         loaded = re.findall(r'<(?:link|script|img)[^>]* (?:href|src)="([^"]+)"', page.read_text())
         assert loaded
         assert [address for address in loaded if "://" in address] == [], page
+
+
+def test_every_picture_is_shown_on_a_page() -> None:
+    texts = "".join(page.read_text() for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+    pictures = [
+        path.name for path in (ROOT / "docs" / "pictures").iterdir() if path.suffix in MAKE["PICTURES"]
+    ]
+    assert [name for name in pictures if f"pictures/{name})" not in texts] == []
+
+
+def test_the_script_makes_every_screenshot_that_there_is() -> None:
+    screens = runpy.run_path(str(ROOT / "docs" / "pictures" / "screens.py"))
+    made = {f"page-{name}.png" for name in screens["SHOTS"]}
+    assert {path.name for path in (ROOT / "docs" / "pictures").glob("*.png")} == made

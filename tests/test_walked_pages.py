@@ -26,6 +26,10 @@ UNSTABLE = [
 """What differs from one run to the next: numbers of runs, times on this machine, folders."""
 
 
+PROGRESS = re.compile(r"^.* operations done, .*\n", re.MULTILINE)
+"""The line that comes every five seconds: machines that are busy take that long."""
+
+
 def stable(text: str) -> str:
     for pattern, word in UNSTABLE:
         text = pattern.sub(word, text)
@@ -49,7 +53,8 @@ def console(block: str, folder: Path) -> str:
             timeout=120,
         )
         code = done.returncode
-        out.append(f"$ {command}\n{done.stdout}" + ("" if done.stdout.endswith("\n") else "\n"))
+        said = PROGRESS.sub("", done.stdout)
+        out.append(f"$ {command}\n{said}" + ("" if said.endswith("\n") else "\n"))
     return "".join(out)
 
 

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 GOT = re.compile(r"^```got$", re.MULTILINE)
+PICTURES = (".svg", ".png")
 HIGHLIGHT = "python"
 """What programs are colored as: their words, texts and comments are near enough to it."""
 
@@ -33,7 +34,8 @@ def pages() -> dict[str, str]:
     for path in sorted((*(ROOT / "programs").rglob("*.got"), *(ROOT / "studies").glob("*.got"))):
         found[_name(path)] = _name(path).removesuffix(".got") + ".md"
     found["grammars/got.lark"] = "grammar.md"
-    found |= {name: name.removeprefix("docs/") for name in map(_name, (ROOT / "docs").rglob("*.svg"))}
+    pictures = sorted(path for path in (ROOT / "docs").rglob("*") if path.suffix in PICTURES)
+    found |= {name: name.removeprefix("docs/") for name in map(_name, pictures)}
     return found
 
 
@@ -77,7 +79,7 @@ def build(folder: Path) -> None:
     for name, place in table.items():
         target = folder / "pages" / place
         target.parent.mkdir(parents=True, exist_ok=True)
-        if name.endswith(".svg"):
+        if name.endswith(PICTURES):
             shutil.copy(ROOT / name, target)
         else:
             target.write_text(page(name, table), "utf-8")

@@ -96,6 +96,15 @@ def test_a_run_that_failed_can_be_looked_at(gotc: Gotc, folder: Path) -> None:
     assert "failed before there was one" in gone.err
 
 
+def test_the_page_of_a_run_shows_the_line_of_the_program_also_in_a_folder(gotc: Gotc, folder: Path) -> None:
+    (folder / "deep").mkdir()
+    for name in ("vote.got", "vote_sim.py"):
+        (folder / name).rename(folder / "deep" / name)
+    assert gotc("run", "deep/vote.got", "--input", "question=why", "--quiet").code == 0
+    page = Path(folder, gotc("graph").out.strip()).read_text()
+    assert '"vote.got:11":"Generate(k=tries) answer(question)"' in page
+
+
 def test_operations_in_blocks_say_which_turn_they_are(gotc: Gotc) -> None:
     gotc("init", "sort")
     assert gotc("run", "sort.got", "--input", "numbers=[3,1,2,5]", "--quiet").code == 0

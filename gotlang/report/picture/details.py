@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any, Protocol
 
 from gotlang.cache.base import Stored
@@ -24,7 +25,8 @@ def details(
 ) -> dict[str, Any]:
     """`operations` by number, `requests` once each, and `places`: the lines operations come from.
 
-    `sources` are the lines of the program's files by name. Without a cache, no prompt and no answer is known.
+    `sources` are the lines of the program's files by name, in full or without folders. Without a cache,
+    no prompt and no answer is known.
     """
     requests: list[dict[str, Any]] = []
     numbers: dict[str, int] = {}
@@ -48,8 +50,8 @@ def details(
         out["thoughts"] = line["thoughts"]
         operations[line["operation"]] = out
         place = place_of(line)
-        if place is not None and line["file"] in sources:
-            text = sources[line["file"]]
+        if place is not None:
+            text = sources.get(line["file"]) or sources.get(PurePath(line["file"]).name, [])
             if 0 < line["line"] <= len(text):
                 places[place] = text[line["line"] - 1].strip()
     return {"operations": operations, "requests": requests, "places": places}
