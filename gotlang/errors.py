@@ -20,6 +20,10 @@ class GotError(Exception):
         self.message = message
         self.help = help
 
+    def in_words(self) -> str:
+        """The reason, with what to do about it."""
+        return f"{self.message} ({self.help})" if self.help else self.message
+
 
 class UsageError(GotError):
     """A wrong option, input, file or configuration: nothing ran, nothing was paid."""

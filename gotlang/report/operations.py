@@ -23,10 +23,11 @@ from typing import Any, final
 from gotlang.ir import program as ir
 from gotlang.ir.thought import Thought
 from gotlang.report.blocks import Calls
-from gotlang.runtime.context import Failure, path_text
+from gotlang.runtime.context import Failure
+from gotlang.runtime.draws import Draw, Missing
 from gotlang.runtime.events import Asked, Event
 from gotlang.runtime.graph import STATES, Graph, Operation
-from gotlang.runtime.sampling import Draw, Missing
+from gotlang.runtime.places import path_text
 from gotlang.span import Source
 
 

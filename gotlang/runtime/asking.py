@@ -11,8 +11,8 @@ from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.context import Context
+from gotlang.runtime.draws import Draw, Missing
 from gotlang.runtime.graph import Operation
-from gotlang.runtime.sampling import Draw, Missing
 from gotlang.runtime.sites import (
     Site,
     Spent,

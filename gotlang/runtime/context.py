@@ -14,21 +14,17 @@ from gotlang.models.base import Model
 from gotlang.runtime.events import Event, Failed, Observer
 from gotlang.runtime.graph import FAILED, Graph, Operation
 from gotlang.runtime.numbering import Numbering
-from gotlang.runtime.sampling import Sampler, in_words
+from gotlang.runtime.places import Place, path_text, place
+from gotlang.runtime.sampling import Sampler
 from gotlang.semantics.scope import Pool
 from gotlang.span import NOWHERE, Span
 
 MOST_CALLS = 32
 """Python functions that a run has under way at the same time."""
 
-Place = tuple[tuple[tuple[int, int | str], ...], ...]
-"""An operation's path as a value that can be compared with any other's."""
-
 
 MEMBERS_FAILED = "each of its members failed"
 """Why a `Pool` failed whose members all did."""
-_MOST_NAMED = 3
-"""So many blocks around a step are named at most."""
 
 
 @final
@@ -125,31 +121,6 @@ class Context:
         self.graph.fail(operation, hops, seconds)
         if isinstance(error, OperationFailed) and error.cut_off:
             return
-        self.failed(operation, in_words(error), fatal=True)
+        self.failed(operation, error.in_words(), fatal=True)
         if had and self.result is not None and self.result.state == FAILED:
             self.doomed = True
-
-
-def path_text(operation: Operation) -> str:
-    """An operation's place in the run, in one word: `sort128/part[3]/generate`."""
-    out = []
-    for part in operation.path:
-        if isinstance(part, tuple):
-            name, *numbers = part
-            out.append(str(name).lstrip("%") + "".join(f"[{number}]" for number in numbers))
-        else:
-            out.append(str(part))
-    return "/".join(out)
-
-
-def within(where: str) -> str:
-    """What the program itself names of a place in a run: ` in part[3]` for `sort128/part[3]/1`, nothing for
-    `sort128/1`."""
-    named = [part for part in where.split("/")[1:] if part.endswith("]") and not part[0].isdigit()]
-    return f" in {' in '.join(dict.fromkeys(reversed(named[-_MOST_NAMED:])))}" if named else ""
-
-
-def place(operation: Operation) -> Place:
-    """An operation's path, to sort by."""
-    parts = (part if isinstance(part, tuple) else (part,) for part in operation.path)
-    return tuple(tuple((0, x) if isinstance(x, int) else (1, str(x)) for x in part) for part in parts)

@@ -18,10 +18,11 @@ from gotlang.ir.added import ENTRY
 from gotlang.ir.foreign import copied, raised
 from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.change import Block, Change, Edit, Node, kind
-from gotlang.runtime.context import Context, OperationFailed, place
+from gotlang.runtime.context import Context, OperationFailed
 from gotlang.runtime.expand import Expander, Value
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import NOTHING, REMOVED, Operation
+from gotlang.runtime.places import place
 from gotlang.runtime.sites import Spent, nothing_left
 from gotlang.runtime.tools import awaited, in_thread
 from gotlang.runtime.values import each

@@ -8,9 +8,9 @@ from gotlang.errors import GotError, RunError
 from gotlang.ir import program as ir
 from gotlang.ir.program import Scheme
 from gotlang.ir.thought import Thought
-from gotlang.runtime.context import Context, OperationFailed, path_text, place, within
+from gotlang.runtime.context import Context, OperationFailed
 from gotlang.runtime.graph import DONE, FAILED, REMOVED, Graph, Operation, before
-from gotlang.runtime.sampling import in_words
+from gotlang.runtime.places import path_text, place, within
 from gotlang.span import Span
 from gotlang.types import fits
 
@@ -62,7 +62,9 @@ def no_result(context: Context, result: Operation) -> RunError:
     operation, error = min(culprits, key=lambda pair: place(pair[0]))
     others = len({id(o) for o, _ in culprits}) - 1
     more = f" (and {others} more operation{'s' if others != 1 else ''} failed)" if others else ""
-    found = RunError(f"{named(operation)}: {in_words(error)}{more}", failures=failures, span=_span(operation))
+    found = RunError(
+        f"{named(operation)}: {error.in_words()}{more}", failures=failures, span=_span(operation)
+    )
     found.__cause__ = error.__cause__
     return found
 

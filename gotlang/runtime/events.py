@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from gotlang.models.base import Request
+from gotlang.runtime.draws import Draw
+from gotlang.runtime.graph import Operation
 from gotlang.span import Span
-
-if TYPE_CHECKING:
-    from gotlang.runtime.graph import Operation
-    from gotlang.runtime.sampling import Draw
 
 
 @final

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import Any, NamedTuple, final
 
 from gotlang.cache.base import Stored
 from gotlang.models.base import Price, Usage
-
-if TYPE_CHECKING:
-    from gotlang.runtime.graph import Graph, Operation
+from gotlang.runtime.graph import FAILED, Graph, Operation, before
+from gotlang.runtime.places import place
 
 Times = tuple[float, float, float]
 """Seconds along the longest path: without cache, with the process cache, with the persistent one."""
@@ -131,8 +130,6 @@ class Ledger:
     def _in_order(self) -> Iterable[Round]:
         if not self.shared:
             return self.rounds
-        from gotlang.runtime.context import place
-
         # Whoever could ask first, asks; an operation comes after those that it depends on.
         return sorted(self.rounds, key=lambda r: (r.start_s, r.hops, place(r.operation), r.turn, r.key))
 
@@ -204,8 +201,6 @@ _Waits = dict["Operation", dict[int, float]]
 
 def _path(graph: Graph, result: Operation, waits: _Waits) -> float:
     """Seconds along the longest path to an operation."""
-    from gotlang.runtime.graph import FAILED, before
-
     ends: dict[Operation, float] = {}
 
     def end(operation: Operation | None) -> float:

@@ -11,8 +11,8 @@ from gotlang.cache.cassette import Recorded, write_cassette
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
+from gotlang.runtime.draws import Missing
 from gotlang.runtime.events import Asked, Event
-from gotlang.runtime.sampling import Missing
 
 
 @final

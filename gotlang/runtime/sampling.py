@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cache.base import Cache, Stored
 from gotlang.errors import BudgetExceeded, CacheError, EvaluationError, GotError, ModelError
 from gotlang.models.base import REPEATS, Model, Reply, Request
 from gotlang.runtime.budget import Allowance, Budget
+from gotlang.runtime.draws import Draw, Found, Missing, Source
 from gotlang.runtime.events import Asked, Observer, Unsaved
 from gotlang.runtime.gate import Lane
 from gotlang.runtime.ledger import Ledger
@@ -24,21 +24,6 @@ from gotlang.runtime.saving import Keeper
 if TYPE_CHECKING:
     from gotlang.runtime.graph import Operation
 
-Source = Literal["model", "process", "persistent"]
-"""Where an answer came from: paid now, asked by another operation of this run, stored before."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A draw that no answer came for, and why; `cut_off` where it was never asked."""
-
-    reason: str
-    cut_off: bool = False
-
-
-Draw = tuple[Stored, Source] | Missing
-Found = Stored | Missing
 MAX_ANSWERS = 250_000
 """The most answers one run may ask for; a program that wants more is taken for a mistake."""
 NONE_STORED: frozenset[int] = frozenset()
@@ -205,7 +190,7 @@ class Sampler:
             try:
                 stored = self.keeper.get(wanted.key, wanted.numbers)
             except CacheError as error:
-                wanted.give_up(wanted.numbers, in_words(error))
+                wanted.give_up(wanted.numbers, error.in_words())
                 return persistent
             for number, found in stored.items():
                 wanted.sources[number] = "persistent"
@@ -235,7 +220,7 @@ class Sampler:
                 self.refused = True
                 return wanted.give_up(numbers, error.message, cut_off=True)
             except GotError as error:
-                return wanted.give_up(numbers, in_words(error))
+                return wanted.give_up(numbers, error.in_words())
             if self.stopping is not None:
                 allowance.returned()
                 return wanted.give_up(numbers, self.stopping, cut_off=True)
@@ -263,7 +248,7 @@ class Sampler:
         except ModelError as error:
             allowance.failed(error.lost)
             paid.requests += error.requests
-            wanted.give_up(numbers, in_words(error))
+            wanted.give_up(numbers, error.in_words())
         except asyncio.CancelledError:
             allowance.abandoned()
             task = asyncio.current_task()
@@ -319,11 +304,6 @@ def _chunks(numbers: list[int], batch: int) -> list[list[int]]:
         else:
             chunks.append([number])
     return chunks
-
-
-def in_words(error: GotError) -> str:
-    """A failure's reason, with what to do about it."""
-    return f"{error.message} ({error.help})" if error.help else error.message
 
 
 def _no_urgency(operation: Operation) -> int:

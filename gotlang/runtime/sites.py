@@ -14,12 +14,13 @@ from gotlang.ir.foreign import call_python
 from gotlang.ir.names import POOL_NAMES, free_names
 from gotlang.ir.thought import Thought, named_thoughts
 from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, Request, Settings, endpoint_of
-from gotlang.runtime.context import Context, OperationFailed, place
+from gotlang.runtime.context import Context, OperationFailed
+from gotlang.runtime.draws import Draw, Missing
 from gotlang.runtime.graph import Operation, longest
 from gotlang.runtime.ledger import Round, waited
+from gotlang.runtime.places import place
 from gotlang.runtime.read import read
 from gotlang.runtime.render import examples, render
-from gotlang.runtime.sampling import Draw, Missing
 from gotlang.runtime.schemas import response_format
 from gotlang.runtime.values import count, real
 from gotlang.types import fits

@@ -24,9 +24,9 @@ from gotlang.ir.foreign import CHANGES_GRAPH, given_back
 from gotlang.ir.program import Region as Steps
 from gotlang.ir.thought import Thought
 from gotlang.runtime.change import Block, Change, Node, kind
-from gotlang.runtime.context import path_text
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import STATES, Operation
+from gotlang.runtime.places import path_text
 from gotlang.runtime.regions import Region
 from gotlang.runtime.rules import ForbiddenEdit, GraphError
 from gotlang.semantics.scope import START, Pool

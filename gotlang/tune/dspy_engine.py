@@ -10,7 +10,8 @@ from typing import Any, final
 
 from gotlang.errors import BudgetExceeded, ModelError
 from gotlang.models.base import Answer, Message, Model, Request, Settings, endpoint_of
-from gotlang.runtime.sampling import Missing, Sampler
+from gotlang.runtime.draws import Missing
+from gotlang.runtime.sampling import Sampler
 
 PROMPT = "proposal"
 """What requests of optimizers go by in caches and traces."""
