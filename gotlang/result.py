@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from gotlang.runtime.plain import Asks, operations, thoughts
 from gotlang.runtime.run import Outcome
 from gotlang.span import Source
 
@@ -31,14 +32,10 @@ class Result:
 
     def graph(self) -> list[dict[str, Any]]:
         """The execution graph as plain data, an operation a line; `docs/graphs.md` says what it holds."""
-        from gotlang.report.operations import Asks, operations
-
         return list(operations(self.outcome.graph, self.sources, Asks()))
 
     def thoughts(self) -> list[dict[str, Any]]:
         """The reasoning graph as plain data, a thought a line."""
-        from gotlang.report.operations import thoughts
-
         return list(thoughts(self.outcome.graph))
 
     def __repr__(self) -> str:

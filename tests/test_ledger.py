@@ -21,11 +21,11 @@ from gotlang.cache.memory import MemoryCache
 from gotlang.errors import RunError
 from gotlang.models.base import Model, Price
 from gotlang.models.simulated import SimulatedModel
-from gotlang.report.operations import Asks, operations
 from gotlang.result import Result
 from gotlang.runtime.events import Asked, Event
 from gotlang.runtime.graph import DONE, Operation
 from gotlang.runtime.ledger import Account
+from gotlang.runtime.plain import Asks, operations
 from gotlang.runtime.run import Outcome
 
 DEAR = Price(60.0, 90.0)

@@ -16,7 +16,6 @@ from support.gotc import SORT128, SORTING, digits, document, gotc, row
 
 from gotlang.api import Options, compile, load
 from gotlang.models.simulated import SimulatedModel
-from gotlang.report.operations import Asks, operations
 from gotlang.report.picture.arrange import arrange
 from gotlang.report.picture.dot import dot
 from gotlang.report.picture.mermaid import mermaid
@@ -26,6 +25,7 @@ from gotlang.report.picture.plan import plan
 from gotlang.report.picture.run import execution, reasoning
 from gotlang.report.picture.svg import cut, svg
 from gotlang.report.picture.tidy import contract, reduced, sorted_by_dependency
+from gotlang.runtime.plain import Asks, operations
 
 EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=30)
 

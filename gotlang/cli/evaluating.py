@@ -156,11 +156,11 @@ def in_session(
 
     Ctrl-C once starts nothing more and waits for what is under way, twice raises KeyboardInterrupt.
     """
-    from gotlang.api import Session, run_to_end
     from gotlang.cli.interrupts import Interrupts
     from gotlang.cli.live import Display
     from gotlang.cli.progress import Progress
     from gotlang.models.registry import is_simulated
+    from gotlang.session import Session, run_to_end
 
     progress = Progress(rows=runs)
     sessions: list[Session] = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from gotlang.api import Options, Program, Session, run_name, run_to_end
+from gotlang.api import Options, Program
 from gotlang.cli.interrupts import Interrupts
 from gotlang.cli.live import Display
 from gotlang.cli.output import complain
@@ -20,8 +20,9 @@ from gotlang.cli.values import Given
 from gotlang.errors import GotError, RunError
 from gotlang.models.registry import is_simulated
 from gotlang.report.history import History, Record, State
-from gotlang.report.operations import Asks, operations
 from gotlang.runtime.events import Event, Observer
+from gotlang.runtime.plain import Asks, operations
+from gotlang.session import Session, run_name, run_to_end
 from gotlang.span import Source
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from gotlang.api import Session
 from gotlang.errors import GotError, RunError, UsageError
 from gotlang.evaluate.evaluation import Evaluation, RowRun
 from gotlang.evaluate.measure import Measure, measure
@@ -17,6 +16,7 @@ from gotlang.evaluate.rows import Row
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Scheme
 from gotlang.runtime.run import Outcome, Runner
+from gotlang.session import Session
 
 DEFAULT_PARALLEL = 16
 """Rows under way at a time. They take turns at the gate, so that a long row does not hold up the others."""

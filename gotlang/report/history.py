@@ -2,7 +2,7 @@
 
 A file is replaced in one step, so it is whole at every moment. A run that was killed leaves the file of its
 start; whether its process still lives tells it from one under way. What models were asked and answered is not
-in it but in the cache, under the keys that the run's graph names (`graph`, see `report/operations.py`).
+in it but in the cache, under the keys that the run's graph names (`graph`, see `runtime/plain.py`).
 """
 
 from __future__ import annotations

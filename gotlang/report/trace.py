@@ -16,9 +16,9 @@ from typing import Any, TextIO, final
 
 from gotlang.cache.base import Stored
 from gotlang.errors import UsageError
-from gotlang.report.operations import source
 from gotlang.runtime.events import Added, Asked, Ended, Event, Failed, Started
 from gotlang.runtime.places import path_text
+from gotlang.runtime.plain import source
 
 Attributes = dict[str, Any]
 

@@ -14,10 +14,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, final
 
-from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.registry import is_simulated
+from gotlang.options import Options
+from gotlang.session import Session, run_to_end
 from gotlang.tune.estimated import Estimated
 from gotlang.tune.evaluation import Evaluation
 from gotlang.tune.finals import Finalist, finals

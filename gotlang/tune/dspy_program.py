@@ -11,14 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gotlang.api import Options, Program
 from gotlang.errors import RunError, UsageError
+from gotlang.options import Options
+from gotlang.program import CheckedProgram
+from gotlang.session import run_program
 from gotlang.tune.dspy_bridge import Listener, Ran, module, texts_of
 from gotlang.tune.texts import Texts, rewritten
 
 
 def dspy_module(
-    program: Program,
+    program: CheckedProgram,
     *,
     scheme: str | None = None,
     prompts: Sequence[str] | None = None,
@@ -42,9 +44,9 @@ def dspy_module(
     def run(texts: Mapping[str, Texts], fields: Mapping[str, Any]) -> Ran:
         listener = Listener(names)
         changed = {name: text for name, text in texts.items() if text != Texts()}
-        one = Program(rewritten(program.compilation, {}, changed)) if changed else program
+        one = program.changed(rewritten(program.compilation, {}, changed)) if changed else program
         try:
-            result = one.run(fields, scheme=chosen, options=replace(given, observe=listener))
+            result = run_program(one, fields, scheme=chosen, options=replace(given, observe=listener))
         except RunError as error:
             return Ran(0.0, None, listener.asked, error.message)
         return Ran(result.score or 0.0, result.value, listener.asked)
@@ -57,10 +59,10 @@ def dspy_module(
     return made
 
 
-def tuned_program(made: Any) -> Program:
-    """The program of a module with the texts that its predictors hold now."""
-    program: Program = made.program
+def tuned_program(made: Any) -> Any:
+    """The program of a module, of the kind it was made of, with the texts that its predictors hold now."""
+    program: CheckedProgram = made.program
     ir = program.ir(0)
     texts = {name: texts_of(ir.prompt(name), getattr(made, name)) for name in made.prompts}
     changed = {name: text for name, text in texts.items() if text != Texts()}
-    return Program(rewritten(program.compilation, {}, changed))
+    return program.changed(rewritten(program.compilation, {}, changed))

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, final
 
-from gotlang.api import Program, Session
 from gotlang.errors import BudgetExceeded, RunError
 from gotlang.ir import program as ir
 from gotlang.runtime.events import Observer
 from gotlang.runtime.run import Runner, check_params
+from gotlang.session import Session
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.tune.objective import Measured, Metric
@@ -127,7 +127,7 @@ class Evaluation:
         if key not in self._programs:
             program = self.session.ir
             if texts:
-                changed = Program(rewritten(self.plan.program.compilation, {}, texts))
+                changed = self.plan.program.changed(rewritten(self.plan.program.compilation, {}, texts))
                 options = self.session.options
                 program = changed.ir(options.level, skip=_skipped(self.session))
             self._programs[key] = _with_settings(program, settings)

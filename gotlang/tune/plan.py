@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from gotlang.api import Program
 from gotlang.compiler import Compilation
 from gotlang.errors import CompileError, UsageError
 from gotlang.files import beside, compile_file
+from gotlang.program import CheckedProgram
 from gotlang.semantics.studies import Target, sides
 from gotlang.semantics.study_settings import OPTIONS, constant, method
 from gotlang.span import Span
@@ -77,7 +77,7 @@ class Plan:
     """
 
     name: str
-    program: Program
+    program: CheckedProgram
     scheme: str
     folder: Path
     data: Path
@@ -149,13 +149,13 @@ def plan_of(compilation: Compilation, folder: Path, study: str | None = None) ->
     if study is not None and study not in declared:
         raise UsageError(f"there is no study `{study}`", help=f"there are {', '.join(declared)}")
     node = declared[study] if study is not None else next(iter(declared.values()))
-    program = Program(compilation)
+    program = CheckedProgram(compilation)
     if node.program is not None:
-        program = Program(compile_file(beside(folder, str(node.program.value))))
+        program = CheckedProgram(compile_file(beside(folder, str(node.program.value))))
     return _plan(node, program, folder, compilation.source.text)
 
 
-def _plan(node: n.Study, program: Program, folder: Path, text: str) -> Plan:
+def _plan(node: n.Study, program: CheckedProgram, folder: Path, text: str) -> Plan:
     assert node.data is not None
     checked = program.compilation.checked
     assert checked is not None

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gotlang.api import Options, Program
 from gotlang.errors import CompileError, UsageError
 from gotlang.files import compile_in
+from gotlang.options import Options
+from gotlang.program import CheckedProgram
 from gotlang.span import Source
 from gotlang.syntax.texts import quote
 from gotlang.tune.driver import FOLDER, Studied, tune
@@ -19,7 +20,7 @@ NAME = "tuned"
 
 
 def tune_program(
-    program: Program,
+    program: CheckedProgram,
     *,
     data: str,
     minimize: str | None = None,

@@ -10,14 +10,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
-from gotlang.api import Program
 from gotlang.compiler import Compilation
 from gotlang.errors import CompileError, UsageError
+from gotlang.program import CheckedProgram
 from gotlang.span import Source
 from gotlang.syntax.format import format_module
 from gotlang.tune.texts import Texts, edited, rewritten
+
+P = TypeVar("P", bound=CheckedProgram)
 
 FORMAT = "gotlang.tuned"
 FORMAT_VERSION = 1
@@ -88,16 +90,16 @@ def read_tuned(path: str | Path) -> Tuned:
         raise UsageError(f"{path} is damaged: {error}", help="run the study again") from None
 
 
-def tuned(program: Program, file: str | Path | Tuned) -> Program:
+def tuned(program: P, file: str | Path | Tuned) -> P:
     """A program with what a study found in it.
 
     Raises UsageError where the file is none or is of another program, CompileError where they do not fit.
     """
     found = file if isinstance(file, Tuned) else read_tuned(file)
-    return Program(rewritten(program.compilation, found.params, found.texts))
+    return program.changed(rewritten(program.compilation, found.params, found.texts))
 
 
-def apply(program: Program, found: Tuned) -> list[Path]:
+def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
     """Write what a study found into the program's own files; those that changed. A file that was canonical
     stays so: columns of params are set anew.
 

@@ -1,4 +1,4 @@
-"""The picture of what a run did, from its graph as plain data (see `gotlang.report.operations`)."""
+"""The picture of what a run did, from its graph as plain data (see `gotlang.runtime.plain`)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from typing import Any, final
 
 from gotlang.ir import program as ir
 from gotlang.ir.thought import Thought
-from gotlang.report.blocks import Calls
+from gotlang.runtime.callers import Calls
 from gotlang.runtime.context import Failure
 from gotlang.runtime.draws import Draw, Missing
 from gotlang.runtime.events import Asked, Event
