@@ -30,6 +30,8 @@ def usage(error: click.ClickException) -> int:
     words = error.format_message().replace("is not a valid integer range", "is no whole number")
     words = words.replace("is not a valid integer", "is no whole number")
     see = f"`{context.command_path} --help` shows what it takes" if context is not None else None
+    if see and any(parameter.name == "input" for parameter in context.command.params):
+        see += "; inputs are given as `--input NAME=VALUE`"
     message(_lower(words.rstrip(".")), see)
     return error.exit_code
 

@@ -182,6 +182,11 @@ def _parameters(
         if name in seen:
             report.error("GOT0101", f"parameter `{name}` stands twice", parameter.name.span)
         if name in RESERVED:
-            report.error("GOT0102", f"`{name}` has a meaning of its own", parameter.name.span)
+            report.error(
+                "GOT0102",
+                f"`{name}` has a meaning of its own",
+                parameter.name.span,
+                help="choose another name",
+            )
         seen[name] = resolve_type(parameter.type, symbols, report)
     return tuple(seen.items())
