@@ -355,6 +355,31 @@ def test_the_report_of_a_study_draws_its_charts(window: Browser, tmp_path: Path,
     assert window.errors() == []
 
 
+def test_pages_fit_a_phone(sorted_run: Path, compared: Path, tmp_path: Path, keep: Keep) -> None:
+    with browser(tmp_path, width=500, height=900) as window:
+        for name, page in (("run", sorted_run), ("compare", compared)):
+            window.open(page)
+            assert window.run("return document.documentElement.scrollWidth <= innerWidth"), name
+            keep(window, f"{name}-phone")
+        window.open(sorted_run)
+        assert drawn_colors(window) > 5
+        lowest = "[...graph.chosen.view.boxes.values()].sort((a, b) => b.y - a.y)[0].key"
+        window.run(f"graph.select({lowest})")
+        # What is chosen stands between the tools and the legend, neither of which is cut off.
+        right, top, bottom, legend = window.run(
+            """
+            const box = graph.chosen.view.boxes.get(graph.chosen.item), { y, scale } = graph.camera;
+            const frame = document.getElementById("legend").getBoundingClientRect();
+            const stage = document.getElementById("canvas").getBoundingClientRect();
+            return [frame.right, (box.y - y) * scale, (box.y + box.h - y) * scale, frame.top - stage.top];
+            """
+        )
+        assert right <= 500 - 14
+        assert top >= 0
+        assert bottom <= legend
+        assert window.errors() == []
+
+
 def test_pages_are_dark_where_that_is_wanted(
     sorted_run: Path, compared: Path, tmp_path: Path, keep: Keep
 ) -> None:

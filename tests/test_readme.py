@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-import time
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,7 @@ def test_the_picture_and_the_table_of_the_readme_are_what_runs_give(request: pyt
     make = runpy.run_path(str(ROOT / "docs" / "pictures" / "make.py"))
     if request.config.getoption("--accept"):
         make["main"]()
-    started = time.monotonic()
     picture, table = make["made"]()
-    assert time.monotonic() - started < 60  # four schemes on thirty rows are a matter of seconds
     assert make["PICTURE"].read_text() == picture, "run pytest with --accept"
     assert table in make["README"].read_text(), "run pytest with --accept"
     for command in (make["RUN"], make["COMPARE"]):

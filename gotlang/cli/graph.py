@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gotlang.cli.evaluating import write_file
-from gotlang.cli.output import FORMAT_VERSION, complain, errors_as_document, say, to_json
+from gotlang.cli.output import FORMAT_VERSION, complain, count, errors_as_document, say, to_json
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
@@ -218,11 +218,11 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         facts.append(("", "right" if found["ground_truth"] else "wrong"))
     ledger = found.get("ledger", {}).get("process")
     if ledger:
-        facts.append(("", f"{ledger['calls']:,} answers"))
+        facts.append(("", count(ledger["calls"], "answer")))
         facts.append(("", dollars(ledger["usd"])))
     if found.get("graph"):
         facts.append(("volume", f"{found['graph']['volume']:,}"))
-        facts.append(("", f"{found['graph']['longest_path']} model calls on the longest path"))
+        facts.append(("", f"{count(found['graph']['longest_path'], 'model call')} on the longest path"))
     if found.get("partial"):
         facts.append(("partial:", str(found["partial"])))
     if record.error is not None:
