@@ -112,8 +112,15 @@ def _target(node: n.Study, named: Opener, diagnostics: list[Diagnostic]) -> Targ
     try:
         found = named(written)
     except (OSError, GotError) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or str(error)
-        diagnostics.append(Diagnostic("GOT0602", f"cannot open `{written}`: {reason}", node.program.span))
+        reason = (isinstance(error, OSError) and error.strerror) or getattr(error, "message", str(error))
+        diagnostics.append(
+            Diagnostic(
+                "GOT0602",
+                f"cannot open `{written}`: {reason}",
+                node.program.span,
+                help=getattr(error, "help", None),
+            )
+        )
         return None
     if not found.ok or found.checked is None:
         help = f"`gotc check {found.source.name}` shows why"

@@ -97,6 +97,6 @@ def beside(folder: Path, written: str) -> Path:
     if not target.is_relative_to(top):
         raise UsageError(
             f"`{written}` lies outside the study's project, {top}",
-            help="a folder with a pyproject.toml, a gotc.toml or a .git is the top of a project",
+            help="put a gotc.toml, which may be empty, into the folder that holds both: it is a project then",
         )
     return Path(os.path.relpath(target)) if target.is_relative_to(Path.cwd()) else target

@@ -228,7 +228,7 @@ def test_a_tuned_file_makes_a_program(plan: Plan, tmp_path: Path) -> None:
     path = tmp_path / "near.tuned.json"
     done.tuned.write(path)
     assert read_tuned(path) == replace(done.tuned)
-    changed = tuned(plan.program, path)
+    changed = tuned(load(tmp_path / "guess.got"), path)
     assert {p.name: p.default for p in changed.ir(0).params} == {**done.tuned.params}
     assert changed.run(target=5).value is not None
 
@@ -365,7 +365,10 @@ def test_a_study_opens_files_of_its_project_only(tmp_path: Path) -> None:
     (tmp_path / "project" / "gotc.toml").write_text("")
     with pytest.raises(CompileError) as caught:
         read_plan(path)
-    assert "outside the study's project" in caught.value.diagnostics[0].message
+    found = caught.value.diagnostics[0]
+    assert "outside the study's project" in found.message
+    assert found.help is not None
+    assert "gotc.toml" in found.help
     (inner / "pyproject.toml").unlink()
     (tmp_path / "project" / "gotc.toml").unlink()
     (tmp_path / "gotc.toml").write_text("")

@@ -20,6 +20,7 @@ from typing import Any, final
 from gotlang.errors import UsageError
 from gotlang.tune.objective import Measured, mean
 from gotlang.tune.proposals import Told
+from gotlang.tune.racing import Race
 from gotlang.tune.space import Point, Space
 
 WAIT_S = 0.02
@@ -156,7 +157,8 @@ class Records:
         for name, excess in record.told.excess.items():
             storage.set_trial_system_attr(trial_id, f"constraints:{name}", excess)
         if len(self.study.directions) == 1:
-            for seen in range(1, len(record.rows) + 1):
+            # Each is a write of its own, and storages are slow: as many as a race has looks are plenty.
+            for seen in Race().waves(len(record.rows)):
                 so_far = mean([row.objectives[0] for row in record.rows[:seen]])
                 if so_far is not None:
                     storage.set_trial_intermediate_value(trial_id, seen, so_far)
