@@ -183,6 +183,24 @@ async def may_repeat(usage: Usage | None) -> None:
         await permit(usage)
 
 
+class NoLongerWanted(Exception):
+    """What a request would ask is there meanwhile, in part at least: it is not sent."""
+
+
+WANTED: ContextVar[Callable[[], None] | None] = ContextVar("WANTED", default=None)
+"""Set by whoever asks a model for what another process may be asking for, too; see `still_wanted`."""
+
+
+def still_wanted() -> None:
+    """Look once more whether a request that waited for leave to be sent is to be sent.
+
+    Raises NoLongerWanted where it is not.
+    """
+    look = WANTED.get()
+    if look is not None:
+        look()
+
+
 class Model(Protocol):
     """A model that answers.
 
@@ -191,6 +209,7 @@ class Model(Protocol):
       swallows no other exception; cancelling it leaves nothing running.
     - Fewer than n answers are allowed (an endpoint without n gives 1): the caller asks again for the rest.
     - It obeys its own limits (rate, time-outs, retries) and says what the wire saw in `Reply.requests`.
+    - When it waited for leave to send a request, it calls `still_wanted`, and lets through what that raises.
     - Before it sends again what may have been charged, it awaits `may_repeat`, and lets through what that
       raises: a budget counts each such request.
     - `price` is None where it is unknown, never 0 for "don't know".

@@ -68,6 +68,9 @@ class BatchWire:
         self._given: set[str] = set()
         self._unknown: set[str] = set()
 
+    def prepare(self) -> None:
+        """Nothing to do: it gathers before it sends."""
+
     async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
         """Have a chat completion made with the next batch. `key` tells requests of equal bodies apart."""
         line = hashlib.sha256(json.dumps([key, body], sort_keys=True).encode()).hexdigest()[:48]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models import troubles
-from gotlang.models.base import Price, Reply, Request, Usage, may_repeat
+from gotlang.models.base import Price, Reply, Request, Usage, may_repeat, still_wanted
 from gotlang.models.capabilities import Capabilities, Refusal, find_refusal
 from gotlang.models.completions import Completion, read_completion
 from gotlang.models.endpoint import Endpoint, find_endpoint
@@ -213,8 +213,13 @@ class OpenAIModel:
         if capabilities.limit_name is None:
             return Trouble("the endpoint takes neither `max_tokens` nor `max_completion_tokens`")
         entered = await self._limits.enter(call.ticket, lambda: self._estimates.of(request, asked))
-        headers, charged = {}, None
+        headers: dict[str, str] = {}
+        charged: float | None = 0.0
         try:
+            if not call.requests:
+                self._wire.prepare()
+                still_wanted()
+            charged = None
             call.requests += 1
             sent = self._clock()
             response = await self._wire.send(call.body, call.key)

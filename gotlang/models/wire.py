@@ -48,6 +48,11 @@ class Wire:
         self._timeout_s = timeout_s
         self._client: AsyncOpenAI | None = None
 
+    def prepare(self) -> None:
+        """Load the SDK and make its client, where that is not done: on a busy machine it takes seconds, in
+        which another process may send what is about to be sent here."""
+        _ = self._connected().chat.completions.with_raw_response
+
     async def send(self, body: Mapping[str, Any], idempotency_key: str) -> Response | NoResponse:
         """Post a chat completion. Requests with one idempotency key are retries of each other: an endpoint
         that honours the header charges them once."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cache.base import Cache, Stored
 from gotlang.errors import BudgetExceeded, CacheError, EvaluationError, GotError, ModelError
-from gotlang.models.base import REPEATS, Model, Reply, Request
+from gotlang.models.base import REPEATS, WANTED, Model, NoLongerWanted, Reply, Request
 from gotlang.runtime.budget import Allowance, Budget
 from gotlang.runtime.draws import Draw, Found, Missing, Source
 from gotlang.runtime.events import Asked, Observer, Unsaved
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MAX_ANSWERS = 250_000
 """The most answers one run may ask for; a program that wants more is taken for a mistake."""
+AT_ONCE_S = 0.01
+"""Seconds after which the persistent cache is looked at once more before a request goes out."""
 NONE_STORED: frozenset[int] = frozenset()
 
 
@@ -33,7 +36,7 @@ NONE_STORED: frozenset[int] = frozenset()
 class _Wanted:
     """Draws of one request that an operation asks for, and the others that wait for them."""
 
-    __slots__ = ("found", "key", "model", "numbers", "operation", "request", "sources", "waiting")
+    __slots__ = ("found", "key", "looked", "model", "numbers", "operation", "request", "sources", "waiting")
 
     def __init__(
         self, model: Model, request: Request, key: str, operation: Operation | None, numbers: Sequence[int]
@@ -43,6 +46,7 @@ class _Wanted:
         self.key = key
         self.operation = operation
         self.numbers = numbers
+        self.looked = 0.0  # when the persistent cache was, by the loop's clock
         self.found: dict[int, Found] = {}
         self.sources: dict[int, Source] = {}
         self.waiting: dict[int, list[asyncio.Future[Found]]] | None = None
@@ -185,17 +189,28 @@ class Sampler:
 
     async def _obtain(self, wanted: _Wanted, fused: bool) -> frozenset[int]:
         """Get what is wanted; which draws were stored before."""
-        persistent = NONE_STORED
-        if self.keeper is not None:
-            try:
-                stored = self.keeper.get(wanted.key, wanted.numbers)
-            except CacheError as error:
-                wanted.give_up(wanted.numbers, error.in_words())
-                return persistent
-            for number, found in stored.items():
-                wanted.sources[number] = "persistent"
-                wanted.give(number, found)
-            persistent = frozenset(stored)
+        if self.keeper is None:
+            await self._ask_all(wanted, fused)
+            return NONE_STORED
+        try:
+            self._look(wanted, wanted.numbers)
+        except CacheError as error:
+            wanted.give_up(wanted.numbers, error.in_words())
+            return NONE_STORED
+        await self._ask_all(wanted, fused)
+        return frozenset(number for number, source in wanted.sources.items() if source == "persistent")
+
+    def _look(self, wanted: _Wanted, numbers: Sequence[int]) -> bool:
+        """Take what is stored of these draws; whether there is any. Raises CacheError."""
+        stored = {} if self.keeper is None else self.keeper.get(wanted.key, numbers)
+        wanted.looked = asyncio.get_running_loop().time()
+        for number, found in stored.items():
+            wanted.sources[number] = "persistent"
+            wanted.give(number, found)
+        return bool(stored)
+
+    async def _ask_all(self, wanted: _Wanted, fused: bool) -> None:
+        """Ask for what is missing, until nothing is."""
         while missing := wanted.missing():
             chunks = _chunks(missing, max(1, wanted.model.batch) if fused else 1)
             if len(chunks) == 1:
@@ -204,7 +219,6 @@ class Sampler:
                 async with asyncio.TaskGroup() as group:
                     for chunk in chunks:
                         group.create_task(self._ask(wanted, chunk))
-        return persistent
 
     async def _ask(self, wanted: _Wanted, numbers: list[int]) -> None:
         """Send one request for these draws; those it gives no answer for stay missing, to be asked again."""
@@ -233,13 +247,24 @@ class Sampler:
 
     async def _send(self, wanted: _Wanted, numbers: list[int], allowance: Allowance) -> Reply | None:
         model, paid = wanted.model, self.ledger.paid
-        token = REPEATS.set(allowance.again)
+
+        def look() -> None:
+            # While it waited for leave to be sent, another process may have got the same.
+            if asyncio.get_running_loop().time() - wanted.looked >= AT_ONCE_S:
+                with suppress(CacheError):
+                    if self._look(wanted, numbers):
+                        raise NoLongerWanted
+
+        token, wanted_token = REPEATS.set(allowance.again), WANTED.set(look)
         try:
+            look()
             reply = await model.ask(wanted.request, allowance.answers, numbers[0])
             answered = len(reply.answers)
             if not answered:
                 raise ModelError(f"`{model.name}` gave no answer and did not say why", requests=1, lost=1)
             allowance.answered(answered, reply.usage, reply.lost)
+        except NoLongerWanted:
+            allowance.returned()
         except BudgetExceeded as error:
             allowance.returned()
             self.refused = True
@@ -266,6 +291,7 @@ class Sampler:
             return reply
         finally:
             REPEATS.reset(token)
+            WANTED.reset(wanted_token)
             paid.lost += allowance.lost
         # What is known to have been charged without an answer.
         paid.add(0, 0, allowance.charged, model.price, 0.0)

@@ -108,7 +108,8 @@ class OpenAIServer:
       that does not; `gives`: how many answers of those it made, and charges, it sends at most;
       `ignores`: parameters that do nothing (`n`, `logprobs`, `stop`).
     - `key`: the only one that opens it, else a 401 that repeats the wrong one; `models`: the only ones known.
-    - `allowance`: requests and tokens per period, else a 429. `latency_s`: how long an answer takes.
+    - `allowance`: requests and tokens per period, else a 429. `latency_s`: how long an answer takes, or the
+      event that it comes after.
     - `idempotent`: a request with the Idempotency-Key of one that was charged gets that answer for nothing.
     """
 
@@ -124,7 +125,7 @@ class OpenAIServer:
         key: str | None = None,
         models: Collection[str] | None = None,
         allowance: Allowance | None = None,
-        latency_s: float | Callable[[Body], float] = 0.0,
+        latency_s: float | Callable[[Body], float | threading.Event] = 0.0,
         idempotent: bool = False,
     ) -> None:
         self.requests: list[Seen] = []
@@ -209,6 +210,9 @@ class OpenAIServer:
         code, extra, payload = self._respond(seen, fault)
         if code == 200:
             latency = self._latency(seen.body) if callable(self._latency) else self._latency
+            if isinstance(latency, threading.Event):
+                await asyncio.to_thread(latency.wait, 60.0)
+                latency = 0.0
             await asyncio.sleep(latency + fault.stall_s)
             if self._allowance is not None:
                 self._allowance.settle(seen.number, _total(seen.charged), time.monotonic())
