@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.browser import Browser, browser, needs_browser
-from support.gotc import SORT128, SORTING, digits, gotc, row
+from support.gotc import SORT128, SORTING, VOTE, digits, gotc, row
 from support.wide import WIDE, WIDE_SIM
 
 from .cli.test_eval import data
@@ -233,6 +233,25 @@ def test_what_a_model_wrote_cannot_become_markup(window: Browser, tmp_path: Path
     window.click(place["x"], place["y"])
     assert "window.hacked = 1" in text(window, "#panel")
     assert window.run("return window.hacked === undefined")
+    assert window.errors() == []
+
+
+def test_a_run_that_failed_says_why_where_one_clicks(window: Browser, tmp_path: Path, keep: Keep) -> None:
+    (tmp_path / "vote.got").write_text(VOTE)
+    (tmp_path / "vote_sim.py").write_text("def answer(rng, question):\n    return 'no idea'\n")
+    assert gotc("run", "vote.got", "--input", "question=why", cwd=tmp_path).returncode == 1
+    assert gotc("graph", "last", "--out", "failed.html", cwd=tmp_path).returncode == 0
+    window.open(tmp_path / "failed.html")
+    assert "failed: Generate answer: every thought failed" in text(window, "#facts")
+    assert drawn_colors(window) > 5
+    place = place_of(window, "Generate answer")
+    window.click(place["x"], place["y"])
+    panel = text(window, "#panel")
+    assert "WHAT FAILED" in panel
+    assert "there is no number in it: 'no idea'" in panel
+    window.type("#search", "no number in it")
+    assert text(window, "#found") == "1"
+    keep(window, "run-failed")
     assert window.errors() == []
 
 
