@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import click
@@ -114,7 +115,8 @@ def _header(record: Record) -> None:
     style = Style.of(sys.stdout)
     entry = line(record)
     say(style.bold(f"{record.scheme} by {record.model}") + f" · run {record.run} · {entry['state']}")
-    say(f"  program  {record.path}")
+    path, here = Path(record.path), Path.cwd()
+    say(f"  program  {path.relative_to(here) if path.is_relative_to(here) else path}")
     for name, value in record.inputs.items():
         say(f"  input    {name} = {_cut(to_json(value))}")
     if record.document is not None:

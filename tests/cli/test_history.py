@@ -34,6 +34,7 @@ def test_a_run_is_shown_with_every_prompt_and_answer(gotc: Gotc) -> None:
     short = gotc("show", found["run"][:5])
     assert short.code == 0
     assert "Generate answer" in short.out and "vote.got:11" in short.out
+    assert "\n  program  vote.got\n" in short.out
     number = next(line.split()[0] for line in short.out.splitlines() if "Generate answer" in line)
     assert f"{number}.0  " in short.out
     voted = short.out.partition("  Vote  ")[2].splitlines()[1]
