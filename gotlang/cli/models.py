@@ -130,11 +130,9 @@ def _endpoint(base_url: str | None, prices: str | None, offline: bool) -> dict[s
 
 
 async def _listed(endpoint: Any) -> list[str]:
-    from openai import AsyncOpenAI
+    from gotlang.models.wire import client_of
 
-    async with AsyncOpenAI(
-        api_key=endpoint.key, base_url=endpoint.url, timeout=_PATIENCE_S, max_retries=0
-    ) as client:
+    async with client_of(endpoint, _PATIENCE_S) as client:
         return [endpoint.hide(model.id) for model in (await client.models.list()).data]
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 from gotlang.errors import GotError
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.pending import Batch, Pending
-from gotlang.models.wire import NoResponse, Response
+from gotlang.models.wire import NoResponse, Response, client_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -220,18 +220,8 @@ class BatchWire:
 
     def _connected(self) -> AsyncOpenAI:
         if self._client is None:
-            import openai
-
-            self._client = openai.AsyncOpenAI(
-                api_key=self._endpoint.key,
-                base_url=self._endpoint.url,
-                # Uploading again makes a file more, and no batch: that costs nothing.
-                max_retries=2,
-                timeout=600.0,
-                http_client=openai.DefaultAsyncHttpxClient(trust_env=False, timeout=600.0)
-                if self._endpoint.loopback
-                else None,
-            )
+            # Uploading again makes a file more, and no batch: that costs nothing.
+            self._client = client_of(self._endpoint, 600.0, retries=2)
         return self._client
 
 

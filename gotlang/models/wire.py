@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 from gotlang.models.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, Timeout
 
 CONNECT_TIMEOUT_S = 10.0
 
@@ -38,6 +38,22 @@ class NoResponse:
     reason: str
     arrived: bool
     timed_out: bool = False
+
+
+def client_of(endpoint: Endpoint, timeout: Timeout | float, *, retries: int = 0) -> AsyncOpenAI:
+    """A client of an endpoint. `timeout` is in seconds; `retries` are the SDK's own."""
+    import openai
+
+    return openai.AsyncOpenAI(
+        api_key=endpoint.key,
+        base_url=endpoint.url,
+        max_retries=retries,
+        timeout=timeout,
+        # A proxy set in the environment cannot reach this machine's own loopback.
+        http_client=openai.DefaultAsyncHttpxClient(trust_env=False, timeout=timeout)
+        if endpoint.loopback
+        else None,
+    )
 
 
 class Wire:
@@ -84,16 +100,7 @@ class Wire:
             import openai
 
             timeout = openai.Timeout(self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S))
-            self._client = openai.AsyncOpenAI(
-                api_key=self._endpoint.key,
-                base_url=self._endpoint.url,
-                max_retries=0,
-                timeout=timeout,
-                # A proxy set in the environment cannot reach this machine's own loopback.
-                http_client=openai.DefaultAsyncHttpxClient(trust_env=False, timeout=timeout)
-                if self._endpoint.loopback
-                else None,
-            )
+            self._client = client_of(self._endpoint, timeout)
         return self._client
 
 

@@ -103,6 +103,8 @@ def test_models_of_an_endpoint_with_their_prices(
     gotc: Gotc, folder: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody-sees-this")
+    # Loopback is never reached by way of a proxy.
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     listed = {"object": "list", "data": [{"id": "tiny", "object": "model"}, {"id": "own", "object": "model"}]}
     headers = {"Authorization": "Bearer sk-nobody-sees-this"}
     httpserver.expect_request("/v1/models", headers=headers).respond_with_json(listed)
