@@ -108,8 +108,8 @@ def models_named(program: Program) -> set[str] | None:
 
 
 def model_limits(program: Program, own: str, limits: Mapping[str, int]) -> dict[str, int]:
-    """The limits of single models, by the names that requests go by; `own` is the run's own model. A model may
-    be limited as it is named elsewhere, with `openai:` before it.
+    """The limits of single models, by the names that requests go by; `own` is the run's own model. They may
+    be named as elsewhere, with `openai:` before it.
 
     Raises UsageError for the limit of a model that nothing asks.
     """

@@ -193,21 +193,32 @@ class Sampler:
             await self._ask_all(wanted, fused)
             return NONE_STORED
         try:
-            self._look(wanted, wanted.numbers)
+            self._look(self.keeper, wanted, wanted.numbers)
         except CacheError as error:
             wanted.give_up(wanted.numbers, error.in_words())
             return NONE_STORED
         await self._ask_all(wanted, fused)
         return frozenset(number for number, source in wanted.sources.items() if source == "persistent")
 
-    def _look(self, wanted: _Wanted, numbers: Sequence[int]) -> bool:
+    def _look(self, keeper: Keeper, wanted: _Wanted, numbers: Sequence[int]) -> bool:
         """Take what is stored of these draws; whether there is any. Raises CacheError."""
-        stored = {} if self.keeper is None else self.keeper.get(wanted.key, numbers)
+        stored = keeper.get(wanted.key, numbers)
         wanted.looked = asyncio.get_running_loop().time()
         for number, found in stored.items():
             wanted.sources[number] = "persistent"
             wanted.give(number, found)
         return bool(stored)
+
+    def _again(self, keeper: Keeper, wanted: _Wanted, numbers: Sequence[int]) -> Callable[[], None]:
+        """Looks once more for what another process may have got meanwhile; then raises NoLongerWanted."""
+
+        def look() -> None:
+            if asyncio.get_running_loop().time() - wanted.looked >= AT_ONCE_S:
+                with suppress(CacheError):
+                    if self._look(keeper, wanted, numbers):
+                        raise NoLongerWanted
+
+        return look
 
     async def _ask_all(self, wanted: _Wanted, fused: bool) -> None:
         """Ask for what is missing, until nothing is."""
@@ -247,17 +258,11 @@ class Sampler:
 
     async def _send(self, wanted: _Wanted, numbers: list[int], allowance: Allowance) -> Reply | None:
         model, paid = wanted.model, self.ledger.paid
-
-        def look() -> None:
-            # While it waited for leave to be sent, another process may have got the same.
-            if asyncio.get_running_loop().time() - wanted.looked >= AT_ONCE_S:
-                with suppress(CacheError):
-                    if self._look(wanted, numbers):
-                        raise NoLongerWanted
-
+        look = self._again(self.keeper, wanted, numbers) if self.keeper is not None else None
         token, wanted_token = REPEATS.set(allowance.again), WANTED.set(look)
         try:
-            look()
+            if look is not None:
+                look()
             reply = await model.ask(wanted.request, allowance.answers, numbers[0])
             answered = len(reply.answers)
             if not answered:
