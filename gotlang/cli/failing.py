@@ -29,9 +29,11 @@ def usage(error: click.ClickException) -> int:
         return error.exit_code
     words = error.format_message().replace("is not a valid integer range", "is no whole number")
     words = words.replace("is not a valid integer", "is no whole number")
-    see = f"`{context.command_path} --help` shows what it takes" if context is not None else None
-    if see and any(parameter.name == "input" for parameter in context.command.params):
-        see += "; inputs are given as `--input NAME=VALUE`"
+    see = None
+    if context is not None:
+        see = f"`{context.command_path} --help` shows what it takes"
+        if any(parameter.name == "input" for parameter in context.command.params):
+            see += "; inputs are given as `--input NAME=VALUE`"
     message(_lower(words.rstrip(".")), see)
     return error.exit_code
 
