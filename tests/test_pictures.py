@@ -143,6 +143,13 @@ def lines_of(count: int) -> list[dict[str, Any]]:
     return lines
 
 
+def test_many_side_by_side_stand_in_lines_of_about_the_same_length() -> None:
+    for count, lines in ((12, [12]), (13, [7, 6]), (25, [9, 9, 7]), (60, [12] * 5)):
+        rows = arrange(Picture("many", tuple(Node(i, "generate", "ask") for i in range(count))))[None].rows
+        assert [len(row) for row in rows] == lines
+        assert [item for row in rows for item in row] == [("node", i) for i in range(count)]
+
+
 def test_a_run_is_drawn_in_the_blocks_of_its_program() -> None:
     picture = execution(lines_of(4), "a run")
     labels = [group.label for group in picture.groups]

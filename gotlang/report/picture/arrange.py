@@ -96,11 +96,18 @@ def _arranged(items: Sequence[Item], edges: dict[tuple[Item, Item], None]) -> Ar
     for node in range(len(items)):
         rows[layer[node]].append(node)
     _order(rows, before, after)
-    split = [row[i : i + WIDEST] for row in rows for i in range(0, len(row), WIDEST)]
+    split = [line for row in rows for line in _lines(row)]
     return Arrangement(
         tuple(tuple(items[node] for node in row) for row in split),
         tuple((items[a], items[b]) for a, b in forward),
     )
+
+
+def _lines(row: list[int]) -> list[list[int]]:
+    """A row in lines of about the same length, none of them longer than the widest."""
+    count = -(-len(row) // WIDEST)
+    longest = -(-len(row) // max(1, count))
+    return [row[start : start + longest] for start in range(0, len(row), max(1, longest))]
 
 
 def _order(rows: list[list[int]], before: list[list[int]], after: list[list[int]]) -> None:
