@@ -87,6 +87,26 @@ def test_a_budget_ends_with_exit_code_3(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--report", "--out"])
+def test_a_place_that_cannot_be_written_is_said_before_anything_is_paid(tmp_path: Path, option: str) -> None:
+    guess_study(tmp_path, CLAUSES)
+    done = gotc(tmp_path, "tune", "study.got", "--model", "simulated", option, "numbers.csv/file")
+    assert done.returncode == 2
+    assert f"{option}: cannot write numbers.csv/file" in done.stderr
+    assert not (tmp_path / ".gotc").exists()
+
+
+def test_trials_tell_what_became_of_them(tmp_path: Path) -> None:
+    guess_study(tmp_path, "train 5, test 5\nminimize error(result, target)\nsubject to calls <= 1\ntrials 2")
+    done = gotc(tmp_path, "tune", "study.got", "--model", "simulated")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"1 of 2 trials .* · trial 0: \S+ full but beyond a bound after 5 rows", done.stderr)
+    done = gotc(
+        tmp_path, "tune", "study.got", "--model", "simulated", "--trials", "1", "--budget", "0.00000001"
+    )
+    assert "2 of 2 trials" in done.stderr
+
+
 def test_a_file_without_a_study_is_said(tmp_path: Path) -> None:
     guess_study(tmp_path, CLAUSES)
     done = gotc(tmp_path, "tune", "guess.got")

@@ -221,8 +221,8 @@ def write_file(path: str, text: str, option: str) -> None:
         raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None
 
 
-def check_page(path: str | None) -> None:
-    """Refuse a place for a page that cannot be written, before anything is paid. Raises UsageError."""
+def check_page(path: str | None, option: str = "--html") -> None:
+    """Refuse a place for a file that cannot be written, before anything is paid. Raises UsageError."""
     from pathlib import Path
 
     from gotlang.errors import UsageError
@@ -236,4 +236,4 @@ def check_page(path: str | None) -> None:
         if not there:
             Path(path).unlink()
     except OSError as error:
-        raise UsageError(f"--html: cannot write {path}: {error.strerror}") from None
+        raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None

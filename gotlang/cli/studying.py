@@ -72,7 +72,7 @@ class Watch:
     def headline(self, progress: Progress, purse: Purse) -> str:
         """Trials, best, spend and time left in one line."""
         done = len(progress.finished)
-        parts = [f"{done} of {progress.trials} trials"]
+        parts = [f"{done} of {max(done, progress.trials)} trials"]
         best = progress.best
         if best is not None and best.told.values is not None:
             parts.append(f"best {best.told.values[0]:.4g} (trial {best.number})")
@@ -88,7 +88,8 @@ class Watch:
 
     def _told_of(self, record: Record) -> str:
         value = f"{record.told.values[0]:.4g}" if record.told.values else "no value"
-        return f"{value} {record.ended} after {len(record.rows)} rows · {point_text(record.point)}"
+        over = " but beyond a bound" if record.ended == "full" and not record.feasible else ""
+        return f"{value} {record.ended}{over} after {len(record.rows)} rows · {point_text(record.point)}"
 
     def _table(self, progress: Progress, purse: Purse) -> Any:
         from rich.console import Group

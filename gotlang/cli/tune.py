@@ -59,12 +59,15 @@ def command(**chosen: Any) -> int:
 
 
 def _tune(chosen: dict[str, Any]) -> int:
+    from gotlang.cli.evaluating import check_page
     from gotlang.cli.studying import Watch
     from gotlang.tune.driver import tune
     from gotlang.tune.tuned import apply
 
     plan = _plan(chosen)
     options = _options(plan, chosen)
+    for option in ("out", "report"):
+        check_page(chosen[option], f"--{option}")
     with Watch(plan, quiet=chosen["quiet"] or chosen["json"]) as watch:
         try:
             done = tune(plan, options, takeover=chosen["resume"], observe=watch)

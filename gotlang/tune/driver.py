@@ -22,7 +22,7 @@ from gotlang.session import Session, run_to_end
 from gotlang.tune.estimated import Estimated
 from gotlang.tune.evaluation import Evaluation
 from gotlang.tune.finals import Finalist, finals
-from gotlang.tune.heldout import STAYS, HeldOut, compare
+from gotlang.tune.heldout import STAYS, HeldOut, amount, compare
 from gotlang.tune.objective import mean
 from gotlang.tune.plan import Plan
 from gotlang.tune.proposals import Proposals
@@ -215,7 +215,8 @@ async def _study(
             partial = error.message
             if 0 not in records.finished():
                 raise BudgetExceeded(
-                    f"the budget of ${plan.budget} does not last for the untuned program on {len(rows)} rows",
+                    f"the budget of {amount('cost', plan.budget)} does not last for the untuned program "
+                    f"on {len(rows)} rows",
                     help="`gotc explain` says what one row costs; what is paid is kept for the next try",
                 ) from None
         finally:
