@@ -203,7 +203,8 @@ def test_the_budget_holds(plan: Plan, share: float) -> None:
 
 
 def test_a_budget_too_small_for_the_original_is_said(plan: Plan) -> None:
-    with pytest.raises(BudgetExceeded, match=r"\$1e-05 does not last for the untuned program on 20 rows"):
+    said = r"\$0\.0000100 does not last for the untuned program on 20 rows"
+    with pytest.raises(BudgetExceeded, match=said):
         tune(replace(plan, budget=1e-5), folder=None)
 
 

@@ -28,7 +28,7 @@ HIGHLIGHT = "python"
 
 def pages() -> dict[str, str]:
     """Where each file of the repository stands on the site."""
-    found = {"README.md": "index.md", "CHANGELOG.md": "changes.md"}
+    found = {"README.md": "index.md", "CHANGELOG.md": "changes.md", "benchmarks/README.md": "benchmarks.md"}
     docs = sorted((ROOT / "docs").rglob("*.md"))
     found |= {name: name.removeprefix("docs/") for name in map(_name, docs)}
     for path in sorted((*(ROOT / "programs").rglob("*.got"), *(ROOT / "studies").glob("*.got"))):
