@@ -17,6 +17,7 @@ from gotlang.models.base import Model
 from gotlang.runtime.budget import Budget
 from gotlang.runtime.calls import BLOCKS
 from gotlang.runtime.calls import scheme as lay_out
+from gotlang.runtime.collecting import seldom
 from gotlang.runtime.context import Compile, Context, Failure
 from gotlang.runtime.ending import best_score, best_so_far, measured, no_result, truly_failed
 from gotlang.runtime.engine import Engine
@@ -138,7 +139,8 @@ class Runner:
         engine = Engine(context, order, settings.concurrency)
         self.engines.add(engine)
         try:
-            await engine.run(handle.operation)
+            with seldom():
+                await engine.run(handle.operation)
         finally:
             self.engines.discard(engine)
             sampler.finish()
