@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from typing import final
 
 
+_SAME = 1e-9
+"""Values that differ by less than this part of themselves are one value: ticks between them could not be told apart."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -30,7 +34,7 @@ def axis(values: Iterable[float], start: float, end: float, *, zero: bool = True
     low, high = min(known), max(known)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    if low == high:
+    if high - low <= _SAME * max(abs(low), abs(high)):
         high = low + (abs(low) or 1.0)
     step = _round((high - low) / ticks)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
