@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.caches import a_request, an_answer, requests, stored_answers
 
@@ -198,7 +198,6 @@ def test_nothing_is_not_an_export(cache: Cache, lines: list[str]) -> None:
         import_lines(cache, lines)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(requests(), st.dictionaries(st.integers(0, 10**6), stored_answers(), max_size=4)),

@@ -8,9 +8,10 @@ from statistics import fmean
 from textwrap import dedent
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from support.answers import any_model, some_value
 from support.generated import STAND_INS, Generated, programs
+from support.laws import tried
 
 from benchmarks.schemes import PROGRAMS, ROWS, Row, program_of, value_of
 from benchmarks.schemes import given as inputs_of
@@ -100,7 +101,7 @@ def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, ea
     assert outside(estimate.early if early else estimate.costs, outcome) == {}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(25)
 @given(programs())
 def test_a_generated_program_stays_in_its_bounds(program: Generated) -> None:
     options = Options(model=SimulatedModel(STAND_INS))

@@ -6,9 +6,10 @@ from bisect import bisect_right
 from collections import Counter
 from difflib import unified_diff
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import programs
+from support.laws import tried
 
 from gotlang.diagnostics import render
 from gotlang.span import Source
@@ -42,7 +43,7 @@ def _within(module: Module, number: int, comment: Comment) -> bool:
 
 
 @given(programs.expressions)
-@settings(max_examples=300)
+@tried(300)
 def test_an_expression_is_read_back(expression: Expression) -> None:
     assert parse_expression(Source.of("law", format_expression(expression))) == expression
 

@@ -11,11 +11,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.changing import ANSWERS, HEAD, go
 from support.generated import STAND_INS, Generated, programs
 from support.graphs import exclusive
+from support.laws import tried
 from support.orders import Delayed, everything, on_virtual_time, try_in_order
 
 from gotlang import ForbiddenEdit, GraphError, Options, View, compile, load
@@ -216,7 +217,7 @@ def test_an_expression_cannot_change_the_graph() -> None:
     assert "only `Call() change(...)` can run it" in found.message
 
 
-@settings(max_examples=8, deadline=None)
+@tried(8)
 @given(st.integers(0, 2**32), st.none() | st.integers(1, 4), st.sampled_from(sorted(SCHEDULERS)))
 def test_order_changes_nothing(seed: int, limit: int | None, schedule: str) -> None:
     def change(view: View, n: int) -> Any:
@@ -283,7 +284,7 @@ def test_who_uses_what_was_taken_away_is_told() -> None:
 # ---------------------------------------------------------------- the language's own blocks
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(40)
 @given(programs(), st.integers(0, 2**32))
 def test_the_blocks_of_the_language_obey_the_rules(program: Generated, seed: int) -> None:
     """What a block adds while the graph runs lies between it and its own result: new connections to what was

@@ -13,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.laws import tried
 
 from benchmarks.schemes import PAGE, ROWS, Row, code_lines, measure, page, program_of
 from gotlang.data import load as load_data
@@ -163,7 +164,7 @@ def test_a_solution_of_3_3_8_8_is_checked_exactly(steps: list[str], right: bool)
 
 
 @given(st.integers(0, 2**32), st.integers(3, 7))
-@settings(max_examples=40, deadline=None)
+@tried(40)
 def test_a_lake_has_its_holes_and_a_way_over_it(seed: int, size: int) -> None:
     tools = module("lake_tools")
     rows = tools.lake(random.Random(seed), size, size)

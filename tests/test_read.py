@@ -8,8 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.laws import tried
 
 from gotlang.errors import EvaluationError, ReadError
 from gotlang.forms import After, Form, Json, Lines, Tag
@@ -359,7 +360,7 @@ def record(pairs: list[tuple[Type, st.SearchStrategy[Any]]]) -> tuple[Type, st.S
     return type_, st.fixed_dictionaries({name: pair[1] for name, pair in fields})
 
 
-@settings(deadline=None, max_examples=300)
+@tried(300)
 @given(typed())
 def test_json_reads_back(case: tuple[Type, Any]) -> None:
     type_, value = case
@@ -368,7 +369,7 @@ def test_json_reads_back(case: tuple[Type, Any]) -> None:
     assert read(json.dumps([value, value]), type_, Json(), True) == [value, value]
 
 
-@settings(deadline=None, max_examples=300)
+@tried(300)
 @given(typed())
 def test_python_reads_back(case: tuple[Type, Any]) -> None:
     type_, value = case
@@ -376,7 +377,7 @@ def test_python_reads_back(case: tuple[Type, Any]) -> None:
         assert read(f"result = {value!r}", type_, None, False) == [value]
 
 
-@settings(deadline=None, max_examples=300)
+@tried(300)
 @given(typed(), st.sampled_from([None, Json(), Tag("Answer"), After("So it is:"), Lines()]))
 def test_rendered_values_read_back(case: tuple[Type, Any], form: Form | None) -> None:
     type_, value = case
@@ -427,7 +428,7 @@ SIGNS = [*"[]{}()<>,:;'\"`#/*\\.-+=0123 \n“”’", "```", "```json\n", "...",
 SOUP = st.lists(st.sampled_from([*SIGNS, "<T>", "</T>", "\\u00", "NaN", "1e999"]), max_size=30).map("".join)
 
 
-@settings(deadline=None, max_examples=600)
+@tried(600)
 @given(
     SOUP | st.text(max_size=60),
     types(2).map(lambda pair: pair[0]) | st.just(ANY),

@@ -26,7 +26,9 @@ from .cli.test_eval import data
 
 VALUES = st.lists(st.floats(-1e9, 1e9).filter(lambda v: v == 0 or abs(v) > 1e-9), min_size=1, max_size=9)
 
-NEAR = st.tuples(st.floats(1e-6, 1e9), st.floats(0, 1e-5)).map(lambda pair: [pair[0], pair[0] * (1 + pair[1])])
+NEAR = st.tuples(st.floats(1e-6, 1e9), st.floats(0, 1e-5)).map(
+    lambda pair: [pair[0], pair[0] * (1 + pair[1])]
+)
 """Two values that are nearly one."""
 
 

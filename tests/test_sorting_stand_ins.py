@@ -13,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.laws import tried
 
 from gotlang.span import Source
 from gotlang.syntax import expressions as e
@@ -96,7 +97,7 @@ def test_answers_follow_from_the_random_source_alone(numbers: list[int], seed: i
 
 
 @given(LISTS.filter(lambda numbers: len(numbers) > 2))
-@settings(max_examples=20)
+@tried(20)
 def test_longer_lists_bring_more_mistakes(numbers: list[int]) -> None:
     for what in ("sort", "sort_in_steps", "merge", "repair", "split"):
         rates = [SIM._rate(what, length) for length in range(0, 400, 7)]

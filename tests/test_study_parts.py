@@ -8,8 +8,9 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.laws import tried
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
@@ -31,7 +32,7 @@ from gotlang.tune.texts import Texts, edited, literal, rewritten, shot
 # ---------------------------------------------------------------- rows
 
 
-@settings(max_examples=25, deadline=None)
+@tried(25)
 @given(
     values=st.lists(st.integers(0, 12), min_size=4, max_size=30),
     train=st.integers(1, 6),
@@ -188,7 +189,7 @@ def naive(differences: list[int]) -> float:
     return hits / len(ways)
 
 
-@settings(max_examples=60, deadline=None)
+@tried(60)
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=9))
 def test_the_signed_rank_test_counts_every_way(differences: list[int]) -> None:
     assert signed_rank(differences) == pytest.approx(naive(differences))
@@ -202,7 +203,7 @@ def test_the_signed_rank_test_agrees_with_scipy() -> None:
     assert signed_rank(differences) == pytest.approx(expected)
 
 
-@settings(max_examples=30, deadline=None)
+@tried(30)
 @given(st.integers(1, 12), st.integers(1, 200))
 def test_waves_end_with_all_rows(first: int, rows: int) -> None:
     looks = Race(first=first).waves(rows)
@@ -329,7 +330,7 @@ def test_what_is_written_is_canonical() -> None:
     assert [e.output for e in compile(fewer.source.text).ir(0).prompt("guess").examples] == [9]
 
 
-@settings(max_examples=80, deadline=None)
+@tried(80)
 @given(st.text(max_size=60))
 def test_any_instruction_is_read_back(text: str) -> None:
     if any(mark in text for mark in ("{{", "{%", "{#")) or any(0xD800 <= ord(c) <= 0xDFFF for c in text):
@@ -346,7 +347,7 @@ def test_any_instruction_is_read_back(text: str) -> None:
     assert node.instruction.value == text  # type: ignore[union-attr]
 
 
-@settings(max_examples=60, deadline=None)
+@tried(60)
 @given(
     st.recursive(
         st.integers(-99, 99) | st.floats(-1e9, 1e9) | st.booleans() | st.text(max_size=8),

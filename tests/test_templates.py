@@ -8,8 +8,9 @@ from typing import Any
 
 import jinja2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.laws import tried
 
 from gotlang.errors import TemplateError
 from gotlang.templates import Template
@@ -363,7 +364,7 @@ WORDS = [
 FRAGMENTS = st.lists(st.sampled_from([*WORDS, "\n"]), max_size=14).map(" ".join)
 
 
-@settings(max_examples=400, deadline=None)
+@tried(400)
 @given(FRAGMENTS | st.text(max_size=30))
 def test_whatever_is_written_gives_a_text_or_a_template_error(text: str) -> None:
     try:
@@ -393,7 +394,7 @@ PRINTED = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@tried(200)
 @given(
     st.lists(st.sampled_from(["{{ a }}", "{{ b }}", "{{c}}", "{{ range }}", "text\n", " <&> "])),
     st.dictionaries(st.sampled_from("abc"), PRINTED),

@@ -1,4 +1,4 @@
-"""How often the laws of runs are tried: a little in every test run, as often as LAWS says in a long one.
+"""How often laws are tried: a little, the same cases, in every test run; with LAWS new cases in a long one.
 
 LAWS=2000 python -m pytest tests/test_run_failures.py
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 
 from hypothesis import HealthCheck, settings
+
+NEW = "LAWS" in os.environ
+"""Whether cases are drawn anew."""
 
 
 def times(usual: int) -> int:

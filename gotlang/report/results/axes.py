@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
-
 _SAME = 1e-9
-"""Values that differ by less than this part of themselves are one value: ticks between them could not be told apart."""
+"""Values that differ by less than this part of themselves are one: no tick between them is told apart."""
 
 
 @final
