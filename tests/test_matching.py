@@ -45,6 +45,25 @@ def test_the_known_answer_is_taken_only_where_it_is_looked_at() -> None:
     assert "truth" not in found(SORTING, {"numbers": INTS}, INT)
 
 
+COUNTRIES = table(
+    ID=["0", "1"],
+    Text=["To Peru, not to Chile.", "Peru it is."],
+    Countries=["[Peru, Chile]", "[Peru]"],
+    Sentences=["1", "1"],
+)
+
+
+def test_a_known_answer_of_parts_needs_no_name_where_one_column_is_left() -> None:
+    matching = match(COUNTRIES, {"text": STR}, ListType(STR), {})
+    assert matching.columns == {"text": "Text", "truth": "Countries"}
+    assert matching.guessed == ("truth",)
+    assert "truth" not in found(COUNTRIES, {"text": STR}, INT)  # numbers of sentences are no answer
+    two = table(Text=["To Peru."], Countries=["[Peru]"], Towns=["[Lima]"])
+    assert "truth" not in found(two, {"text": STR}, ListType(STR))
+    named = table(Text=["To Peru."], Countries=["[Peru]"], Answer=["1 to Peru"])
+    assert found(named, {"text": STR}, ListType(INT)) == {"text": "Text"}
+
+
 def test_names_go_before_guesses() -> None:
     matching = match(SORTING, {"unsorted": INTS}, None, {})
     assert (matching.columns, matching.guessed) == ({"unsorted": "Unsorted"}, ())

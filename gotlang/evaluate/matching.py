@@ -10,7 +10,8 @@ Three rules, the first that applies:
    where another input could take the same one, that is an error that says how to name it.
 
 The known answer takes a column in the same way among those that answers go by, and only where the scheme
-looks at it. What was taken by rule 3 is told to the user.
+looks at it. Where no column goes by such a name, an answer of several parts (a list, a record, a dict) takes
+the one column left that can be read as it. What was taken by rule 3 is told to the user.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gotlang.data.inputs import numbered
 from gotlang.data.table import Table
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
-from gotlang.types import STR, AnyType, ListType, Type
+from gotlang.types import STR, AnyType, DictType, ListType, RecordType, Type
 
 TRUTH = "truth"
 """The name by which the known answer is mapped."""
@@ -74,7 +75,10 @@ def match(
         columns[name] = candidates[0]
     guessed = list(open_inputs)
     if truth is not None and TRUTH not in columns:
-        answers = [c for c in free if same_name(c) in ANSWERS and readable(table, c, truth)]
+        answers = [column for column in free if same_name(column) in ANSWERS]
+        if not answers and isinstance(truth, ListType | DictType | RecordType):
+            answers = [column for column in plain if column not in columns.values()]
+        answers = [column for column in answers if readable(table, column, truth)]
         if len(answers) == 1:
             columns[TRUTH] = answers[0]
             guessed.append(TRUTH)
