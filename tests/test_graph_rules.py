@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.graphs import Built, Name, Oracle, Shape, shapes
+from support.graphs import Built, Name, Oracle, Shape, below, shapes
 from support.laws import tried
 
+from gotlang.ir.thought import Thought, Thoughts
+from gotlang.runtime.graph import STATES
 from gotlang.runtime.rules import RULES, ForbiddenEdit
 
 many = tried(200)
@@ -97,6 +100,27 @@ def test_the_rule_that_an_edit_breaks_is_named(kind: str, nodes: tuple[int, ...]
     assert isinstance(refused, ForbiddenEdit) and refused.rule == rule
 
 
+def test_what_is_connected_anew_is_ready_only_once_all_is_there() -> None:
+    built = Built(Shape(((), (0,), (1,), (2,)), frozenset({0}), (1,)))
+    last = built.operations[3]
+    built.graph.release(last)
+    assert built.edit(1, "move", (2, 3, 0), None) is None  # 0 is there
+    assert built.edit(1, "connect", (1, 3), None) is None
+    built.carry_out(1)
+    assert STATES[last.state] == "waiting" and last not in built.graph.ready
+    built.graph.complete(built.operations[1], Thoughts([Thought(1)]))
+    assert STATES[last.state] == "ready" and last in built.graph.ready
+
+
+def test_what_was_connected_may_be_taken_away_again() -> None:
+    built = Built(Shape(((), (0,), (1,)), frozenset({0}), (1,)))
+    for edit in (("add", (), "new"), ("move", (1, 2, "new"), None), ("move", ("new", 2, 0), None)):
+        assert built.edit(1, *edit) is None
+    assert built.edit(1, "remove", ("new",), None) is None
+    built.carry_out(1)
+    assert built.edges() == {(0, 1), (0, 2)}
+
+
 def regions(built: Built, me: int, oracle: Oracle, names: list[Name]) -> None:
     """What is kept of regions is what brute force finds."""
     for name in names:
@@ -114,7 +138,7 @@ def test_operations_that_run_side_by_side_change_the_same_graph_in_any_order(
     shape: Shape, data: st.DataObject
 ) -> None:
     """Their edits commute, those of descendants that they share among them: accepted or refused alike whether
-    the other was before or after, and the same graph in the end."""
+    the other was before or after, or something beside them failed, and the same graph in the end."""
     if len(shape.running) < 2:
         return
     names = list(range(len(shape.sources)))
@@ -131,6 +155,9 @@ def test_operations_that_run_side_by_side_change_the_same_graph_in_any_order(
                 if kind == "add":
                     own.append((me, number))
     first, second = shape.running
+    after = set().union(*(below(at, shape.edges()) for at in shape.running))
+    beside = [at for at in names if at not in {*shape.done, *shape.running, *after}]
+    failing = data.draw(st.sampled_from(beside)) if beside and data.draw(st.booleans()) else None
 
     def ask(built: Built, me: int) -> list[str | None]:
         found = []
@@ -140,27 +167,42 @@ def test_operations_that_run_side_by_side_change_the_same_graph_in_any_order(
                 found.append(refused.message if refused is not None else None)
         return found
 
+    def inputs(built: Built, me: int) -> dict[Name, list[Name]]:
+        """The connections that one sees."""
+        called = {place: name for name, place in built.places.items()}
+        found = {}
+        for name in names:
+            with suppress(ForbiddenEdit):
+                found[name] = [called.get(place) for place in built.views[me].inputs(built.places[name])]
+        return found
+
     def run(order: list[tuple[str, int]]) -> Any:
         built = Built(shape)
         answers = {}
         waiting = list(shape.running)
         for what, me in order:
             if what == "ask":
-                answers[me] = ask(built, me)
+                answers[me] = ask(built, me), inputs(built, me)
+            elif what == "fail":
+                if failing is not None:
+                    built.graph.fail(built.operations[failing])
             else:
                 built.carry_out(me)
                 built.check()
                 waiting.remove(me)
             for other in waiting:
                 # What one sees of the graph stays true while the other changes it.
+                if other in answers:
+                    assert inputs(built, other) == answers[other][1]
                 kept = [name for name in names if built.operations[name] not in built.changes[other].removed]
                 regions(built, other, Oracle(other, set(names), shape.edges()), kept)
-        return answers, built.edges(), built.orders()
+        return answers, built.edges(), built.orders(), built.states()
 
     ways = [
-        [("ask", first), ("do", first), ("ask", second), ("do", second)],
-        [("ask", second), ("do", second), ("ask", first), ("do", first)],
-        [("ask", first), ("ask", second), ("do", second), ("do", first)],
+        [("ask", first), ("do", first), ("ask", second), ("do", second), ("fail", first)],
+        [("fail", first), ("ask", second), ("do", second), ("ask", first), ("do", first)],
+        [("ask", first), ("fail", first), ("ask", second), ("do", second), ("do", first)],
+        [("ask", first), ("ask", second), ("do", second), ("fail", first), ("do", first)],
     ]
     expected = run(ways[0])
     assert all(run(way) == expected for way in ways[1:])

@@ -14,7 +14,7 @@ from typing import Any, final
 from gotlang.ir import program as ir
 from gotlang.ir.thought import Thought
 from gotlang.runtime.ending import named as named_operation
-from gotlang.runtime.graph import DONE, Operation
+from gotlang.runtime.graph import DONE, Graph, Operation
 from gotlang.runtime.regions import Region, Regions, sources
 from gotlang.runtime.rules import (
     GraphError,
@@ -75,13 +75,18 @@ class Edit:
 
 @final
 class Change:
-    """The edits of one operation. `result` is the join that takes what it gives; `kept` is what nobody may
-    take away. Raises ForbiddenEdit and GraphError for what may not be."""
+    """The edits of one operation of a graph. `result` is the join that takes what it gives; `kept` is what
+    nobody may take away. Raises ForbiddenEdit and GraphError for what may not be."""
 
     def __init__(
-        self, operation: Operation, result: Operation | None = None, kept: Operation | None = None
+        self,
+        operation: Operation,
+        graph: Graph,
+        result: Operation | None = None,
+        kept: Operation | None = None,
     ) -> None:
         self.operation = operation
+        self.graph = graph
         self.result = result
         self.regions = Regions(operation)
         self.connected: dict[Node, Connections] = {}
@@ -97,21 +102,32 @@ class Change:
 
     def region(self, node: Node, what: What) -> Region:
         """Where something stands. Raises ForbiddenEdit where the operation cannot see it."""
+        return may_see(self.find(node), what)
+
+    def find(self, node: Node) -> Region | None:
+        """Where something stands; None where the operation cannot see it."""
         if isinstance(node, Block):
-            return may_see("exclusive" if node in self.connected else None, what)
-        return may_see(self.regions.of(node) if node not in self.removed else None, what)
+            return "exclusive" if node in self.connected else None
+        return self.regions.of(node) if node not in self.removed else None
 
     def sources(self, node: Node) -> Collection[Node]:
         """Where the connections start that lead to something."""
         found = self.connected.get(node)
         if found is not None or isinstance(node, Block):
             return found or ()
-        return sources(node)
+        added = self.graph.additions.get(node)
+        if added is None:
+            return sources(node)
+        # What operations beside this one connected may be there by now or not, so it is not looked at.
+        return [s for s in sources(node) if s not in added or any(map(self.regions.is_ancestor, added[s]))]
 
     def targets(self, node: Node) -> list[Node]:
-        """Where the connections lead that start at something."""
+        """Where the connections lead that start at something, among the operation's descendants."""
         found: Connections = dict(self._leads.get(node, {}))
-        if isinstance(node, Operation) and node.state < DONE:
+        if self.find(node) == "ancestor":
+            # It has ended, and knows no more what waited for it.
+            found = {**dict.fromkeys(self.regions.descendants()), **found}
+        elif isinstance(node, Operation):
             found = {**dict.fromkeys(self.regions.targets(node)), **found}
         return [target for target in found if target not in self.removed and node in self.sources(target)]
 
@@ -262,7 +278,7 @@ class Change:
             at = stack.pop()
             if at is target:
                 raise GraphError(f"{what()}: then it would wait for itself")
-            if isinstance(at, Block) or at.state < DONE:
+            if isinstance(at, Block) or at.state != DONE:
                 for source in self.sources(at):
                     if source not in seen and source is not self.operation:
                         seen.add(source)

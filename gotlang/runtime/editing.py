@@ -21,7 +21,7 @@ from gotlang.runtime.change import Block, Change, Edit, Node, kind
 from gotlang.runtime.context import Context, OperationFailed
 from gotlang.runtime.expand import Expander, Value
 from gotlang.runtime.frame import Frame, Handle
-from gotlang.runtime.graph import NOTHING, REMOVED, Operation
+from gotlang.runtime.graph import NOTHING, REMOVED, Graph, Operation
 from gotlang.runtime.places import place
 from gotlang.runtime.sites import Spent, nothing_left
 from gotlang.runtime.tools import awaited, in_thread
@@ -66,7 +66,7 @@ class _Changing:
             raise EvaluationError(f"what changes the graph has added itself more than {MAX_NESTED:,} deep")
         thoughts = operation.pool
         noted, gave = len(context.failures), 0
-        change = Change(operation, self.join, context.result)
+        change = Change(operation, self.x.graph, self.join, context.result)
         for thought in thoughts:
             mark = change.mark()
             try:
@@ -172,7 +172,9 @@ class _Builder:
         """The operation that a node is by now."""
         if isinstance(node, Operation):
             return node
-        assert node.built is not None
+        if node.built is None:
+            # It was added, connected, and taken away again; it is never part of the graph.
+            node.built = Operation(None, "join", self.at.frame, (self.step.result, "removed"), self.at)
         return node.built
 
     def _build(self, block: Block, number: int) -> Operation:
@@ -199,6 +201,9 @@ def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], ste
     """Do what was asked of operations that were there before."""
     graph = x.graph
     more: dict[Operation, list[Operation]] = {}
+    targets = dict.fromkeys(edit.target for edit in change.edits)
+    for target in targets:
+        target.waiting += 1  # none of them is ready before all is done
     for edit in change.edits:
         target = edit.target
         match edit:
@@ -207,6 +212,7 @@ def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], ste
             case Edit(source=None, start=None):
                 error = OperationFailed(f"it was removed by `{step.function}`")
                 x.context.culprits[target] = error
+                more.pop(target, None)
                 graph.remove(target)
             case Edit(source=None, start=start) if start is not None:
                 more.setdefault(target, []).append(built(start))
@@ -215,11 +221,20 @@ def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], ste
                 if edit.start is not None:
                     start = built(edit.start)
                     _rebind(target, built(source), Handle(start, kind(edit.start).single))
+                    graph.note_addition(target, start, change.operation)
                 if target in more:
-                    graph.gather(target, more.pop(target), place)
+                    _gather(graph, target, more.pop(target), change.operation)
                 graph.move(built(source), target, start)
     for target, added in more.items():
-        graph.gather(target, added, place)
+        _gather(graph, target, added, change.operation)
+    for target in targets:
+        graph.release(target)
+
+
+def _gather(graph: Graph, target: Operation, added: list[Operation], by: Operation) -> None:
+    for source in added:
+        graph.note_addition(target, source, by)
+    graph.gather(target, added, place)
 
 
 def _rebind(target: Operation, old: Operation, handle: Handle) -> None:

@@ -133,6 +133,8 @@ class Graph:
         self.ready: list[Operation] = []
         self.ended: list[Operation] = []
         self.constants = 0
+        self.additions: dict[Operation, dict[Operation, list[Operation]]] = {}
+        """Who let a target take thoughts of a source, by target and source; nobody where it was made so."""
         self._gathered: dict[Operation, Gathered] = {}
 
     def add(self, operation: Operation, inputs: Iterable[Operation], *, held: int = 0) -> Operation:
@@ -153,17 +155,25 @@ class Graph:
         unique = tuple(dict.fromkeys((*operation.inputs, *inputs)))
         failed = False
         for source in unique[known:]:
+            if source.state == DONE:
+                continue
+            if source.successors is None:
+                source.successors = [operation]
+            else:
+                source.successors.append(operation)
             if source.state < DONE:
-                if source.successors is None:
-                    source.successors = [operation]
-                else:
-                    source.successors.append(operation)
                 operation.waiting += 1
-            elif source.state != DONE:
+            else:
                 failed = True
         operation.inputs = unique
         if failed and not operation.absorbs:
             self.fail(operation)
+
+    def note_addition(self, target: Operation, source: Operation, by: Operation) -> None:
+        """Note that an operation is about to let a target take thoughts of a source."""
+        found = self.additions.setdefault(target, {})
+        if source in found or source not in target.inputs:
+            found.setdefault(source, []).append(by)
 
     def gather(
         self, target: Operation, sources: Iterable[Operation], order: Callable[[Operation], Any]
@@ -195,16 +205,17 @@ class Graph:
         elif target.parts is not None:
             target.parts = _replaced(target.parts, source, start)
         failed = False
-        if new and start is not None:
+        if new and start is not None and start.state != DONE:
+            if start.successors is None:
+                start.successors = []
+            start.successors.append(target)
             if start.state < DONE:
-                if start.successors is None:
-                    start.successors = []
-                start.successors.append(target)
                 target.waiting += 1
             else:
-                failed = start.state != DONE
-        if source.state < DONE and source.successors is not None:
+                failed = True
+        if source.successors is not None:
             source.successors.remove(target)
+        if source.state < DONE:
             self.release(target)
         if failed and not target.absorbs:
             self.fail(target)
@@ -213,7 +224,7 @@ class Graph:
         """Take away an operation that has not started; what takes its thoughts all the same fails."""
         operation.state = REMOVED
         for source in operation.inputs:
-            if source.state < DONE and source.successors is not None:
+            if source.successors is not None:
                 source.successors.remove(operation)
         successors, operation.successors = operation.successors, None
         for successor in successors or ():
@@ -261,9 +272,8 @@ class Graph:
         self._end(operation, FAILED, hops, seconds)
         stack = [operation]
         while stack:
-            failed = stack.pop()
-            successors, failed.successors = failed.successors, None
-            for successor in successors or ():
+            # It keeps its successors: whoever can see them sees them still, see `gotlang.runtime.regions`.
+            for successor in stack.pop().successors or ():
                 if successor.absorbs:
                     self.release(successor)
                 elif successor.state != FAILED:
@@ -285,7 +295,11 @@ class Graph:
     def undo(self, mark: Mark) -> None:
         """Take back what was added since `mark`: what fails while it grows the graph adds nothing to it."""
         operations, ready, ended, self.constants = mark
-        for operation in self.operations[operations:]:
+        gone = set(self.operations[operations:])
+        for source in {source for operation in gone for source in operation.inputs} - gone:
+            if source.successors is not None:
+                source.successors = [o for o in source.successors if o not in gone]
+        for operation in gone:
             operation.state = FAILED
         del self.operations[operations:]
         del self.ready[ready:]

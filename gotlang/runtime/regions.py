@@ -46,10 +46,10 @@ class Regions:
         """Where another operation stands; None where this one cannot see it."""
         if other is self.operation:
             return "itself"
-        if other.state in (DONE, FAILED):
-            return "ancestor" if self.is_ancestor(other) else None
         if other.state == REMOVED:
             return None
+        if other.state in (DONE, FAILED) and self.is_ancestor(other):
+            return "ancestor"
         if self.is_exclusive(other):
             return "exclusive"
         return "shared" if self.is_descendant(other) else None
@@ -92,7 +92,8 @@ class Regions:
 
     def targets(self, operation: Operation) -> list[Operation]:
         """Where the connections from this operation, or from a descendant, lead."""
-        return [o for o in tuple(operation.successors or ()) if o.state < DONE and self._in_sight(o)]
+        found = tuple(operation.successors or ())
+        return [o for o in found if o.state not in (DONE, REMOVED) and self._in_sight(o)]
 
     def is_exclusive(self, other: Operation) -> bool:
         """Whether every path to an operation goes through this one: all it takes comes from here."""
@@ -110,8 +111,8 @@ class Regions:
             if at in known:
                 stack.pop()
                 continue
-            if at.state >= DONE or not self._in_sight(at):
-                known[at] = False  # what has ended depends on nothing that runs
+            if at.state in (DONE, REMOVED) or not self._in_sight(at):
+                known[at] = False  # what is done depends on nothing that runs
                 continue
             above = sources(at)
             decided = not every

@@ -25,7 +25,7 @@ from gotlang.ir.program import Region as Steps
 from gotlang.ir.thought import Thought
 from gotlang.runtime.change import Block, Change, Node, kind
 from gotlang.runtime.frame import Frame, Handle
-from gotlang.runtime.graph import STATES, Operation
+from gotlang.runtime.graph import STATES, WAITING, Operation
 from gotlang.runtime.places import path_text
 from gotlang.runtime.regions import Region
 from gotlang.runtime.rules import ForbiddenEdit, GraphError
@@ -57,12 +57,16 @@ def is_graph_changing(function: Callable[..., Any]) -> bool:
 
 @final
 class Place:
-    """An operation of the execution graph, or several that were added as one, as a View shows them."""
+    """An operation of the execution graph, or several that were added as one, as a View shows them.
 
-    __slots__ = ("_node",)
+    What it shows stays the same while its function runs, whatever ends meanwhile.
+    """
 
-    def __init__(self, node: Node) -> None:
+    __slots__ = ("_node", "_region")
+
+    def __init__(self, node: Node, region: Region = "exclusive") -> None:
         self._node = node
+        self._region = region
 
     @property
     def name(self) -> str:
@@ -71,8 +75,12 @@ class Place:
 
     @property
     def state(self) -> str:
-        """`waiting`, `ready`, `running`, `done`, `failed`, `removed`; what was just added is `waiting`."""
-        return STATES[self._node.state] if isinstance(self._node, Operation) else STATES[0]
+        """`done` or `failed` for ancestors, `running` for the operation itself, `waiting` for all that comes
+        after it, also where that will never run because something beside it failed by now."""
+        node = self._node
+        if isinstance(node, Operation) and self._region in ("ancestor", "itself"):
+            return STATES[node.state]
+        return STATES[WAITING]
 
     @property
     def values(self) -> list[Any]:
@@ -109,7 +117,7 @@ class View:
         self._over = False
         self._lock = RLock()
         self._results = len(change.sources(change.result)) if change.result is not None else 0
-        self.itself = Place(change.operation)
+        self.itself = Place(change.operation, "itself")
         empty = all(thought.value is None for thought in given)
         block = Block("the thought at hand", START if empty else Pool(ANY, True, True), thoughts=given)
         self.given = Place(change.add(block, (change.operation,)))
@@ -124,11 +132,11 @@ class View:
 
     def ancestors(self) -> Iterator[Place]:
         """What the operation depends on, the nearest first."""
-        return self._seen(self._change.regions.ancestors())
+        return self._seen(self._change.regions.ancestors(), "ancestor")
 
     def descendants(self) -> Iterator[Place]:
         """What depends on the operation, the nearest first, as it was before this function changed it."""
-        return self._seen(self._change.regions.descendants())
+        return self._seen(self._change.regions.descendants(), "shared")
 
     def region(self, place: Place) -> Region:
         """Where a place stands: `itself`, `ancestor`, `exclusive` (only reached through the operation) or
@@ -137,10 +145,12 @@ class View:
             return self._change.region(_node(place), lambda: f"cannot look at {place.name}")
 
     def inputs(self, place: Place) -> list[Place]:
-        """Where the connections start that lead to a place. Raises ForbiddenEdit where it cannot be seen."""
+        """Where the connections start that lead to a place, as far as that can be seen. Raises ForbiddenEdit
+        where the place cannot be seen."""
         with self._open():
             self.region(place)
-            return [Place(node) for node in self._change.sources(_node(place))]
+            found = ((node, self._change.find(node)) for node in self._change.sources(_node(place)))
+            return [Place(node, region) for node, region in found if region is not None]
 
     def outputs(self, place: Place) -> list[Place]:
         """Where the connections lead that start at a place, as far as they lie among the descendants. Raises
@@ -159,8 +169,8 @@ class View:
         if not isinstance(bound, Handle):
             raise GraphError(f"`{name}` does not stand for thoughts here")
         with self._open():
-            self._change.region(bound.operation, lambda: f"cannot use `{name}`")
-            return Place(bound.operation)
+            region = self._change.region(bound.operation, lambda: f"cannot use `{name}`")
+            return Place(bound.operation, region)
 
     # ---------------------------------------------------------------- changing
 
@@ -245,14 +255,14 @@ class View:
                 raise GraphError("a View cannot be used once its function has ended")
             yield
 
-    def _seen(self, operations: Iterator[Operation]) -> Iterator[Place]:
+    def _seen(self, operations: Iterator[Operation], region: Region) -> Iterator[Place]:
         """Each as a place, as long as the view is open."""
         while True:
             with self._open():
                 found = next(operations, None)
             if found is None:
                 return
-            yield Place(found)
+            yield Place(found, region)
 
 
 def _node(place: Place) -> Node:

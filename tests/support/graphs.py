@@ -4,7 +4,7 @@ force, over sets of nodes and edges, from the text of the paper."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from hypothesis import strategies as st
@@ -182,7 +182,7 @@ class Built:
         self.added: dict[int, list[Name]] = {}
         for at in shape.running:
             self.operations[at].state = RUNNING
-            change = self.changes[at] = Change(self.operations[at])
+            change = self.changes[at] = Change(self.operations[at], self.graph)
             given = Thoughts([Thought(1)])
             self.views[at] = View(change, self.frame, cast(Any, None), given)
             self.added[at] = []
@@ -208,7 +208,7 @@ class Built:
 
     def carry_out(self, me: int) -> None:
         """Change the graph as an operation asked for."""
-        carry_out(self.x, STEP, self.changes[me])
+        carry_out(self.x, replace(STEP, result=f"call{me}"), self.changes[me])
         for name, place in self.places.items():
             block = place._node
             if not isinstance(block, Operation) and block.built is not None:
@@ -231,6 +231,10 @@ class Built:
             for operation, name in self.names.items()
             if STATES[operation.state] != "removed"
         }
+
+    def states(self) -> dict[Name, str]:
+        """How far each operation came."""
+        return {name: STATES[operation.state] for operation, name in self.names.items()}
 
     def check(self) -> None:
         """Whatever waits waits for just what has not ended, and is told when that ends."""
