@@ -101,6 +101,13 @@ def test_a_score_may_ask_a_model_before_its_number() -> None:
     assert calls(result) == 1 + 3 * 2 * 3
 
 
+@pytest.mark.parametrize("by", ["rate(it)", "quality(it)"])
+def test_samples_that_are_too_large_together_have_a_mean(by: str) -> None:
+    declarations = "score quality(n: int) -> lower:\n    a = Generate() rate(n)\n    a"
+    given = {"declarations": declarations, "stand_ins": {"rate": lambda rng, n: "1e308"}}
+    assert run(f"Generate() next(1)\nScore(k=3) {by}", result="int", **given).score == pytest.approx(1e308)
+
+
 def test_samples_of_a_score_are_separate_contexts() -> None:
     declarations = "score luck(n: int) -> higher:\n    a = Generate() digit(n)\n    a"
     result = run("Generate() next(1)\nScore(k=20) luck(it)", declarations=declarations, result="int")

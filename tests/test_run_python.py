@@ -63,6 +63,10 @@ def go(tmp_path: Path, function: str, place: str = "Call", **options: Any) -> Re
 MISTAKES = {
     "raises": ("raise ValueError('no luck')", "`f` raised ValueError: no luck ("),
     "ends the process": ("sys.exit(3)", "`f` raised SystemExit: 3"),
+    "is cancelled": ("raise asyncio.CancelledError()", "`f` raised CancelledError ("),
+    "ends a generator": ("raise GeneratorExit()", "`f` raised GeneratorExit ("),
+    "raises a kind of its own": ("raise type('Own', (BaseException,), {})('no')", "`f` raised Own: no ("),
+    "a number without end": ("return 1 << 20_000", "`f` gave a number of more than 4,096 bits"),
     "recurses": ("return f(x)", "`f` raised RecursionError"),
     "takes other arguments": ("return f(1, 2)", "`f` raised TypeError"),
     "a set": ("return {1, 2}", "`f` gave a set, which is no value of the language"),
@@ -88,7 +92,7 @@ def test_what_goes_wrong_is_told_with_its_place(tmp_path: Path, place: str, mist
         assert any("tools.py:4)" in text for text in told)
 
 
-@pytest.mark.parametrize("value", ["float('nan')", "'high'", "None", "[1]", "True"])
+@pytest.mark.parametrize("value", ["float('nan')", "'high'", "None", "[1]", "True", "10 ** 900"])
 @pytest.mark.parametrize("place", ["a score", "a declared score", "a weight"])
 def test_a_score_that_is_no_number_is_a_failure(tmp_path: Path, place: str, value: str) -> None:
     found = go(tmp_path, f"return {value}", place)
@@ -143,6 +147,23 @@ def test_an_async_call_that_hangs_is_cancelled(tmp_path: Path) -> None:
     options = Options(model=SimulatedModel(STAND_INS), timeout=0.05)
     with pytest.raises(RunError, match=r"`f` took longer than 0.05 s"):
         asyncio.run(load(tmp_path / "main.got").arun(x=1, options=options))
+
+
+def test_whatever_an_async_call_raises_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(
+        "class Own(BaseException):\n    pass\n\nasync def f(x):\n    raise Own('no')\n"
+    )
+    (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
+    with pytest.raises(RunError, match=r"`f` raised Own: no \(.*tools.py:5\)"):
+        load(tmp_path / "main.got").run(x=1, options=Options(model=SimulatedModel(STAND_INS)))
+
+
+@pytest.mark.parametrize("line", ["raise SystemExit(0)", "raise GeneratorExit", "raise ValueError"])
+def test_a_file_that_ends_the_process_is_told(tmp_path: Path, line: str) -> None:
+    (tmp_path / "tools.py").write_text(f"def f(x):\n    return x\n\n{line}\n")
+    (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
+    with pytest.raises(UsageError, match=rf'import python "tools.py": .*tools.py:4: {line.split()[1][:5]}'):
+        load(tmp_path / "main.got").run(x=1, options=Options(model=SimulatedModel(STAND_INS)))
 
 
 def test_a_time_out_of_its_own_is_its_own_mistake(tmp_path: Path) -> None:

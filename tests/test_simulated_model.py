@@ -249,6 +249,10 @@ def silent(rng, highest):
 
 def muddles(rng, highest):
     return highest + "x"
+
+
+def leaves(rng, highest):
+    raise SystemExit("bye")
 """
 
 
@@ -275,6 +279,8 @@ def test_an_exception_is_told_with_its_line(stand_ins: ModuleType) -> None:
     assert error.message == "the stand-in breaks (my_sim.py, line 8) raised KeyError: 7"
     silent = complaint("silent", vars(stand_ins))
     assert silent.message == "the stand-in silent (my_sim.py, line 20) raised ValueError"
+    leaves = complaint("leaves", vars(stand_ins))
+    assert leaves.message == "the stand-in leaves (my_sim.py, line 28) raised SystemExit: bye"
 
 
 def test_wrong_parameters_are_told_apart_from_mistakes_inside(stand_ins: ModuleType) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gotlang.errors import EvaluationError, GotError
+from gotlang.semantics.limits import MAX_BITS
 
 CHANGES_GRAPH = "__gotlang_changes_graph__"
 """The attribute that marks a function which wants to see and change the execution graph."""
@@ -21,9 +22,10 @@ def call_python(function: Callable[..., Any], name: str, positional: list[Any], 
         raise EvaluationError(f"`{name}` changes the graph, so only `Call() {name}(...)` can run it")
     try:
         value = function(*map(copied, positional), **{key: copied(given) for key, given in named.items()})
-    except GotError:
+    except (GotError, KeyboardInterrupt):  # Ctrl-C is the user's, not the function's
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        # Also what is meant to end more than the function: `sys.exit()`, a CancelledError of its own loop.
         raise raised(name, error) from error
     return given_back(value, name)
 
@@ -42,7 +44,8 @@ def raised(name: str, error: BaseException) -> EvaluationError:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     where = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})" if trace is not None else ""
-    return EvaluationError(f"`{name}` raised {type(error).__name__}: {error}{where}")
+    words = f": {error}" if str(error) else ""
+    return EvaluationError(f"`{name}` raised {type(error).__name__}{words}{where}")
 
 
 def copied(value: Any) -> Any:
@@ -55,6 +58,8 @@ def copied(value: Any) -> Any:
 
 
 def _plain(value: Any, name: str) -> Any:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise EvaluationError(f"`{name}` gave a number of more than {MAX_BITS:,} bits")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):

@@ -204,7 +204,9 @@ class SimulatedModel:
             arguments.setdefault("temperature", request.settings.temperature)
         try:
             said = simulator(rng, **arguments)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # `sys.exit()` ends the stand-in, and not the run
             raise ModelError(_told(simulator, request, error)) from error
         if not isinstance(said, str | Simulated):
             raise ModelError(
@@ -242,7 +244,7 @@ def _place(simulator: Simulator, line: int | None = None) -> str:
     return f"{code.co_name} ({Path(code.co_filename).name}, line {line or code.co_firstlineno})"
 
 
-def _told(simulator: Simulator, request: Request, error: Exception) -> str:
+def _told(simulator: Simulator, request: Request, error: BaseException) -> str:
     """What went wrong, at the last line of the stand-in's own file that the error passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == _file(simulator)]

@@ -15,7 +15,7 @@ from typing import Any, final
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.added import ENTRY
-from gotlang.ir.foreign import copied, raised
+from gotlang.ir.foreign import copied
 from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.change import Block, Change, Edit, Node, kind
 from gotlang.runtime.context import Context, OperationFailed
@@ -120,15 +120,7 @@ async def _called(
     if inspect.iscoroutinefunction(function):
         return await awaited(function(view, *given, **more), name, timeout_s)
 
-    def run() -> Any:
-        try:
-            return function(view, *given, **more)
-        except GotError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise raised(name, error) from error
-
-    return await in_thread(run, name, timeout_s)
+    return await in_thread(lambda: function(view, *given, **more), name, timeout_s)
 
 
 def carry_out(x: Expander, step: ir.CallFunction, change: Change) -> None:

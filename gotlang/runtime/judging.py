@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from gotlang.errors import EvaluationError
@@ -11,7 +10,7 @@ from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.context import Context
 from gotlang.runtime.graph import Operation
 from gotlang.runtime.sites import Site, Spent, draw, made, nothing_left, site, try_each, values_of
-from gotlang.runtime.values import count, each, number, whole
+from gotlang.runtime.values import count, each, mean, number, whole
 from gotlang.syntax import expressions as e
 
 
@@ -40,8 +39,11 @@ async def rate_by_prompt(
                     numbers.append(number(value, f"`{prompt.name}`"))
                 except EvaluationError as error:
                     context.failed(operation, error.message, place.first + index)
-        if numbers:
-            out.append(thoughts[at].known(score=math.fsum(numbers) / len(numbers)))
+        try:
+            if numbers:
+                out.append(thoughts[at].known(score=mean(numbers, f"`{prompt.name}`")))
+        except EvaluationError as error:
+            context.failed(operation, error.message, thoughts[at].index)
     if not out and thoughts:
         raise nothing_left(context, operation, noted)
     return Thoughts(out)

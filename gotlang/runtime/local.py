@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from gotlang.runtime.values import (
     count,
     derived,
     each,
+    mean,
     number,
     position,
     uses_pool,
@@ -110,7 +110,7 @@ def vote(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
     weights: dict[str, float] = {}
     for at, found in try_each(context, operation, thoughts, weigh):
         key = same(thoughts[at].value)
-        weights[key] = weights.get(key, 0.0) + found
+        weights[key] = weights.get(key, 0.0) + float(found)
     if not weights:
         raise nothing_left(context, operation, noted)
     winner = max(weights, key=lambda key: weights[key])
@@ -255,8 +255,12 @@ def rated(context: Context, operation: Operation, thoughts: Thoughts) -> Thought
                     numbers.append(number(sample.output[0].value, f"score `{score.name}`"))
                 except EvaluationError as error:
                     context.failed(operation, error.message, thought.index)
-        if numbers:
-            out.append(thought.known(score=math.fsum(numbers) / len(numbers), lower=score.lower))
+        try:
+            if numbers:
+                found = mean(numbers, f"score `{score.name}`")
+                out.append(thought.known(score=found, lower=score.lower))
+        except EvaluationError as error:
+            context.failed(operation, error.message, thought.index)
     if not out:
         raise OperationFailed(f"score `{score.name}` has no value for any thought")
     return Thoughts(out)

@@ -41,7 +41,9 @@ def load_module(path: Path, what: str) -> ModuleType:
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # `sys.exit()` at the end of a script among them
         del sys.modules[name]
         raise UsageError(f"{what}: {_where(error, path)}") from error
     finally:

@@ -121,9 +121,9 @@ async def awaited(work: Awaitable[T], name: str, timeout_s: float | None) -> T:
         if task is not None and task.cancelling():
             raise
         raise raised(name, error) from error
-    except GotError:
+    except (GotError, KeyboardInterrupt, GeneratorExit):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         if within.expired():
             raise _late(name, limit) from None
         raise raised(name, error) from error
@@ -131,8 +131,8 @@ async def awaited(work: Awaitable[T], name: str, timeout_s: float | None) -> T:
 
 async def in_thread(work: Callable[[], T], name: str, timeout_s: float | None) -> T:
     """What `work` gives, run in a thread that nobody waits for: an interrupted run ends at once, while the
-    loop's own threads would keep it until their work is done. Raises EvaluationError when it takes too long;
-    the thread is then left to itself."""
+    loop's own threads would keep it until their work is done. Raises EvaluationError for whatever it raises,
+    and when it takes too long; the thread is then left to itself."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -149,7 +149,9 @@ async def in_thread(work: Callable[[], T], name: str, timeout_s: float | None) -
         try:
             value = work()
         except BaseException as error:
-            caught = error
+            # Whatever it is, here it is the function's: no Ctrl-C and no cancellation reach this thread.
+            caught = error if isinstance(error, GotError) else raised(name, error)
+            caught.__cause__ = error.__cause__ if caught is error else error
             tell(lambda: future.set_exception(caught))
         else:
             tell(lambda: future.set_result(value))

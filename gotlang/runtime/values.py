@@ -19,6 +19,9 @@ from gotlang.syntax.walk import walk
 MOST = 10_000
 """The largest `k`, `n`, number of tries or rounds; a larger one is taken for a mistake."""
 
+_FLOAT_BITS = 1_023
+"""What a float holds of a whole number without being too large."""
+
 
 def each(operation: Operation, thought: Thought) -> Mapping[str, Any]:
     """The names for what is evaluated once a thought."""
@@ -73,9 +76,20 @@ def position(value: Any, thoughts: Sequence[Thought]) -> int:
 
 
 def number(value: Any, what: str) -> float:
-    """A score as a number. Raises EvaluationError where it is none, or NaN."""
+    """A score as a number. Raises EvaluationError where it is none, or NaN, or beyond all that can be added
+    up with others."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise EvaluationError(f"{what} gave {value!r:.60}, which is no number")
+    if isinstance(value, int) and value.bit_length() > _FLOAT_BITS:
+        raise EvaluationError(f"{what} gave a number of more than {_FLOAT_BITS:,} bits")
     if math.isnan(value):
         raise EvaluationError(f"{what} gave NaN")
     return value
+
+
+def mean(numbers: Sequence[float], what: str) -> float:
+    """The mean of the numbers that a score gave. Raises EvaluationError where there is none."""
+    try:
+        return math.fsum(numbers) / len(numbers)
+    except (OverflowError, ValueError):  # too large together, or infinities of both signs
+        return number(sum(found / len(numbers) for found in numbers), what)
