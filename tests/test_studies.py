@@ -18,11 +18,12 @@ from support.studies import GUESS, course, guess_plan, guess_study
 from gotlang.api import Options, compile, load
 from gotlang.errors import BudgetExceeded, CompileError, UsageError
 from gotlang.models.simulated import SimulatedModel
+from gotlang.runtime.events import Asked
 from gotlang.tune.driver import tune
 from gotlang.tune.evaluation import Evaluation
 from gotlang.tune.plan import Plan, read_plan
 from gotlang.tune.rows import read_rows, split
-from gotlang.tune.search import Search
+from gotlang.tune.search import Progress, Search
 from gotlang.tune.tuned import apply, read_tuned, tuned
 
 ROOT = Path(__file__).parents[1]
@@ -109,7 +110,31 @@ def test_settings_of_the_run_can_be_varied(tmp_path: Path) -> None:
     """
     done = tune(guess_plan(tmp_path, clauses), folder=None)
     assert done.tuned.settings.keys() <= {"concurrency"}
-    assert {r.point["concurrency"] for r in done.records.values()} == {1, 16}
+    assert {r.point["concurrency"] for n, r in done.records.items() if n} == {1, 16}
+
+
+def test_the_untuned_program_has_settings_of_its_own(tmp_path: Path) -> None:
+    clauses = """
+        train 4, test 4
+        minimize error(result, target)
+        vary temperature in [0.25], model in ["other"]
+        trials 2, race none
+    """
+    asked: dict[int | None, set[tuple[float | None, str]]] = {}
+    plan = guess_plan(tmp_path, clauses)
+    trial: list[int | None] = [None]
+
+    def observe(event: object) -> None:
+        if isinstance(event, Asked):
+            asked.setdefault(trial[0], set()).add((event.request.settings.temperature, event.request.model))
+
+    def watch(progress: Progress, _: object) -> None:
+        trial[0] = progress.number
+
+    done = tune(plan, Options(observe=observe), folder=None, observe=watch)
+    assert dict(done.records[0].point) == {}
+    assert {temperature for temperature, _ in asked[0]} == {None}
+    assert {temperature for temperature, _ in asked[1]} == {0.25}
 
 
 def test_a_row_that_fails_makes_a_trial_worse_not_better(tmp_path: Path) -> None:
@@ -342,6 +367,21 @@ MISTAKES = {
     "train 5, test 5\nminimize cost\ntrails 5": "did you mean `trials`",
     "train 5, test 5\nminimize cost\ntrials 5.5": "must be int",
     "train 5, test 5\nminimize cost\ntrials 5, trials 6": "set twice",
+    "train 5, train 6, test 5\nminimize cost": "`train` is set twice",
+    "train 5, test 5\nminimize cost\nvary tries in 1..2\nvary tries in 3..4": "`tries` is varied twice",
+    "train 5, test 5\nminimize cost\nprompts guess, guess with copro": "`guess` is searched twice",
+    "train 5, test 5\nminimize cost\ntrials 0": "`trials` is at least 1",
+    "train 5, test 5\nminimize cost\nparallel 0": "`parallel` is at least 1",
+    "train 0, test 5\nminimize cost": "`train` is at least 1",
+    "train 5, test 5\nminimize cost\nbudget -1": "`budget` is at least 0",
+    "train 5, test 5\nminimize cost\nrace wilcoxon(first=0)": "`first` is at least 1",
+    "train 5, test 5\nminimize cost\nrace wilcoxon(p=1.5)": "`p` is from 0 to 1",
+    "train 5, test 5\nminimize cost\nsampler nsga2(population=1)": "`population` is at least 2",
+    "train 5, test 5\nminimize cost\nprompts guess with copro(breadth=1)": "`breadth` is at least 2",
+    "train 5, test 5\nminimize cost\nprompts guess with bootstrap(rows=0)": "`rows` is at least 1",
+    "train 5, test 5\nminimize cost\nvary concurrency in [4, 0]": "`concurrency` is at least 1",
+    "train 5, test 5\nminimize cost\nvary temperature in -1.0..1.0": "`temperature` is from 0 to 2",
+    'train 5, test 5\nminimize cost\nvary schedule in ["deep"]': "`schedule` is one of",
     "train 5, test 5\nminimize cost\nprompts gess with copro": "did you mean `guess`",
     "tran 5, test 5\nminimize cost": "did you mean `train`",
 }
@@ -355,6 +395,27 @@ def test_mistakes_in_a_study_are_said(tmp_path: Path, clauses: str) -> None:
         read_plan(guess_study(tmp_path, clauses))
     said = " ".join(f"{d.code} {d.message} {d.help}" for d in caught.value.diagnostics)
     assert re.search(MISTAKES[clauses], said), said
+
+
+def test_what_a_failed_row_counts_as_may_be_below_nothing(tmp_path: Path) -> None:
+    clauses = "train 5, test 5\nmaximize 0 - error(result, target)\nfailed -100"
+    assert read_plan(guess_study(tmp_path, clauses)).failed == -100
+
+
+@pytest.mark.parametrize(
+    "aim", ["error(result, target) / (target - target)", "error(result, truth)"], ids=["nothing", "no truth"]
+)
+def test_an_aim_without_a_value_is_said(tmp_path: Path, aim: str) -> None:
+    plan = guess_plan(tmp_path, f"train 5, test 5\nminimize {aim}\ntrials 2")
+    with pytest.raises(UsageError, match="has no value"):
+        tune(plan, folder=None)
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "nsga2", "grid"])
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_any_whole_number_is_a_seed(tmp_path: Path, sampler: str, seed: int) -> None:
+    clauses = f"train 3, test 3\nminimize error(result, target)\ntrials 2, sampler {sampler}"
+    assert len(tune(replace(guess_plan(tmp_path, clauses), seed=seed), folder=None).records) == 2
 
 
 def test_a_study_opens_files_of_its_project_only(tmp_path: Path) -> None:

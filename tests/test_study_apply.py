@@ -15,7 +15,7 @@ from gotlang.errors import CompileError
 from gotlang.ir.program import Param
 from gotlang.syntax.format import format_module
 from gotlang.tune.texts import Texts, shot
-from gotlang.tune.tuned import Tuned, apply
+from gotlang.tune.tuned import Tuned, apply, tuned
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = sorted(p for p in (ROOT / "programs").glob("*.got") if "\nparam " in p.read_text())
@@ -102,3 +102,58 @@ def test_a_file_that_was_not_canonical_keeps_its_form(tmp_path: Path) -> None:
     (tmp_path / "s.got").write_text(text)
     apply(load(tmp_path / "s.got"), Tuned("s", "s", {"n": 12, "m": 1}))
     assert (tmp_path / "s.got").read_text() == text.replace("n  =  2 in", "n  =  12 in")
+
+
+ASKS = """\
+prompt double(number: int) -> int:
+    # How warm?
+    temperature 0.5
+    system "You double."
+    "{{ number }}"
+
+prompt other(number: int) -> int:
+    "{{ number }}"
+
+prompt halve(number: int) -> int:
+    examples:
+        number = 4 -> 2
+    instruction \"\"\"
+    Halve it.
+    \"\"\"
+    "{{ number }}"
+
+scheme both(number: int) -> int:
+    twice = Generate() double(number)
+    Generate() halve(twice)
+"""
+
+
+def test_settings_that_were_tuned_are_written_where_they_are_asked_with(tmp_path: Path) -> None:
+    path = tmp_path / "both.got"
+    path.write_text(ASKS)
+    found = Tuned("both", "both", settings={"temperature": 0.25, "model": "small", "concurrency": 2})
+    made = tuned(load(path), found).ir(0)
+    asked = {p.name: {name: value.value for name, value in p.settings} for p in made.prompts}  # type: ignore[attr-defined]
+    both = {"temperature": 0.25, "model": "small"}
+    assert asked == {"double": both, "other": {}, "halve": both}
+    assert apply(load(path), found) == [path]
+    assert canonical(load(path))
+    gone = [line for line in ASKS.splitlines() if line not in path.read_text().splitlines()]
+    come = [line for line in path.read_text().splitlines() if line not in ASKS.splitlines()]
+    assert gone == ["    temperature 0.5"]
+    assert come == ["    temperature 0.25", '    model "small"', "    temperature 0.25", '    model "small"']
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "mark"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+def test_a_file_keeps_its_mark_its_line_ends_and_its_permissions(
+    tmp_path: Path, mark: bytes, end: bytes
+) -> None:
+    path = tmp_path / "p.got"
+    text = 'param tries = 2\nprompt ask(x: int) -> int:\n    "{{ x }}"\n'
+    path.write_bytes(mark + text.encode().replace(b"\n", end))
+    path.chmod(0o640)
+    assert apply(load(path), Tuned("p", "", {"tries": 3})) == [path]
+    assert path.read_bytes() == mark + text.replace("= 2", "= 3").encode().replace(b"\n", end)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [path]

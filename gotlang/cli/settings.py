@@ -21,7 +21,7 @@ def options_for(program: Program, chosen: dict[str, Any], params: dict[str, Any]
     from gotlang.models.registry import is_simulated
 
     record = Path(chosen["record"]) if chosen.get("record") is not None else None
-    options = replace(run_options(chosen), params=params, record=record)
+    options = replace(run_options(chosen), params=params, record=record, **_tuned(chosen))
     # A program without prompts asks nobody.
     if is_simulated(options.model) and program.ir(0).prompts:
         if not program.ir(0).simulators:
@@ -35,6 +35,24 @@ def options_for(program: Program, chosen: dict[str, Any], params: dict[str, Any]
             why = "OPENAI_MODEL is not set" if key else "no model is configured"
             complain(f"{why}: simulated by the program's stand-ins (--model names a real one)")
     return options
+
+
+def _tuned(chosen: dict[str, Any]) -> dict[str, Any]:
+    """The options that a tuned file chose and nobody else did."""
+    import click
+    from click.core import ParameterSource
+
+    context = click.get_current_context(silent=True)
+    if chosen["tuned"] is None or context is None:
+        return {}
+    from gotlang.tune.tuned import read_tuned
+
+    found = read_tuned(chosen["tuned"]).settings
+    return {
+        name: found[name]
+        for name in ("concurrency", "schedule")
+        if name in found and context.get_parameter_source(name) is ParameterSource.DEFAULT
+    }
 
 
 def kept_settings(chosen: dict[str, Any], options: Options) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from gotlang.cli.kinds import Dollars, Limit
 from gotlang.cli.options import (
@@ -18,6 +20,7 @@ from gotlang.cli.options import (
     model_options,
 )
 from gotlang.cli.output import FORMAT_VERSION, complain, document, errors_as_document, say
+from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
     from gotlang.tune.driver import Studied
@@ -66,15 +69,19 @@ def _tune(chosen: dict[str, Any]) -> int:
 
     plan = _plan(chosen)
     options = _options(plan, chosen)
-    for option in ("out", "report"):
-        check_page(chosen[option], f"--{option}")
+    if "-" in (chosen["out"], chosen["report"]):
+        raise UsageError("--out and --report need a file each", help="`--json` prints the result")
+    out = Path(chosen["out"] or f"{plan.name}.tuned.json")
+    check_page(str(out), "--out")
+    check_page(chosen["report"], "--report")
+    if chosen["report"] is not None and find_spec("plotly") is None:
+        raise UsageError("--report: its plots need plotly", help="pip install 'gotlang[tune]'")
     with Watch(plan, quiet=chosen["quiet"] or chosen["json"]) as watch:
         try:
             done = tune(plan, options, takeover=chosen["resume"], observe=watch)
         except KeyboardInterrupt:
             complain("interrupted: what is paid is kept; the same command goes on with the study")
             raise
-    out = Path(chosen["out"] or f"{plan.name}.tuned.json")
     done.tuned.write(out)
     if chosen["report"] is not None:
         from gotlang.report.study import write_report
@@ -104,10 +111,11 @@ def _plan(chosen: dict[str, Any]) -> Plan:
 
     plan = read_plan(chosen["file"], chosen["study"])
     given = {"trials": chosen["trials"], "budget": chosen["max_usd"], "storage": chosen["storage"]}
+    if click.get_current_context().get_parameter_source("seed") is not ParameterSource.DEFAULT:
+        given["seed"] = chosen["seed"]
     return replace(
         plan,
         **{name: value for name, value in given.items() if value is not None},
-        seed=chosen["seed"] or plan.seed,
         model=chosen["model"] or plan.model,
     )
 
@@ -127,6 +135,9 @@ def _options(plan: Plan, chosen: dict[str, Any]) -> Any:
         cache=None if chosen["no_cache"] else chosen["cache"] or str(CACHE),
         base_url=chosen["base_url"],
         retry=not chosen["no_retry"],
+        rpm=chosen["rpm"],
+        tpm=chosen["tpm"],
+        timeout=chosen["timeout"],
         prices=None if chosen["prices"] is None else Path(chosen["prices"]),
         batch=batched(chosen),
         python=not chosen["no_python"],

@@ -108,6 +108,6 @@ def _wanted(done: Studied) -> list[tuple[str, str, bool, Callable[[], Any]]]:
 
 def _two(done: Studied) -> list[str]:
     """The two dimensions of most values, which a contour is drawn over."""
-    names = list(done.records[0].point)
+    names = list(dict.fromkeys(name for record in done.records.values() for name in record.point))
     seen = {name: len({r.point.get(name) for r in done.records.values()}) for name in names}
     return sorted(names, key=lambda name: -seen[name])[:2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -19,8 +19,10 @@ from gotlang.semantics.study_settings import (
     Choice,
     constant,
     method,
+    out_of_bounds,
 )
 from gotlang.semantics.symbols import Signature, Symbols
+from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import walk
@@ -153,7 +155,7 @@ def _vary(vary: n.Vary, symbols: Symbols, report: Report) -> None:
             if vary.domain is None:
                 report.error("GOT0604", f"what may `{name}` be?", vary.span, help=f"write `{name} in [...]`")
             else:
-                _fitting(vary.domain, VARIED[name], report)
+                _possible(name, vary.domain, report)
             return
         known = [k for k, v in symbols.nodes.items() if isinstance(v, n.Param)]
         report.unknown("GOT0602", "param", name, vary.name.span, [*known, *VARIED])
@@ -175,6 +177,14 @@ def _vary(vary: n.Vary, symbols: Symbols, report: Report) -> None:
         report.error(
             "GOT0604", f"{outside} is outside the range that the program gives `{name}`", vary.domain.span
         )
+
+
+def _possible(name: str, domain: n.Range | n.Choices, report: Report) -> None:
+    """Note values that a setting of the run cannot have."""
+    if _fitting(domain, VARIED[name], report):
+        for part in (domain.low, domain.high) if isinstance(domain, n.Range) else domain.values:
+            if wrong := out_of_bounds(name, constant(part)):
+                report.error("GOT0604", wrong, part.span)
 
 
 def _fitting(domain: n.Range | n.Choices, type_: Type, report: Report) -> bool:
@@ -202,14 +212,23 @@ def _outside(inner: n.Range | n.Choices, outer: n.Range | n.Choices | None) -> s
 def _options(node: n.Study, report: Report) -> None:
     for option in node.data.options if node.data else ():
         _option(option, DATA_OPTIONS, report)
-    seen: set[str] = set()
     for option in node.options:
-        if option.name.text in seen:
-            report.error("GOT0604", f"`{option.name.text}` is set twice", option.span)
-        seen.add(option.name.text)
         _option(option, OPTIONS, report)
     for prompts in node.prompts:
         _method(prompts.optimizer, OPTIMIZERS, "optimizer", report)
+    _twice((option.name for option in node.data.options) if node.data else (), "set", report)
+    _twice((option.name for option in node.options), "set", report)
+    _twice((vary.name for vary in node.vary), "varied", report)
+    _twice((name for prompts in node.prompts for name in prompts.names), "searched", report)
+
+
+def _twice(names: Iterable[e.Identifier], done: str, report: Report) -> None:
+    """Note names that stand there before: the later clause would silently replace the earlier one."""
+    seen: set[str] = set()
+    for name in names:
+        if name.text in seen:
+            report.error("GOT0604", f"`{name.text}` is {done} twice", name.span)
+        seen.add(name.text)
 
 
 def _option(
@@ -225,19 +244,20 @@ def _option(
             return
         _method(option.value, wanted, name, report)
         return
-    _constant(option.value, wanted, f"`{name}`", report)
-
-
-def _constant(node: e.Expression, wanted: Type, what: str, report: Report) -> None:
     try:
-        value: Any = constant(node)
+        value: Any = constant(option.value)
     except TypeError:
-        report.error("GOT0604", f"{what} is a constant", node.span)
+        report.error("GOT0604", f"`{name}` is a constant", option.value.span)
         return
+    _value(name, value, wanted, option.value.span, report)
+
+
+def _value(name: str, value: Any, wanted: Type, span: Span, report: Report) -> None:
+    """Note a value that is not of a type, or beyond what its name allows."""
     if not accepts(wanted, of_value(value)):
-        report.error("GOT0604", f"{what} must be {wanted}", node.span)
-    elif isinstance(value, int | float) and value < 0:
-        report.error("GOT0604", f"{what} is not below 0", node.span)
+        report.error("GOT0604", f"`{name}` must be {wanted}", span)
+    elif wrong := out_of_bounds(name, value):
+        report.error("GOT0604", wrong, span)
 
 
 def _method(node: e.Expression, known: Mapping[str, Choice], what: str, report: Report) -> None:
@@ -257,5 +277,5 @@ def _method(node: e.Expression, known: Mapping[str, Choice], what: str, report: 
         if argument not in takes:
             listed = ", ".join(takes)
             report.error("GOT0604", f"`{name}` takes no `{argument}`", node.span, help=f"it takes {listed}")
-        elif not accepts(takes[argument], of_value(value)):
-            report.error("GOT0604", f"`{argument}` must be {takes[argument]}", node.span)
+        else:
+            _value(argument, value, takes[argument], node.span, report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -60,6 +61,34 @@ DATA_OPTIONS: dict[str, Type] = {"train": INT, "test": INT, "seed": INT}
 
 VARIED: dict[str, Type] = {"schedule": STR, "concurrency": INT, "model": STR, "temperature": FLOAT}
 """What a study may vary beside the params of its program."""
+
+ASKED = ("temperature", "model")
+"""Those of them that prompts ask with; the others are options of a run, and change no result."""
+
+SCHEDULES = ("breadth-first", "depth-first", "best-first", "longest-path-first")
+"""The names that the runtime knows; spelt here too, since nothing of it is known here (a test compares)."""
+
+BOUNDS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("trials", "parallel", "train", "test", "concurrency"), (1, math.inf)),
+    **dict.fromkeys(("budget", "seed", "finals"), (0, math.inf)),
+    **dict.fromkeys(("first", "depth", "keep", "rows", "candidates", "calls", "sets"), (1, math.inf)),
+    **dict.fromkeys(("startup", "demos"), (0, math.inf)),
+    **dict.fromkeys(("population", "breadth"), (2, math.inf)),
+    "temperature": (0, 2),
+    "p": (0, 1),
+}
+"""Between what numbers lie that are set or varied, by name; what is not named here may be any."""
+
+
+def out_of_bounds(name: str, value: Any) -> str | None:
+    """What a value must be that a setting cannot have; None where it can."""
+    if name == "schedule":
+        return None if value in SCHEDULES else f"`schedule` is one of {', '.join(SCHEDULES)}"
+    least, most = BOUNDS.get(name, (-math.inf, math.inf))
+    if not isinstance(value, int | float) or least <= value <= most:
+        return None
+    return f"`{name}` is at least {least}" if most == math.inf else f"`{name}` is from {least} to {most}"
+
 
 MEASURES: dict[str, Type] = {"cost": FLOAT, "latency": FLOAT, "calls": INT, "right": FLOAT, "failures": FLOAT}
 """What is measured of a run, by the name that objectives and constraints use: US dollars, and seconds along

@@ -11,6 +11,7 @@ from gotlang.errors import BudgetExceeded, RunError
 from gotlang.ir import program as ir
 from gotlang.runtime.events import Observer
 from gotlang.runtime.run import Runner, check_params
+from gotlang.semantics.study_settings import ASKED
 from gotlang.session import Session
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
@@ -71,8 +72,11 @@ class Evaluation:
 
     async def _all(self, runner: Runner, rows: Sequence[Row]) -> list[Measured]:
         scheme = runner.program.scheme(self.plan.scheme)
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._row(runner, scheme, row)) for row in rows]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._row(runner, scheme, row)) for row in rows]
+        except ExceptionGroup as group_of:
+            raise group_of.exceptions[0] from None  # a mistake in the study is the same for all rows
         done = [task.result() for task in tasks]
         for measured in done:
             if isinstance(measured, str):
@@ -146,7 +150,7 @@ def _skipped(session: Session) -> frozenset[str]:
 
 def _with_settings(program: ir.Program, settings: Mapping[str, Any]) -> ir.Program:
     """A program whose prompts ask with these settings, whatever they say themselves."""
-    fixed = {name: settings[name] for name in ("temperature", "model") if name in settings}
+    fixed = {name: settings[name] for name in ASKED if name in settings}
     if not fixed:
         return program
     given = tuple((name, e.Constant(NOWHERE, value)) for name, value in fixed.items())

@@ -22,6 +22,8 @@ TRIALS = 50
 PARALLEL = 4
 TRAIN_SHARE = 0.5
 FINALS = 8
+SEEDS = 2**32
+"""As many seeds samplers have; a study's own may be any whole number."""
 
 
 @final

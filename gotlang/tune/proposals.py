@@ -16,7 +16,7 @@ from typing import Any, final
 
 from gotlang.errors import UsageError
 from gotlang.tune.forecast import Forecast
-from gotlang.tune.plan import Method
+from gotlang.tune.plan import SEEDS, Method
 from gotlang.tune.space import Point, Space, Value
 
 MOST_RETRIES = 30
@@ -101,7 +101,6 @@ class Proposals:
             self._propose()
 
     def _propose(self) -> None:
-
         if not self._points:
             self._study.enqueue_trial(self.space.start)
         with warnings.catch_warnings():
@@ -109,7 +108,10 @@ class Proposals:
             for attempt in range(MOST_RETRIES):
                 trial = self._study.ask()
                 point = self.space.suggest(trial)
-                if attempt == MOST_RETRIES - 1 or not self._points:
+                if not self._points:
+                    point = self.space.start
+                    break
+                if attempt == MOST_RETRIES - 1:
                     break
                 broken = self._forecast.broken(point) or self._estimate(point)
                 if point not in self._points and not broken:
@@ -136,7 +138,8 @@ class Proposals:
             trial.set_constraint(name, excess)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if told.values is None:
+            # What the untuned program has for a setting is no value in its range: of that nothing is learnt.
+            if told.values is None or (trial.number == 0 and self.space.settings):
                 self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
             else:
                 self._study.tell(trial, list(told.values))
@@ -144,7 +147,7 @@ class Proposals:
 
 def _sampler(optuna: Any, method: Method, space: Space, seed: int, size: int) -> Any:
     given = dict(method.arguments)
-    seed = given.get("seed", seed)
+    seed = given.get("seed", seed) % SEEDS
     samplers = optuna.samplers
     try:
         match method.name:

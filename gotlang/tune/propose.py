@@ -23,7 +23,7 @@ from gotlang.tune.dspy_bridge import Listener, Ran, module, usable
 from gotlang.tune.dspy_engine import Proposer, language_model, load_dspy
 from gotlang.tune.evaluation import Evaluation
 from gotlang.tune.objective import Measured
-from gotlang.tune.plan import Plan, PromptSearch
+from gotlang.tune.plan import SEEDS, Plan, PromptSearch
 from gotlang.tune.rows import Row
 from gotlang.tune.texts import Texts
 
@@ -149,7 +149,7 @@ async def _search(
     try:
         for row in some:
             await trials.measure({}, row)
-        await asyncio.to_thread(_optimize, trials, search, proposer, runner.settings.seed)
+        await asyncio.to_thread(_optimize, trials, search, proposer, runner.settings.seed % SEEDS)
     except Exception as error:
         # DSPy wraps what goes wrong below it. Without money, what was tried so far is what there is.
         if not _caused_by(error, BudgetExceeded):

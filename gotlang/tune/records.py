@@ -149,7 +149,9 @@ class Records:
         chosen = optuna.trial.FixedTrial(dict(record.point))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            space.suggest(chosen)
+            for dimension in space.dimensions:
+                if dimension.name in record.point:
+                    dimension.suggest(chosen)
         for name, distribution in chosen.distributions.items():
             storage.set_trial_param(
                 trial_id, name, distribution.to_internal_repr(record.point[name]), distribution

@@ -82,8 +82,9 @@ class Space:
 
     @property
     def start(self) -> dict[str, Value]:
-        """Where the untuned program stands."""
-        return {d.name: d.default for d in self._in_force(lambda d: d.default)}
+        """Where the untuned program stands. Settings are left out: there they are as the program has them."""
+        chosen = self._in_force(lambda d: d.default)
+        return {d.name: d.default for d in chosen if d.param not in self.settings}
 
     def suggest(self, trial: Suggests) -> dict[str, Value]:
         """A point from a trial of Optuna."""

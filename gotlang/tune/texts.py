@@ -69,12 +69,22 @@ def shot(inputs: Mapping[str, Any], output: Any) -> Shot:
     return Shot(tuple((name, json.dumps(value)) for name, value in inputs.items()), json.dumps(output))
 
 
-def rewritten(compilation: Compilation, params: Mapping[str, Any], texts: Mapping[str, Texts]) -> Compilation:
-    """A program compiled anew with other defaults and texts.
+Asking = Mapping[str, Mapping[str, Any]]
+"""By prompt, the settings that it asks with, such as `temperature`."""
+NOTHING: Asking = {}
+
+
+def rewritten(
+    compilation: Compilation,
+    params: Mapping[str, Any],
+    texts: Mapping[str, Texts],
+    asking: Asking = NOTHING,
+) -> Compilation:
+    """A program compiled anew with other defaults, texts and settings of prompts.
 
     Raises UsageError where it has no such param or prompt, CompileError where it does not compile any more.
     """
-    sources = edited(compilation, params, texts)
+    sources = edited(compilation, params, texts, asking)
     root = sources[compilation.source.name]
     done = compile_source(root, lambda name: sources[name].text)
     if not done.ok:
@@ -83,9 +93,12 @@ def rewritten(compilation: Compilation, params: Mapping[str, Any], texts: Mappin
 
 
 def edited(
-    compilation: Compilation, params: Mapping[str, Any], texts: Mapping[str, Texts]
+    compilation: Compilation,
+    params: Mapping[str, Any],
+    texts: Mapping[str, Texts],
+    asking: Asking = NOTHING,
 ) -> dict[str, Source]:
-    """The sources of a program, by name, with other defaults of params and other texts of prompts."""
+    """The sources of a program, by name, with other defaults of params, texts and settings of prompts."""
     edits: dict[str, list[tuple[Span, str]]] = {}
     left_params, left_texts = dict(params), dict(texts)
     for module in compilation.modules:
@@ -94,8 +107,9 @@ def edited(
         for d in module.declarations:
             if isinstance(d, n.Param) and d.name.text in left_params:
                 found += _default(d, left_params.pop(d.name.text))
-            elif isinstance(d, n.Prompt) and d.name.text in left_texts:
-                found += _texts(d, left_texts.pop(d.name.text), source)
+            elif isinstance(d, n.Prompt):
+                found += _texts(d, left_texts.pop(d.name.text, Texts()), source)
+                found += _settings(d, asking.get(d.name.text, {}), source)
     for kind, left in (("param", left_params), ("prompt", left_texts)):
         if left:
             raise UsageError(f"`{compilation.source.name}` has no {kind} `{next(iter(left))}`")
@@ -151,6 +165,23 @@ def _texts(node: n.Prompt, texts: Texts, source: Source) -> list[tuple[Span, str
     if texts.examples is not None:
         edits += _examples(node, texts.examples, source)
     return edits
+
+
+def _settings(node: n.Prompt, settings: Mapping[str, Any], source: Source) -> list[tuple[Span, str]]:
+    """Settings with other values where they stand, and new ones above the prompt's first text."""
+    there = {setting.name.text: setting.value for setting in node.settings}
+    edits = [
+        (there[name].span, literal(value))
+        for name, value in settings.items()
+        if name in there and source.text[there[name].span.start : there[name].span.end] != literal(value)
+    ]
+    first = min(text.span.start for text in (node.system, node.instruction, node.user) if text is not None)
+    margin = " " * _indentation(source, first)
+    at = _line_start(source, first)
+    new = "".join(
+        f"{margin}{name} {literal(value)}\n" for name, value in settings.items() if name not in there
+    )
+    return [*edits, (Span(source.name, at, at), new)] if new else edits
 
 
 def _long(value: str, indent: int) -> str:

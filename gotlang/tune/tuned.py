@@ -6,7 +6,9 @@ rows said, and where it all comes from. It holds no code.
 
 from __future__ import annotations
 
+import codecs
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +17,10 @@ from typing import Any, TypeVar, final
 from gotlang.compiler import Compilation
 from gotlang.errors import CompileError, UsageError
 from gotlang.program import CheckedProgram
+from gotlang.semantics.study_settings import ASKED
 from gotlang.span import Source
 from gotlang.syntax.format import format_module
+from gotlang.tune.space import used_names
 from gotlang.tune.texts import Texts, edited, rewritten
 
 P = TypeVar("P", bound=CheckedProgram)
@@ -91,12 +95,14 @@ def read_tuned(path: str | Path) -> Tuned:
 
 
 def tuned(program: P, file: str | Path | Tuned) -> P:
-    """A program with what a study found in it.
+    """A program with what a study found in it. Only `concurrency` and `schedule`, which change no result, are
+    left to the options of its runs.
 
     Raises UsageError where the file is none or is of another program, CompileError where they do not fit.
     """
     found = file if isinstance(file, Tuned) else read_tuned(file)
-    return program.changed(rewritten(program.compilation, found.params, found.texts))
+    asking = _asking(program, found)
+    return program.changed(rewritten(program.compilation, found.params, found.texts, asking))
 
 
 def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
@@ -106,13 +112,13 @@ def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
     Raises UsageError where a file is not as it was when the program was read, CompileError where the
     program would not compile any more.
     """
-    compilation = program.compilation
-    done = rewritten(compilation, found.params, found.texts)
+    compilation, asking = program.compilation, _asking(program, found)
+    done = rewritten(compilation, found.params, found.texts, asking)
     if not done.ok:
         raise CompileError(done.diagnostics, done.sources)
     changed = []
     was, now_is = _formatted(compilation), _formatted(done)
-    for name, source in edited(compilation, found.params, found.texts).items():
+    for name, source in edited(compilation, found.params, found.texts, asking).items():
         before = compilation.sources[name]
         if source.text == before.text:
             continue
@@ -120,16 +126,40 @@ def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
             source = Source(name, now_is[name])
         path = Path(name)
         try:
-            now = path.read_bytes()
-            text = now.decode("utf-8")
-            if text.replace("\r\n", "\n").rstrip("\n") != before.text.rstrip("\n"):
-                raise UsageError(f"{path} has changed since it was read", help="run the command again")
-            new = source.text if text.endswith("\n") else source.text.rstrip("\n")
-            path.write_bytes((new.replace("\n", "\r\n") if b"\r\n" in now else new).encode())
+            _overwrite(path, before.text, source.text)
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
         changed.append(path)
     return changed
+
+
+def _overwrite(path: Path, before: str, after: str) -> None:
+    """Give a file another text, whole or not at all; its line ends, its byte order mark and its permissions
+    stay."""
+    now = path.read_bytes()
+    text = now.decode("utf-8-sig", "replace")
+    if text.replace("\r\n", "\n").rstrip("\n") != before.rstrip("\n"):
+        raise UsageError(f"{path} has changed since it was read", help="run the command again")
+    new = after if text.endswith("\n") else after.rstrip("\n")
+    new = new.replace("\n", "\r\n") if b"\r\n" in now else new
+    target = path.resolve()
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        draft.write_bytes((codecs.BOM_UTF8 if now.startswith(codecs.BOM_UTF8) else b"") + new.encode())
+        draft.chmod(target.stat().st_mode & 0o7777)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _asking(program: CheckedProgram, found: Tuned) -> dict[str, dict[str, Any]]:
+    """What every prompt of the tuned scheme asks with, where the study varied that."""
+    settings = {name: value for name, value in found.settings.items() if name in ASKED}
+    checked = program.compilation.checked
+    if not settings or checked is None:
+        return {}
+    used = used_names(checked.symbols, found.scheme)
+    return {prompt: settings for prompt in checked.symbols.prompts if prompt in used}
 
 
 def _formatted(compilation: Compilation) -> dict[str, str]:

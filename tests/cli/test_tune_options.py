@@ -1,0 +1,71 @@
+"""Options of `gotc tune` and of `--tuned`: none is without effect, and what cannot be is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+
+from cli.conftest import Gotc
+from support.studies import guess_study
+
+SMALL = "train 4, test 4\nminimize error(result, target)\ntrials 2\nseed 7"
+
+
+def test_limits_and_seeds_reach_the_study(gotc: Gotc, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guess_study(folder, SMALL)
+    given: list[Any] = []
+
+    def noted(plan: Any, options: Any, **_: Any) -> None:
+        given.append((plan.seed, options.seed, options.rpm, options.tpm, options.timeout))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gotlang.tune.driver.tune", noted)
+    some = ("tune", "study.got", "--model", "simulated")
+    assert gotc(*some, "--rpm", 5, "--tpm", 100, "--timeout", 3, "--seed", 0).code == 130
+    gotc(*some)
+    gotc(*some, "--seed", -4)
+    assert given == [(0, 0, 5.0, 100.0, 3.0), (7, 7, None, None, None), (-4, -4, None, None, None)]
+
+
+def test_a_result_needs_a_file(gotc: Gotc, folder: Path) -> None:
+    guess_study(folder, SMALL)
+    done = gotc("tune", "study.got", "--model", "simulated", "--out", "-")
+    assert (done.code, done.out) == (2, "")
+    assert "need a file" in done.err
+
+
+@pytest.mark.parametrize(
+    ("more", "schedule", "concurrency"),
+    [((), "depth-first", 2), (("--concurrency", 64, "--schedule", "best-first"), "best-first", 64)],
+    ids=["the study's", "the user's"],
+)
+def test_what_a_study_chose_for_the_run_is_so_unless_it_is_given(
+    gotc: Gotc,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    more: tuple[object, ...],
+    schedule: str,
+    concurrency: int,
+) -> None:
+    guess_study(folder, SMALL)
+    content = {"format": "gotlang.tuned", "format_version": 1, "program": "guess", "scheme": "near"}
+    rest: dict[str, Any] = {"params": {}, "prompts": {}, "held_out": {}, "provenance": {}}
+    settings = {"concurrency": 2, "schedule": "depth-first", "temperature": 0.25}
+    (folder / "near.json").write_text(json.dumps({**content, **rest, "settings": settings}))
+    given: list[Any] = []
+
+    def noted(order: Any) -> None:
+        prompt = order.program.ir(0).prompts[0]
+        asked = {name: value.value for name, value in prompt.settings}
+        given.append((order.options.schedule, order.options.concurrency, asked["temperature"]))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gotlang.cli.running.execute", noted)
+    done = gotc("run", "guess.got", "--input", "target=3", "--tuned", "near.json", *more)
+    assert done.code == 130, done.err
+    assert given == [(schedule, concurrency, 0.25)]
