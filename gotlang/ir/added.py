@@ -66,7 +66,7 @@ def compile_block(
         frozenset(pipelines.named),
         (),
     )
-    region, left = build_region(found, scheme.body, ENTRY, pool)
+    region, left = build_region(found, scheme.body, ENTRY, pool, names)
     return _placed(region, span), left
 
 

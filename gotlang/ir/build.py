@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from pathlib import PurePosixPath
 from typing import final
 
 from gotlang.ir import program as ir
 from gotlang.ir.declarations import build_param, build_prompt
+from gotlang.ir.expressions import with_expressions
 from gotlang.ir.names import POOL_NAMES, free_names
-from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
+from gotlang.ir.naming import PAIR, ROUND, START_POOL, Naming
 from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.scope import START, Pool
@@ -20,9 +22,6 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.types import ANY, ListType, Type, accepts, join
 
-START_POOL = "%start"
-"""The empty thought that a scheme starts with, wherever in it."""
-_LOOKS_AT_POOL = POOL_NAMES | THOUGHT_FUNCTIONS.keys()
 ONE = e.Constant(NOWHERE, 1)
 TRUE = e.Constant(NOWHERE, True)
 
@@ -46,9 +45,11 @@ def build(checked: Checked, name: str) -> ir.Program:
                 case n.Prompt():
                     prompts.append(build_prompt(d, symbols.prompts[d.name.text]))
                 case n.Score():
-                    scores.append(_Builder(checked).score(d, symbols.scores[d.name.text]))
+                    signature = symbols.scores[d.name.text]
+                    scores.append(_Builder(checked, dict(signature.parameters)).score(d, signature))
                 case n.Scheme():
-                    schemes.append(_Builder(checked).scheme(d, symbols.schemes[d.name.text]))
+                    signature = symbols.schemes[d.name.text]
+                    schemes.append(_Builder(checked, dict(signature.parameters)).scheme(d, signature))
                 case n.ImportPython():
                     names = tuple(i.text for i in d.names)
                     python.append(ir.PythonImport(str(d.path.value), names, folder))
@@ -68,32 +69,24 @@ def build(checked: Checked, name: str) -> ir.Program:
     )
 
 
-def build_region(checked: Checked, suite: n.Suite, entry: str, pool: Pool) -> tuple[ir.Region, Pool]:
-    """The region of a block that starts from a pool of a name, and the pool it leaves."""
-    return _Builder(checked).region(suite, entry, pool)
-
-
-def _source(values: tuple[e.Expression, ...], pool: str) -> str:
-    """The pool that values are made from: the current one where they look at its thoughts. What looks at
-    names only waits for those: `merge step 2 from part[2], part[3]` does not wait for merge step 1."""
-    return pool if any(free_names(value).keys() & _LOOKS_AT_POOL for value in values) else START_POOL
+def build_region(
+    checked: Checked, suite: n.Suite, entry: str, pool: Pool, given: Iterable[str]
+) -> tuple[ir.Region, Pool]:
+    """The region of a block that starts from a pool of a name, and the pool it leaves; names are `given`."""
+    return _Builder(checked, given).region(suite, entry, pool)
 
 
 @final
 class _Builder:
-    """Builds one scheme or score; `fresh` numbers the pools that have no name of their own."""
+    """Builds one scheme or score, whose parameters are `given`."""
 
-    def __init__(self, checked: Checked) -> None:
+    def __init__(self, checked: Checked, given: Iterable[str]) -> None:
         self.checked = checked
         self.prompts = checked.symbols.prompts
-        self.count = 0
-
-    def fresh(self) -> str:
-        self.count += 1
-        return f"%{self.count}"
+        self.naming = Naming(given)
 
     def scheme(self, node: n.Scheme, signature: Signature) -> ir.Scheme:
-        body, pool = self.region(node.body, "%start", START)
+        body, pool = self.region(node.body, START_POOL, START)
         wanted = signature.result
         collect = (
             not signature.many
@@ -110,22 +103,30 @@ class _Builder:
         *bindings, last = node.body.statements
         steps: list[ir.AnyStep] = []
         for statement in bindings:
-            self.statement(statement, "%start", START, steps)
+            self.statement(statement, START_POOL, START, steps)
         assert isinstance(last, n.Evaluate | n.Return)
         best = constant_value(node.best) if node.best is not None else None
-        region = ir.Region("%start", tuple(steps), "%start")
+        region = ir.Region(START_POOL, tuple(steps), START_POOL)
         return ir.Score(
             signature.name,
             signature.parameters,
             node.direction == "lower",
             best,
             region,
-            last.value,
+            self.naming.here(last.value),
             node.span,
         )
 
-    def region(self, suite: n.Suite, entry: str, pool: Pool) -> tuple[ir.Region, Pool]:
-        """A block's region; its pool starts as `entry`."""
+    def region(
+        self, suite: n.Suite, entry: str, pool: Pool, names: Iterable[str] = ()
+    ) -> tuple[ir.Region, Pool]:
+        """A block's region; its pool starts as `entry`, and `names` are bound in it."""
+        self.naming.open(names)
+        region = self._steps(suite, entry, pool)
+        self.naming.close()
+        return region
+
+    def _steps(self, suite: n.Suite, entry: str, pool: Pool) -> tuple[ir.Region, Pool]:
         steps: list[ir.AnyStep] = []
         current = entry
         for index, statement in enumerate(suite.statements):
@@ -141,42 +142,50 @@ class _Builder:
             case n.Bind():
                 return self._bind(node, pool, kind, left, out)
             case n.Step():
-                step = self.step(node, self.fresh(), pool, left)
+                step = self.step(node, self.naming.fresh(), pool, left)
             case n.Evaluate(value=value) | n.Return(value=value):
-                step = self._value(value, self.fresh(), pool, left, node.span)
+                step = self._value(value, self.naming.fresh(), pool, left, node.span)
+            case n.Foreach(name=name) if id(node) in self.checked.named:
+                step = self.block(node, self.naming.of_name(name.text), pool, kind, left, out)
+                self.naming.bind(name.text, step.result)
+            case n.Labelled(label=label):
+                step = self.block(node, self.naming.of_label(label), pool, kind, left, out)
             case _:
-                name = self.fresh()
-                if id(node) in self.checked.named:
-                    assert isinstance(node, n.Foreach)
-                    name = node.name.text
-                elif isinstance(node, n.Labelled):
-                    name = "%" + node.label.replace(" ", "_")
-                step = self.block(node, name, pool, kind, left, out)
+                step = self.block(node, self.naming.fresh(), pool, kind, left, out)
         out.append(step)
         return step.result
 
     def _bind(self, node: n.Bind, pool: str, kind: Pool, left: Pool, out: list[ir.AnyStep]) -> str:
-        name = node.name.text
+        name = self.naming.of_name(node.name.text)
         step: ir.AnyStep
         match node.value:
             case n.Step():
                 step = self.step(node.value, name, pool, left)
             case n.Suite():
                 body, _ = self.region(node.value, pool, kind)
-                step = ir.Group(name, left.type, left.single, pool, name, (), body, span=node.span)
+                label = node.name.text
+                step = ir.Group(name, left.type, left.single, pool, label, (), body, span=node.span)
             case n.Foreach() | n.Reduce() | n.RepeatBlock() | n.If() | n.Labelled():
                 step = self.block(node.value, name, pool, kind, left, out)
             case _:
                 step = self._value(node.value, name, pool, left, node.span)
         out.append(step)
+        self.naming.bind(node.name.text, name)
         return name
+
+    def _source(self, values: Iterable[e.Expression], pool: str) -> str:
+        """The pool that values are made from: the current one where they look at its thoughts. What looks at
+        names only waits for those: `merge step 2 from part[2], part[3]` does not wait for merge step 1."""
+        names = {name for value in values for name in free_names(value) if not self.naming.own(name)}
+        return pool if names & POOL_NAMES else START_POOL
 
     def _value(self, value: e.Expression, name: str, pool: str, left: Pool, span: Span) -> ir.AnyStep:
         if isinstance(value, e.Call) and value.function.text in self.checked.symbols.schemes:
-            arguments = self.checked.arguments[id(value)]
+            arguments = self._arguments(value)
             scheme = value.function.text
             return ir.Invoke(name, left.type, left.single, pool, scheme, arguments, span=span)
-        return ir.Gather(name, left.type, left.single, _source((value,), pool), (value,), span=span)
+        source = self._source((value,), pool)
+        return ir.Gather(name, left.type, left.single, source, (self.naming.here(value),), span=span)
 
     # ---------------------------------------------------------------- blocks
 
@@ -185,27 +194,34 @@ class _Builder:
     ) -> ir.AnyStep:
         """The step of a block; sources of a labelled one are gathered into `out` first."""
         base = (name, left.type, left.single)
+        here = self.naming.here
+        iterable = None
         if isinstance(node, n.Foreach | n.Reduce) and node.iterable is not None:
-            pool = _source((node.iterable,), pool)
+            pool, iterable = self._source((node.iterable,), pool), here(node.iterable)
         match node:
             case n.Foreach():
-                body, _ = self.region(node.body, node.name.text, Pool(left.type, True))
-                position = node.position.text if node.position else None
-                return ir.Foreach(
-                    *base, pool, node.iterable, node.name.text, position, node.after, body, span=node.span
-                )
+                element, position = node.name.text, node.position.text if node.position else None
+                names = [element, *([position] if position is not None else [])]
+                self.naming.open(names)
+                after = here(node.after) if node.after is not None else None
+                body, _ = self._steps(node.body, element, Pool(left.type, True))
+                self.naming.close()
+                return ir.Foreach(*base, pool, iterable, element, position, after, body, span=node.span)
             case n.Reduce():
-                body, _ = self.region(node.body, "%pair", Pool(left.type, False))
-                step = node.step.text if node.step else None
-                return ir.Reduce(
-                    *base, pool, node.iterable, node.left.text, node.right.text, step, body, span=node.span
-                )
+                first, second, step = node.left.text, node.right.text, node.step.text if node.step else None
+                names = [first, second, *([step] if step is not None else [])]
+                body, _ = self.region(node.body, PAIR, Pool(left.type, False), names)
+                return ir.Reduce(*base, pool, iterable, first, second, step, body, span=node.span)
             case n.RepeatBlock():
-                body, _ = self.region(node.body, "%round", kind)
                 counter = node.counter.text if node.counter else None
-                return ir.Loop(*base, pool, node.count, counter, node.until, body, span=node.span)
+                count = here(node.count)
+                self.naming.open([counter] if counter is not None else [])
+                body, _ = self._steps(node.body, ROUND, kind)
+                until = here(node.until) if node.until is not None else None  # it sees the body's names
+                self.naming.close()
+                return ir.Loop(*base, pool, count, counter, until, body, span=node.span)
             case n.If():
-                branches = tuple((c, self.region(b, pool, kind)[0]) for c, b in node.branches)
+                branches = tuple((here(c), self.region(b, pool, kind)[0]) for c, b in node.branches)
                 otherwise = self.region(node.otherwise, pool, kind)[0] if node.otherwise else None
                 return ir.Branch(*base, pool, branches, otherwise, span=node.span)
             case n.Labelled():
@@ -220,25 +236,32 @@ class _Builder:
             gathered: list[e.Expression] = []
             for position, (source, known) in enumerate(zip(node.sources, kinds, strict=True)):
                 if isinstance(source, n.LabelReference):
-                    inner = "%" + source.label.replace(" ", "_")
+                    inner = self.naming.label(source.label)
                 else:
-                    inner = self.fresh()
-                    start = _source((source,), pool)
-                    out.append(ir.Gather(inner, known.type, known.single, start, (source,), span=source.span))
+                    inner = self.naming.fresh()
+                    start, value = self._source((source,), pool), self.naming.here(source)
+                    out.append(ir.Gather(inner, known.type, known.single, start, (value,), span=source.span))
                 gathered.append(e.Reference(source.span, inner))
                 if node.names:
                     names.append((node.names[position].text, inner))
-            pool = self.fresh()
+            pool = self.naming.fresh()
             type_ = reduce(lambda left, right: join(left, right) or ANY, (known.type for known in kinds))
             single = len(kinds) == 1 and kinds[0].single
             out.append(ir.Gather(pool, type_, single, START_POOL, tuple(gathered), span=node.span))
-        body, _ = self.region(node.body, pool, kind)
+        body, _ = self.region(node.body, pool, kind, [name for name, _ in names])
+        self.naming.bind_label(node.label, base[0])
         return ir.Group(*base, pool, node.label, tuple(names), body, span=node.span)
 
     # ---------------------------------------------------------------- steps
 
     def step(self, node: n.Step, name: str, pool: str, left: Pool) -> ir.AnyStep:
         """One operation."""
+        if node.operation.text == "Pool":
+            pool = self._source(node.operands, pool)
+        return with_expressions(self._operation(node, name, pool, left), self.naming.here)
+
+    def _operation(self, node: n.Step, name: str, pool: str, left: Pool) -> ir.AnyStep:
+        """The same in the names of the program."""
         base = (name, left.type, left.single)
         span = node.span
         match node.operation.text:
@@ -291,7 +314,7 @@ class _Builder:
             case "Map":
                 return ir.Map(*base, pool, node.operands[0], span=span)
             case "Pool":
-                return ir.Gather(*base, _source(node.operands, pool), node.operands, span=span)
+                return ir.Gather(*base, pool, node.operands, span=span)
             case "Retrieve":
                 call = node.operands[0]
                 assert isinstance(call, e.Call)
@@ -304,6 +327,9 @@ class _Builder:
                 return ir.CallFunction(*base, pool, call.function.text, given, span=span)
             case _:
                 return ir.Measure(*base, pool, node.operands[0], span=span)
+
+    def _arguments(self, call: e.Call) -> ir.Arguments:
+        return tuple((name, self.naming.here(value)) for name, value in self.checked.arguments[id(call)])
 
     def _call(self, operand: e.Expression) -> tuple[str, ir.Arguments]:
         assert isinstance(operand, e.Call)

@@ -10,16 +10,16 @@ from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
 from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import children, walk
 
-POOL_NAMES = frozenset({"it", "thoughts", "truth", "score", "valid"})
-"""Names that the step's own thoughts give a meaning."""
-
-
-_LOOKS_AT_POOL = POOL_NAMES | THOUGHT_FUNCTIONS.keys()
+GIVEN = frozenset({"it", "thoughts", "truth"})
+"""Names that only a step's own thoughts give a meaning: no program binds them."""
+POOL_NAMES = GIVEN | THOUGHT_FUNCTIONS.keys()
+"""Names that a step's own thoughts give a meaning where the program binds them to nothing: `score` is short
+for `score(it)`, and may be the name of an input."""
 
 
 def looks_at_pool(node: e.Expression) -> bool:
     """Whether an expression looks at the current thoughts, not only at names."""
-    if not _LOOKS_AT_POOL.isdisjoint(free_names(node)):
+    if not POOL_NAMES.isdisjoint(free_names(node)):
         return True
     return any(isinstance(x, e.Call) and x.function.text in THOUGHT_FUNCTIONS for x in walk(node))
 
@@ -66,14 +66,15 @@ def _expressions(value: Any) -> Iterator[Any]:
 
 
 def needed_names(step: ir.AnyStep) -> tuple[str, ...]:
-    """The names a step's own expressions use, but for those its thoughts give a meaning."""
-    found: dict[str, None] = {}
-    for expression in own_expressions(step):
-        found.update(free_names(expression))
+    """The names a step's own expressions use, but for those that only its thoughts give a meaning."""
     inner: set[str] = set()
     if isinstance(step, ir.Foreach):
         inner = {step.name, "done", *([step.position] if step.position else [])}
-    return tuple(name for name in found if name not in POOL_NAMES and name not in inner)
+    found: dict[str, None] = {}
+    for expression in own_expressions(step):
+        own = inner if isinstance(step, ir.Foreach) and expression is step.after else GIVEN
+        found.update((name, None) for name in free_names(expression) if name not in own)
+    return tuple(name for name in found if name not in GIVEN)
 
 
 def used_names(step: ir.AnyStep) -> set[str]:

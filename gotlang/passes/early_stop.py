@@ -19,11 +19,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from gotlang.ir import program as ir
-from gotlang.ir.names import POOL_NAMES, free_names, needed_names, own_expressions, used_names
+from gotlang.ir.names import free_names, looks_at_pool, needed_names, own_expressions, used_names
 from gotlang.passes.rewrite import rewrite_region, schemes_invoked, values_in
-from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
-from gotlang.syntax import expressions as e
-from gotlang.syntax.walk import walk
 
 
 def stop_early(program: ir.Program) -> ir.Program:
@@ -58,7 +55,7 @@ def _marked(region: ir.Region, local: Collection[str], values: Collection[str]) 
         assert rate.score is not None
         stop = ir.Stop(rate.score, rate.arguments, keep.count)
         known = _known(region.steps[:index], step) | set(values) | {"it"}
-        if _names(stop) <= known and not _looks_at_thoughts(keep.count):
+        if _names(stop) <= known and not looks_at_pool(keep.count):
             out[index] = replace(step, stop=stop)
     return replace(region, steps=tuple(out))
 
@@ -84,9 +81,3 @@ def _known(before: tuple[ir.AnyStep, ...], ask: ir.AnyStep) -> set[str]:
 def _names(stop: ir.Stop) -> set[str]:
     expressions = [*(value for _, value in stop.arguments), stop.count]
     return {name for expression in expressions for name in free_names(expression)}
-
-
-def _looks_at_thoughts(node: e.Expression) -> bool:
-    """Whether a count depends on the thoughts that are counted, which are not there yet."""
-    calls = {call.function.text for call in walk(node) if isinstance(call, e.Call)}
-    return bool((free_names(node).keys() & POOL_NAMES) or (calls & THOUGHT_FUNCTIONS.keys()))

@@ -20,9 +20,10 @@ from dataclasses import replace
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
+from gotlang.ir.expressions import with_expressions
 from gotlang.ir.literals import is_literal, literal
 from gotlang.ir.names import free_names
-from gotlang.passes.rewrite import rewrite, with_expressions
+from gotlang.passes.rewrite import rewrite
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import children, rebuilt, walk, with_parts

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gotlang.ir import program as ir
-from gotlang.passes.rewrite import rewrite_inside, with_expressions
+from gotlang.ir.expressions import with_expressions
+from gotlang.passes.rewrite import rewrite_inside
 from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import rebuilt
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from gotlang.ir import program as ir
 from gotlang.ir.names import bound_inside
-from gotlang.syntax.expressions import Expression, Node
 
 Rewrite = Callable[[ir.Region], ir.Region]
 """A region, after those inside it were rewritten, to the one it should be."""
-Change = Callable[[Expression], Expression]
-"""An expression that stands by itself in a step to the one that should stand there."""
 
 
 def rewrite(program: ir.Program, change: Rewrite) -> ir.Program:
@@ -44,24 +40,6 @@ def rewrite_inside(step: ir.AnyStep, change: Rewrite) -> ir.AnyStep:
                 otherwise=change(step.otherwise) if step.otherwise is not None else None,
             )
     return step
-
-
-def with_expressions(step: ir.AnyStep, change: Change) -> ir.AnyStep:
-    """A step with its own expressions changed, those of the regions inside it left alone."""
-    fields = {name: value for name, value in ir.step_fields(step).items() if name not in {"span", "type"}}
-    return replace(step, **{name: _changed(value, change) for name, value in fields.items()})
-
-
-def _changed(value: Any, change: Change) -> Any:
-    match value:
-        case Node():
-            return change(value)  # type: ignore[arg-type]  # the only nodes in a step are expressions
-        case ir.Stop():
-            arguments = tuple((name, change(argument)) for name, argument in value.arguments)
-            return ir.Stop(value.score, arguments, change(value.count))
-        case tuple():
-            return tuple(_changed(item, change) for item in value)
-    return value
 
 
 def all_steps(region: ir.Region) -> Iterator[ir.AnyStep]:

@@ -48,7 +48,9 @@ def _elements(
         return [((thought,), None) for thought in thoughts]
     names = whole(frame, thoughts)
     bound = bound_to(x.context, step.iterable, names)
-    if bound is not None and not (len(bound) == 1 and isinstance(bound[0].value, list)):
+    if bound is not None and (
+        isinstance(bound, Thoughts) or not (len(bound) == 1 and isinstance(bound[0].value, list))
+    ):
         return [((thought,), None) for thought in bound]
     values = x.context.evaluate(step.iterable, names)
     if not isinstance(values, list):
@@ -90,7 +92,8 @@ def _done(
 def reduce(x: Expander, step: ir.Reduce, frame: Frame, pool: Handle) -> Handle:
     """`reduce`: neighbours merged pairwise, level by level."""
     source = _source(step, frame, pool)
-    if source is not None and _one_each(source):
+    # Python that changes graphs may let the list gather more than its parts: then it has to be whole.
+    if source is not None and _one_each(source) and not x.changing:
         return Handle(_merge_parts(x, step, frame, source), True)
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
@@ -135,12 +138,14 @@ def _merge_parts(x: Expander, step: ir.Reduce, frame: Frame, source: Operation) 
     """
     join = Operation(step, "join", frame, step.result, frame.origin)
     grower = tuple(o for o in source.inputs[:1] if o.role == "grow")
-    # A source that failed before it knew its parts will never know them.
-    x.graph.add(join, grower if source.parts is not None or source.state != FAILED else (source,), held=1)
+    # A source that nothing grows and that has no parts failed when it was laid out.
+    x.graph.add(join, grower or ((source,) if source.parts is None else ()), held=1)
 
     def build() -> None:
         parts = source.parts
         assert parts is not None
+        if join.state == FAILED:
+            return  # the block it stands in could not be laid out
         x.attempt(join, lambda: x.fill(join, [_tree(x, step, frame, parts, frame.origin, grower)]))
 
     if source.parts is not None:

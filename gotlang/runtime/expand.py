@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, final
 
 from gotlang.errors import GotError
 from gotlang.ir import program as ir
-from gotlang.ir.names import free_names, needed_names
+from gotlang.ir.names import free_names, looks_at_pool, needed_names
 from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.context import Context
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import GraphFull, Operation
 from gotlang.runtime.remaining import Remaining
-from gotlang.runtime.values import derived, uses_pool
+from gotlang.runtime.values import derived
 from gotlang.runtime.view import View, is_graph_changing
 from gotlang.syntax import expressions as e
 
@@ -46,7 +46,8 @@ class Expander:
         self._needed: dict[int, tuple[str, ...]] = {}
         self._uses: dict[int, Uses] = {}
         self._asking_scores = {score.name for score in context.program.scores if score.body.steps}
-        self._changing = {name for name, f in context.functions.items() if is_graph_changing(f)}
+        self.changing = {name for name, f in context.functions.items() if is_graph_changing(f)}
+        """The functions of the program that change graphs."""
 
     def region(self, region: ir.Region, frame: Frame) -> Handle:
         """Lay out a block; the handle of what it yields. Its entry is bound in the frame already."""
@@ -60,7 +61,7 @@ class Expander:
         kind: type = type(step)
         if isinstance(step, ir.Rate) and step.score in self._asking_scores:
             kind = ir.Score
-        elif isinstance(step, ir.CallFunction) and step.function in self._changing:
+        elif isinstance(step, ir.CallFunction) and step.function in self.changing:
             kind = View
         block = self._blocks.get(kind)
         if block is not None:
@@ -89,7 +90,7 @@ class Expander:
         """What an expression of the program needs; found once."""
         found = self._uses.get(id(node))
         if found is None:
-            found = self._uses[id(node)] = Uses(tuple(free_names(node)), uses_pool(node))
+            found = self._uses[id(node)] = Uses(tuple(free_names(node)), looks_at_pool(node))
         return found
 
     def waits_for(self, node: e.Expression, frame: Frame, pool: Handle) -> list[Operation]:

@@ -9,7 +9,7 @@ from typing import Any
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
-from gotlang.ir.names import free_names
+from gotlang.ir.names import free_names, looks_at_pool
 from gotlang.ir.thought import Thought, Thoughts, named_thoughts
 from gotlang.runtime.asking import rate_locally
 from gotlang.runtime.context import MEMBERS_FAILED, Context, OperationFailed
@@ -23,7 +23,6 @@ from gotlang.runtime.values import (
     mean,
     number,
     position,
-    uses_pool,
     whole,
 )
 from gotlang.syntax import expressions as e
@@ -167,7 +166,7 @@ def _gathered(
 
 def _needs(operation: Operation, value: e.Expression, lost: set[Operation]) -> bool:
     """Whether a value takes the thoughts of an operation that failed."""
-    if uses_pool(value) and operation.inputs[0] in lost:
+    if looks_at_pool(value) and operation.inputs[0] in lost:
         return True
     for name in free_names(value):
         try:
@@ -180,17 +179,26 @@ def _needs(operation: Operation, value: e.Expression, lost: set[Operation]) -> b
 
 
 def bound_to(context: Context, value: e.Expression, names: Mapping[str, Any]) -> tuple[Thought, ...] | None:
-    """The thoughts that a name, or a position among named thoughts, stands for; None for any other value."""
+    """The thoughts that a name, or a position among named thoughts, stands for (`Thoughts` where it is a name
+    for any number of them); None for any other value."""
     if isinstance(value, e.Reference):
-        bound = names[value.name]
+        bound = _bound(names, value.name)
         if isinstance(bound, Thought):
             return (bound,)
-        return tuple(bound) if isinstance(bound, Thoughts) else None
+        return bound if isinstance(bound, Thoughts) else None
     if isinstance(value, e.Index) and isinstance(value.value, e.Reference):
-        bound = names[value.value.name]
+        bound = _bound(names, value.value.name)
         if isinstance(bound, Thoughts):
             return (bound[position(context.evaluate(value.index, names), bound)],)
     return None
+
+
+def _bound(names: Mapping[str, Any], name: str) -> Any:
+    """What a name is bound to; None where it is not: `pi`, or `score` where it is short for `score(it)`."""
+    try:
+        return names[name]
+    except KeyError:
+        return None
 
 
 def measure(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:

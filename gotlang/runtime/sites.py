@@ -11,7 +11,7 @@ from gotlang.errors import EvaluationError, GotError, ReadError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import call_python
-from gotlang.ir.names import POOL_NAMES, free_names
+from gotlang.ir.names import GIVEN, free_names
 from gotlang.ir.thought import Thought, named_thoughts
 from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, Request, Settings, endpoint_of
 from gotlang.runtime.context import Context, OperationFailed
@@ -105,7 +105,7 @@ def _made_from(
     shown = context.shown.get(id(arguments))
     if shown is None:
         found = dict.fromkeys(name for _, value in arguments for name in free_names(value))
-        shown = context.shown[id(arguments)] = tuple(name for name in found if name not in POOL_NAMES)
+        shown = context.shown[id(arguments)] = tuple(name for name in found if name not in GIVEN)
     if not shown:
         return pool
     made_from = {thought.identity: thought for thought in pool}

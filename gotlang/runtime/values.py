@@ -8,13 +8,9 @@ from typing import Any
 
 from gotlang.errors import EvaluationError
 from gotlang.ir.evaluate import Layer
-from gotlang.ir.names import POOL_NAMES, free_names
 from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.frame import Frame
 from gotlang.runtime.graph import Operation
-from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
-from gotlang.syntax import expressions as e
-from gotlang.syntax.walk import walk
 
 MOST = 10_000
 """The largest `k`, `n`, number of tries or rounds; a larger one is taken for a mistake."""
@@ -48,13 +44,6 @@ def real(thoughts: Sequence[Thought]) -> tuple[Thought, ...]:
 def derived(operation: Operation, value: Any, index: int, parents: Sequence[Thought]) -> Thought:
     """A thought that was computed, not asked for; the empty thought is nobody's parent."""
     return Thought(value, operation, index, real(parents))
-
-
-def uses_pool(node: e.Expression) -> bool:
-    """Whether an expression looks at the current thoughts, and so has to wait for them."""
-    if not POOL_NAMES.isdisjoint(free_names(node)):
-        return True
-    return any(isinstance(x, e.Call) and x.function.text in THOUGHT_FUNCTIONS for x in walk(node))
 
 
 def count(value: Any, what: str) -> int:

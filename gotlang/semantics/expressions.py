@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import final
 
+from gotlang.diagnostics import Label, nearest
 from gotlang.semantics.builtins import CONSTANTS, THOUGHT_FUNCTIONS
 from gotlang.semantics.calls import CallChecker, widen
 from gotlang.semantics.report import Report
 from gotlang.semantics.scope import Scope, Variable
 from gotlang.semantics.symbols import Symbols
+from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.types import (
     ANY,
@@ -202,11 +204,7 @@ class ExpressionChecker:
             left_node, left = right_node, right
         return BOOL
 
-    def _literals(self, span: object, left: LiteralType, right: LiteralType) -> None:
-        from gotlang.diagnostics import nearest
-        from gotlang.span import Span
-
-        assert isinstance(span, Span)
+    def _literals(self, span: Span, left: LiteralType, right: LiteralType) -> None:
         if not set(left.values) & set(right.values):
             wide, narrow = (left, right) if len(left.values) > len(right.values) else (right, left)
             guess = nearest(narrow.values[0], wide.values)
@@ -218,10 +216,7 @@ class ExpressionChecker:
                 help=f'did you mean "{guess}"?' if guess else None,
             )
 
-    def _membership(self, span: object, left: Type, right: Type) -> None:
-        from gotlang.span import Span
-
-        assert isinstance(span, Span)
+    def _membership(self, span: Span, left: Type, right: Type) -> None:
         match right:
             case ListType(element) if join(element, left) is not None:
                 return
@@ -317,11 +312,23 @@ class ExpressionChecker:
         inner = self.elements(node.iterable, scope)
         names = [Variable(node.name.text, inner, "value", node.name.span)]
         if node.position is not None:
+            self.distinct(node.name, node.position)
             names.append(Variable(node.position.text, INT, "value", node.position.span))
         inside = scope.inside(*names)
         if node.condition is not None:
             self.condition(node.condition, inside)
         return ListType(self.infer(node.element, inside))
+
+    def distinct(self, first: e.Identifier, name: e.Identifier) -> None:
+        """Note an error where a name is bound that another one of the same block has."""
+        if name is not first and name.text == first.text:
+            self.report.error(
+                "GOT0101",
+                f"`{name.text}` is bound twice here",
+                name.span,
+                "here again",
+                labels=(Label(first.span, "first here"),),
+            )
 
     def elements(self, node: e.Expression, scope: Scope) -> Type:
         """The type of the elements of what a loop goes through."""

@@ -221,10 +221,9 @@ class PipelineChecker:
 
     def _foreach(self, node: n.Foreach, pool: Pool, scope: Scope) -> Pool:
         element, scored = self._elements(node, pool, scope, "foreach")
-        self.steps.reserved(node.name)
+        self.steps.bound(node.name, node.position)
         names = [Variable(node.name.text, element, "thought", node.name.span, scored, True)]
         if node.position is not None:
-            self.steps.reserved(node.position)
             names.append(Variable(node.position.text, INT, "value", node.position.span, used=True))
         inside = scope.inside(*names)
         if node.after is not None:
@@ -239,13 +238,9 @@ class PipelineChecker:
             Variable(name.text, element, "thought", name.span, scored, True)
             for name in (node.left, node.right)
         ]
-        if node.left.text == node.right.text:
-            self.report.error("GOT0101", "`reduce` needs two names", node.right.span)
+        self.steps.bound(node.left, node.right, node.step)
         if node.step is not None:
             names.append(Variable(node.step.text, REDUCE_STEP, "value", node.step.span, used=True))
-        for name in (node.left, node.right, node.step):
-            if name is not None:
-                self.steps.reserved(name)
         body = self.suite(node.body, Pool(element, False, scored), scope.inside(*names))
         if not body.single:
             self.report.error(
@@ -344,8 +339,8 @@ class PipelineChecker:
             self.report.error(
                 "GOT0202", f"{len(pools)} thoughts and {len(node.names)} names", node.names[-1].span
             )
+        self.steps.bound(*node.names)
         for name, known in zip(node.names, pools, strict=False):
-            self.steps.reserved(name)
             variable = known.variable(name.text, name.span)
             variable.used = True
             inside.add(variable)

@@ -74,6 +74,15 @@ class StepChecker:
                 "GOT0102", f"`{name.text}` is declared in this program", name.span, help="choose another name"
             )
 
+    def bound(self, *names: e.Identifier | None) -> None:
+        """Note an error where one of the names that a block binds cannot be bound, or is bound twice."""
+        seen: dict[str, e.Identifier] = {}
+        for name in names:
+            if name is None:
+                continue
+            self.reserved(name)
+            self.expressions.distinct(seen.setdefault(name.text, name), name)
+
     # ---------------------------------------------------------------- steps
 
     def step(self, node: n.Step, pool: Pool, scope: Scope) -> Pool:
