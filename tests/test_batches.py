@@ -69,6 +69,13 @@ def test_what_waits_together_goes_together_at_half_the_price(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [], "what was handed out is forgotten"
 
 
+def test_what_some_call_the_end_of_a_line_stands_in_answers(tmp_path: Path) -> None:
+    with BatchServer(lambda body, index: "one\u2028two\u0085three") as server:
+        (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
+        assert len(server.batches) == 1
+    assert [a.text for a in reply.answers] == ["one\u2028two\u0085three"]
+
+
 def test_a_line_that_fails_fails_alone_and_one_that_may_pass_goes_again(tmp_path: Path) -> None:
     tried: list[str] = []
 

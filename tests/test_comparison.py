@@ -69,6 +69,31 @@ def test_baselines_are_made_from_the_prompt_that_answers_in_one_go() -> None:
     assert contenders(program(), ["io", "vote-of-n"])[1].answers == MATCHED
 
 
+SEVERAL = f"""{PROMPTS}
+score rough(got: int, n: int) -> lower, best 0:
+    abs(got - n) // 10
+scheme words(n: int) -> str:
+    Map() str(n)
+scheme coarse(n: int) -> int:
+    Generate() guess(n)
+    Score() rough(it, n)
+scheme fine(n: int) -> int:
+    Generate() guess(n)
+    Score() distance(it, n)
+"""
+
+
+@pytest.mark.parametrize("kind", ["best", "vote"])
+def test_a_baseline_with_more_answers_is_the_same_but_for_them(kind: str) -> None:
+    found = program(SEVERAL)
+    _, few = contenders(found, ["fine", f"{kind}-of-n"])
+    many = with_answers(found, few, 7)
+    assert many.name == f"{kind}-of-7"
+    assert many.scheme.result == few.scheme.result
+    scores = [[s.score for s in side.scheme.body.steps if isinstance(s, ir.Rate)] for side in (few, many)]
+    assert scores == [["distance"], ["distance"]]
+
+
 def test_a_best_of_needs_a_score_that_looks_at_the_inputs_alone() -> None:
     with pytest.raises(UsageError, match="needs a score"):
         contenders(program(BLIND), ["io", "best-of-3"])

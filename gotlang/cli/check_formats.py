@@ -54,7 +54,7 @@ def github(found: Sequence[Found]) -> Iterator[str]:
     """One `::error ...::message` a diagnostic, which GitHub shows at the line."""
     for one in found:
         if one.unreadable is not None:
-            yield f"::error file={_github_property(one.name)}::{github_data(one.unreadable.message)}"
+            yield f"::error file={github_property(one.name)}::{github_data(one.unreadable.message)}"
         for entry in _entries(one):
             place = {
                 "file": entry["file"],
@@ -64,7 +64,7 @@ def github(found: Sequence[Found]) -> Iterator[str]:
                 "endColumn": entry["end_column"],
                 "title": entry["code"],
             }
-            written = ",".join(f"{name}={_github_property(str(value))}" for name, value in place.items())
+            written = ",".join(f"{name}={github_property(str(value))}" for name, value in place.items())
             yield f"::{entry['severity']} {written}::{github_data(_whole(entry))}"
 
 
@@ -81,7 +81,8 @@ def github_data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _github_property(text: str) -> str:
+def github_property(text: str) -> str:
+    """A text as a property of a workflow command, such as its title."""
     return github_data(text).replace(":", "%3A").replace(",", "%2C")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -91,7 +92,7 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
         go_on(given)
         return INTERRUPTED
     complete = found.stopped is None and any(run.state == "done" for run in found.runs)
-    crossed = [one for one in thresholds if complete and one.crossed(found)]
+    crossed = [one for one in thresholds if one.crossed(found)] if complete else None
     from gotlang.cli.eval_formats import as_json, github, junit, text
 
     head = heading(given, found, session.model.simulated)
@@ -101,7 +102,7 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
         case "junit":
             sys.stdout.write(junit(found, head, thresholds, crossed))
         case "github":
-            for line in github(found, head, crossed):
+            for line in github(found, head, crossed or ()):
                 say(line)
         case _:
             for line in text(found, head):
@@ -114,7 +115,7 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
     if not given.quiet:
         made_up = " (simulated)" if session.model.simulated else ""
         complain(f"paid for {progress.spent()}{made_up}")
-    return _code(given, found, crossed)
+    return _code(given, found, crossed or ())
 
 
 def heading(given: Task, found: Evaluation, simulated: bool) -> dict[str, Any]:
@@ -131,7 +132,7 @@ def heading(given: Task, found: Evaluation, simulated: bool) -> dict[str, Any]:
     }
 
 
-def _code(given: Task, found: Evaluation, crossed: list[Threshold]) -> int:
+def _code(given: Task, found: Evaluation, crossed: Sequence[Threshold]) -> int:
     if found.stopped is not None:
         complain(f"stopped: {why_stopped(found)}")
     if found.stopped == "interrupted":

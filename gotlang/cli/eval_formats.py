@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from gotlang.cli.check_formats import github_data
+from gotlang.cli.check_formats import github_data, github_property
 from gotlang.cli.evaluating import table_lines
 from gotlang.cli.output import FORMAT_VERSION, count, shortened, to_json
 from gotlang.evaluate.evaluation import METRICS
@@ -28,17 +28,21 @@ def as_json(
     found: Evaluation,
     head: dict[str, Any],
     thresholds: Sequence[Threshold],
-    crossed: Sequence[Threshold],
+    crossed: Sequence[Threshold] | None,
     paid: tuple[int, float | None] | None,
 ) -> dict[str, Any]:
-    """The document: what was run, each metric's mean with its interval, failures by reason, every run."""
+    """The document: what was run, each metric's mean with its interval, failures by reason, every run.
+    `crossed` None: what ended early is held to no threshold."""
     calls, usd = paid if paid is not None else (0, 0.0)
     return {
         "format_version": FORMAT_VERSION,
         **head,
         **summary_json(found),
         "paid": {"calls": calls, "usd": usd},
-        "thresholds": [{"condition": one.text, "crossed": one in crossed} for one in thresholds],
+        "thresholds": [
+            {"condition": one.text, "crossed": None if crossed is None else one in crossed}
+            for one in thresholds
+        ],
         "columns": dict(given.mapping),
         "runs": [run_json(run) for run in found.runs],
     }
@@ -115,12 +119,18 @@ def _total(name: str, total: float | None) -> str:
 
 
 def junit(
-    found: Evaluation, head: dict[str, Any], thresholds: Sequence[Threshold], crossed: Sequence[Threshold]
+    found: Evaluation,
+    head: dict[str, Any],
+    thresholds: Sequence[Threshold],
+    crossed: Sequence[Threshold] | None,
 ) -> str:
-    """A test case a run and one a threshold: a wrong answer and a crossed threshold are failures."""
+    """A test case a run and one a threshold: a wrong answer and a crossed threshold are failures. `crossed`
+    None: what ended early is held to no threshold, so these are skipped."""
     cases = [_case(run, head) for run in found.runs]
     for one in thresholds:
-        over = f"<failure message={_quoted('this holds: ' + one.text)}/>" if one in crossed else ""
+        over = '<skipped message="not judged: it ended early"/>' if crossed is None else ""
+        if one in (crossed or ()):
+            over = f"<failure message={_quoted('this holds: ' + one.text)}/>"
         where = _quoted(head["program"] + ".fail-if")
         cases.append(f"<testcase classname={where} name={_quoted(one.text)}>{over}</testcase>")
     wrong = sum("<failure" in case for case in cases)
@@ -167,9 +177,9 @@ def github(found: Evaluation, head: dict[str, Any], crossed: Sequence[Threshold]
         for name in METRICS
         if (interval := found.interval(name)) is not None
     ]
-    yield f"::notice title={github_data(title)}::{github_data(f'{rows}: ' + ', '.join(parts))}"
+    yield f"::notice title={github_property(title)}::{github_data(f'{rows}: ' + ', '.join(parts))}"
     for reason, number in found.failures().most_common(_REASONS):
         words = f"{count(number, 'run')} failed: {reason}"
-        yield f"::warning title={github_data(title)}::{github_data(words)}"
+        yield f"::warning title={github_property(title)}::{github_data(words)}"
     for one in crossed:
-        yield f"::error title={github_data(title)}::{github_data('this holds: ' + one.text)}"
+        yield f"::error title={github_property(title)}::{github_data('this holds: ' + one.text)}"

@@ -12,6 +12,7 @@ import click
 
 from gotlang.cli.kinds import Pair, Share
 from gotlang.cli.options import (
+    CACHE,
     Decorator,
     batch_option,
     cache_options,
@@ -71,7 +72,8 @@ run_options_of_many: Decorator = together(
 @final
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be run over which table, and how."""
+    """What is to be run over which table, and how. `command` runs one row of it once more for nothing; it is
+    empty where no answer is kept."""
 
     program: Program
     options: Options
@@ -108,16 +110,28 @@ def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
     # What waits for a batch costs nothing: the more rows wait, the fewer batches there are.
     plan = Plan(repeat, ALL_AT_ONCE if chosen["batch"] else chosen["parallel"], chosen["max_failed"])
     mapping = pairs(chosen["map"], "--map")
-    command = ["gotc", "run", chosen["file"], "--data", chosen["data"]]
-    for name, value in chosen["set"]:
-        command += ["--set", f"{name}={value}"]
-    if chosen["model"] is not None:
-        command += ["--model", chosen["model"]]
-    if chosen["seed"]:
-        command += ["--seed", str(chosen["seed"])]
+    command = _one_row(chosen) if options.cache is not None else []
     table = load(chosen["data"])
     check_page(chosen["html"])
     return Task(loaded, options, table, mapping, chosen["limit"], plan, chosen["quiet"], command)
+
+
+def _one_row(chosen: dict[str, Any]) -> list[str]:
+    """`gotc run` with all that its prompts, its answers and where they are kept depend on."""
+    command = ["gotc", "run", chosen["file"], "--data", chosen["data"]]
+    for name, value in chosen["set"]:
+        command += ["--set", f"{name}={value}"]
+    for name in ("tuned", "model", "base_url", "prices", "wave"):
+        value = chosen[name]
+        # An address may hold a password or a key, which belongs on no page.
+        if value is not None and not (name == "base_url" and any(mark in value for mark in "?@")):
+            command += [f"--{name.replace('_', '-')}", str(value)]
+    for name, usual in (("seed", 0), ("cache", str(CACHE)), ("optimize", 2)):
+        if chosen[name] != usual and "@" not in str(chosen[name]):
+            command += [f"--{name}", str(chosen[name])]
+    return command + [
+        f"--{name.replace('_', '-')}" for name in ("no_early_stop", "no_fusion") if chosen[name]
+    ]
 
 
 def go_on(given: Task) -> None:
@@ -142,7 +156,7 @@ def write_page(path: str, given: Task, found: Comparison, head: dict[str, Any]) 
     about = {
         **head,
         "schemes": [scheme.name for scheme in given.program.ir(0).schemes],
-        "command": shlex.join([*given.command, *mapped]),
+        "command": shlex.join([*given.command, *mapped]) if given.command else "",
     }
     write_file(path, results_page(found, about), "--html")
     if path != "-" and not given.quiet:

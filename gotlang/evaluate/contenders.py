@@ -76,11 +76,11 @@ def comparable(program: Program, like: Scheme) -> list[str]:
 
 
 def with_answers(program: Program, contender: Contender, answers: int) -> Contender:
-    """A baseline with another number of answers, which its name says."""
+    """A baseline with another number of answers, which its name says; all else of it stays."""
     assert contender.kind is not None
     name = f"{contender.kind}-of-{answers}"
-    reference = next(s for s in program.schemes if s.parameters == contender.scheme.parameters)
-    return Contender(name, _build(program, reference, name, contender.kind, answers), contender.kind, answers)
+    scheme = _build(program, contender.scheme, name, contender.kind, answers)
+    return Contender(name, scheme, contender.kind, answers)
 
 
 def optimized(program: Program, scheme: Scheme, level: int, skip: frozenset[str]) -> Scheme:

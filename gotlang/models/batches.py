@@ -247,7 +247,8 @@ def _files(waiting: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
 def _read(text: str) -> dict[str, Response]:
     """The results in a file of a provider's, by line; what is none is left out."""
     found = {}
-    for row in text.splitlines():
+    # Only `\n` ends a line; `splitlines` would cut at characters that may stand inside an answer.
+    for row in text.split("\n"):
         try:
             data = json.loads(row)
             name, response, error = data["custom_id"], data.get("response"), data.get("error")

@@ -116,8 +116,10 @@ class History:
         """A run's operations, in the order they were added; none where the run did not end by itself."""
         path = self.folder / f"{name}.graph.jsonl"
         if path.is_file():
-            for line in path.read_text("utf-8").splitlines():
-                yield json.loads(line)
+            # Only `\n` ends a line; `splitlines` would cut at characters that may stand inside a text.
+            for line in path.read_text("utf-8").split("\n"):
+                if line:
+                    yield json.loads(line)
 
     def _write(self, record: Record) -> None:
         content = {"format_version": FORMAT_VERSION, **asdict(record)}

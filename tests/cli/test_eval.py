@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import random
+import shlex
 from pathlib import Path
 from xml.dom import minidom
 
@@ -80,6 +82,38 @@ def test_a_limit_ends_with_3_and_what_there_is(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "3 rows" in done.stdout or "4 rows" in done.stdout
     assert "stopped: the budget" in done.stderr
+
+
+def test_what_ended_early_is_held_to_no_threshold(tmp_path: Path) -> None:
+    command = (
+        *("eval", SORTING, "--scheme", "io", "--data", data(tmp_path), "--max-calls", 3, "--parallel", 1),
+        *("--no-cache", "--fail-if", "mean(calls) > 100"),
+    )
+    junit = gotc(*command, "--format", "junit", cwd=tmp_path)
+    assert junit.returncode == 3
+    case = minidom.parseString(junit.stdout).getElementsByTagName("testcase")[-1]
+    assert case.getAttribute("name") == "mean(calls) > 100"
+    assert case.getElementsByTagName("skipped")
+    told = document(gotc(*command, "--json", cwd=tmp_path), 3)["thresholds"]
+    assert told == [{"condition": "mean(calls) > 100", "crossed": None}]
+
+
+def test_the_page_s_command_for_one_row_finds_its_answers(tmp_path: Path) -> None:
+    command = (
+        *("eval", SORTING, "--scheme", "io", "--data", data(tmp_path, rows=2), "--html", "e.html"),
+        *("--seed", -3, "--cache", "other.sqlite", "-O", 1, "--base-url", "http://me:secret@127.0.0.1:9/v1"),
+    )
+    assert gotc(*command, cwd=tmp_path).returncode == 0
+    page = (tmp_path / "e.html").read_text()
+    content = json.loads(page.split('id="data">', 1)[1].split("</script>", 1)[0])
+    assert "secret" not in page
+    row = shlex.split(content["command"])
+    assert row[0] == "gotc"
+    again = document(gotc(*row[1:], "--row", 1, "--scheme", "io", "--json", cwd=tmp_path))
+    assert again["paid"]["calls"] == 0
+    assert gotc(*command, "--no-cache", cwd=tmp_path).returncode == 0
+    page = (tmp_path / "e.html").read_text()
+    assert json.loads(page.split('id="data">', 1)[1].split("</script>", 1)[0])["command"] == ""
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_anything_is_paid(tmp_path: Path) -> None:

@@ -116,6 +116,21 @@ def test_operations_in_blocks_say_which_turn_they_are(gotc: Gotc) -> None:
     assert titles[-1][-2] == "GroundTruth"
 
 
+def test_what_some_call_the_end_of_a_line_stands_in_answers(gotc: Gotc, folder: Path) -> None:
+    (folder / "lines_sim.py").write_text("def say(rng):\n    return 'one\\u2028two\\u0085three\\x0bfour'\n")
+    (folder / "lines.got").write_text(
+        'simulate with "lines_sim.py"\nprompt say() -> str:\n    "Say it."\n'
+        "scheme lines() -> str:\n    Generate() say()\n"
+    )
+    assert gotc("run", "lines.got").code == 0
+    shown = gotc("show", "last", "--json")
+    assert shown.code == 0, shown.err
+    assert "one\u2028two\u0085three\x0bfour" in [
+        thought.get("value") for line in shown.json()["operations"] for thought in line["thoughts"]
+    ]
+    assert gotc("graph", "last", "--format", "json").code == 0
+
+
 def test_what_was_not_kept_is_said(gotc: Gotc) -> None:
     gotc(*RUN, "--no-cache")
     done = gotc("show", "last", "--all")

@@ -155,7 +155,7 @@ class BatchServer:
             said = self.line(body)
             if said is None:
                 said = {"response": {"status_code": 200, "body": self._completion(body)}, "error": None}
-            row = json.dumps({"id": "x", "custom_id": name, **said})
+            row = json.dumps({"id": "x", "custom_id": name, **said}, ensure_ascii=False)
             good = (said.get("response") or {}).get("status_code") == 200
             (outputs if good else errors).append(row)
         for rows, label in ((outputs, "output"), (errors, "errors")):

@@ -18,7 +18,7 @@ MOST_REASONS = 8
 
 def results_page(found: Comparison, head: Mapping[str, Any]) -> str:
     """The whole page. `head` says what was run: program, schemes, model, simulated, data, rows, seed, and the
-    `command` that runs one row of it.
+    `command` that runs one row of it (empty: none).
 
     With one entry it is the page of an evaluation, without what only a comparison has.
     """
