@@ -258,6 +258,57 @@ def test_what_others_add_meanwhile_is_not_seen() -> None:
     assert grown == {True, False} and len(seen) == 1
 
 
+BESIDE = {
+    "what comes after": """
+bad = Generate() fails(x)
+s = Generate() draft(x, 1)
+a = Call change(s)
+f = Map() a + bad
+p = Pool() f, x
+foreach y in p:
+    Map() y
+""",
+    "what came before": """
+bad = Generate() fails(x)
+s = Generate() draft(x, 1)
+f = Map() s + bad
+Pool() f, x
+Call change()
+""",
+}
+
+
+@pytest.mark.parametrize("body", BESIDE)
+def test_when_something_beside_it_fails_changes_nothing(body: str) -> None:
+    """A pool goes on without what failed, so what an operation sees does not lead through it."""
+    seen = []
+
+    def change(view: View, *_: Any) -> Any:
+        places = [*view.ancestors(), *view.descendants()]
+        seen.append([(place.name, place.state, place.values, view.region(place)) for place in places])
+        for place in view.descendants():
+            if place.name == "main/y":
+                view.connect(view.add("Map() 100"), place)
+        return 3
+
+    found = [go(BESIDE[body], change, many=True, late=late) for late in ("fails", "draft")]
+    assert all(isinstance(one, Result) for one in found), found
+    assert everything(found[0]) == everything(found[1])
+    assert seen[0] == seen[-1]
+
+
+def test_a_reduce_merges_what_its_list_gathered() -> None:
+    def change(view: View, n: int) -> Any:
+        gathers = next(p for p in view.descendants() if p.name == "main/y")
+        view.connect(view.add("Map() n * 10", n=n), gathers)
+        return n
+
+    body = "foreach y in [1, 2, 3]:\n    Call change(y)\nreduce a, b:\n    Aggregate() merge([a, b])"
+    found = go(body, change)
+    assert isinstance(found, Result), found
+    assert found.value == 66
+
+
 def test_who_uses_what_was_taken_away_is_told() -> None:
     body = (
         "many = Generate() parts(x)\n"

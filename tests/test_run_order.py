@@ -102,3 +102,59 @@ def test_a_graph_that_answers_grow_is_the_same_in_any_order(
 
     plain = run(None, concurrency=1)
     assert everything(run(Random(seed), concurrency=limit, schedule=schedule)) == everything(plain)
+
+
+LOST = """
+prompt fails(x: int) -> int:
+    "fails {{ x }}"
+prompt listed(x: int) -> list[int]:
+    "listed {{ x }}"
+prompt add(a: int, b: int) -> int:
+    "{{ a }} {{ b }}"
+scheme main(x: int) -> many int:
+    bad = Generate() fails(x)
+    xs = Generate() listed(x)
+    sums = foreach y in xs:
+        Generate() add(bad, y)
+    Pool() sums, x
+"""
+
+
+def test_what_never_ran_adds_to_no_path() -> None:
+    """Whether what it needs had failed by the time it was added, or failed later."""
+    stand_ins = {"fails": lambda rng, x: "none", "listed": lambda rng, x: "[1, 2]"}
+    found = [
+        run_in_order(LOST, {"x": 1}, Delayed(SimulatedModel(stand_ins), late=late))
+        for late in ("fails", "listed")
+    ]
+    assert everything(found[0]) == everything(found[1])
+    assert found[0].value == [1] and found[0].outcome.hops == 0
+
+
+UNDONE = """
+prompt listed(x: int) -> list[int]:
+    "listed {{ x }}"
+prompt near(x: int) -> int:
+    "near {{ x }}"
+prompt add(a: int, b: int) -> int:
+    "{{ a }} {{ b }}"
+scheme main(x: int) -> many int:
+    xs = Generate() listed(x)
+    ys = foreach y in xs:
+        Generate() near(y)
+    sums = foreach z in [1, 2] after [1 // (2 - z)]:
+        reduce a, b in ys:
+            Aggregate() add(a, b)
+    Pool() sums, ys
+"""
+
+
+def test_a_block_that_was_not_laid_out_asks_nothing_later() -> None:
+    stand_ins = {
+        "listed": lambda rng, x: "[1, 2]",
+        "near": lambda rng, x: str(x),
+        "add": lambda rng, a, b: str(a + b),
+    }
+    found = run_in_order(UNDONE, {"x": 1}, SimulatedModel(stand_ins))
+    assert found.value == [1, 2] and "division by zero" in found.outcome.failures[0].reason
+    assert found.outcome.ledger.paid.calls == 3

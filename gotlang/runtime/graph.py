@@ -269,7 +269,10 @@ class Graph:
         """Note that an operation gives no thoughts, nor does what cannot do without them."""
         if operation.state == FAILED:
             return
-        self._end(operation, FAILED, hops, seconds)
+        if operation.state == WAITING:
+            self._never_ran(operation)
+        else:
+            self._end(operation, FAILED, hops, seconds)
         stack = [operation]
         while stack:
             # It keeps its successors: whoever can see them sees them still, see `gotlang.runtime.regions`.
@@ -277,10 +280,13 @@ class Graph:
                 if successor.absorbs:
                     self.release(successor)
                 elif successor.state != FAILED:
-                    # It never ran, so it adds nothing to any path.
-                    successor.state = FAILED
-                    self.ended.append(successor)
+                    self._never_ran(successor)
                     stack.append(successor)
+
+    def _never_ran(self, operation: Operation) -> None:
+        # It adds nothing to any path: which of its inputs have ended by now is a matter of time.
+        operation.state = FAILED
+        self.ended.append(operation)
 
     def _end(self, operation: Operation, state: int, hops: int, seconds: float) -> None:
         before_hops, before_seconds = longest(operation)

@@ -72,7 +72,9 @@ class Regions:
         """Find the sources of one more ancestor; False where there is none left."""
         if self._looked == len(self._known):
             return False
-        for source in sources(self._known[self._looked]):
+        at = self._known[self._looked]
+        # What failed need not have waited for all that it would have taken, and no thought came through it.
+        for source in sources(at) if at.state != FAILED else ():
             if source not in self._ancestors:
                 self._ancestors.add(source)
                 self._known.append(source)
@@ -93,15 +95,24 @@ class Regions:
     def targets(self, operation: Operation) -> list[Operation]:
         """Where the connections from this operation, or from a descendant, lead."""
         found = tuple(operation.successors or ())
-        return [o for o in found if o.state not in (DONE, REMOVED) and self._in_sight(o)]
+        found = tuple(o for o in found if o.state not in (DONE, REMOVED) and self._in_sight(o))
+        return [o for o in found if not o.absorbs or self.is_descendant(o)]
 
     def is_exclusive(self, other: Operation) -> bool:
         """Whether every path to an operation goes through this one: all it takes comes from here."""
         return self._search(other, self._exclusive, every=True)
 
     def is_descendant(self, other: Operation) -> bool:
-        """Whether a path leads from here to another operation."""
+        """Whether a path leads from here to another operation, so that it cannot run before this one ended.
+
+        What can do without some of its inputs goes on without one that something beside this operation made
+        fail; no path leads through such an input.
+        """
         return self._search(other, self._descends, every=False)
+
+    def _surely(self, source: Operation, target: Operation) -> bool:
+        """Whether a target waits for this operation where one of its sources, a descendant, does."""
+        return not target.absorbs or source.absorbs or self.is_exclusive(source)
 
     def _search(self, other: Operation, known: dict[Operation, bool], *, every: bool) -> bool:
         """Go up from an operation until its sources say whether all of them (or one) lie here."""
@@ -115,6 +126,8 @@ class Regions:
                 known[at] = False  # what is done depends on nothing that runs
                 continue
             above = sources(at)
+            if not every:
+                above = tuple(s for s in above if self._surely(s, at))
             decided = not every
             answer: bool | None = next((decided for s in above if known.get(s) is decided), None)
             if answer is None:

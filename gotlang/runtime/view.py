@@ -27,6 +27,7 @@ from gotlang.runtime.change import Block, Change, Node, kind
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import STATES, WAITING, Operation
 from gotlang.runtime.places import path_text
+from gotlang.runtime.places import place as position
 from gotlang.runtime.regions import Region
 from gotlang.runtime.rules import ForbiddenEdit, GraphError
 from gotlang.semantics.scope import START, Pool
@@ -145,11 +146,14 @@ class View:
             return self._change.region(_node(place), lambda: f"cannot look at {place.name}")
 
     def inputs(self, place: Place) -> list[Place]:
-        """Where the connections start that lead to a place, as far as that can be seen. Raises ForbiddenEdit
-        where the place cannot be seen."""
+        """Where the connections start that lead to a place, as far as that can be seen: in the order of where
+        they stand in the program's run, and then what was added. Raises ForbiddenEdit where the place cannot
+        be seen."""
         with self._open():
             self.region(place)
-            found = ((node, self._change.find(node)) for node in self._change.sources(_node(place)))
+            # Others that move a connection change the order in which the place takes its thoughts.
+            nodes = sorted(self._change.sources(_node(place)), key=_order)
+            found = ((node, self._change.find(node)) for node in nodes)
             return [Place(node, region) for node, region in found if region is not None]
 
     def outputs(self, place: Place) -> list[Place]:
@@ -263,6 +267,10 @@ class View:
             if found is None:
                 return
             yield Place(found, region)
+
+
+def _order(node: Node) -> tuple[bool, Any]:
+    return (False, position(node)) if isinstance(node, Operation) else (True, ())
 
 
 def _node(place: Place) -> Node:

@@ -19,12 +19,15 @@ prompt merge(xs: list[int]) -> int:
     "{{ xs }}"
 prompt parts(x: int) -> many int:
     "{{ x }}"
+prompt fails(x: int) -> int:
+    "{{ x }}"
 """
 
 ANSWERS: dict[str, Callable[..., str]] = {
     "draft": lambda rng, x, by: str(x + by),
     "merge": lambda rng, xs: str(sum(xs)),
     "parts": lambda rng, x: str([x, x + 1, x + 2]),
+    "fails": lambda rng, x: "none",
 }
 
 
@@ -33,5 +36,5 @@ def go(body: str, function: Callable[..., Any], *, many: bool = False, **options
     changes_graph(function)
     lines = "\n".join("    " + line for line in body.strip().splitlines())
     text = f"{HEAD}\nscheme main(x: int) -> {'many ' if many else ''}any:\n{lines}\n"
-    model = Delayed(SimulatedModel(ANSWERS), options.pop("chance", None))
+    model = Delayed(SimulatedModel(ANSWERS), options.pop("chance", None), options.pop("late", None))
     return try_in_order(text, {"x": 1}, model, functions={"change": function}, **options)

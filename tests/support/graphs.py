@@ -16,10 +16,12 @@ from gotlang.runtime.context import Context
 from gotlang.runtime.editing import carry_out
 from gotlang.runtime.expand import Expander
 from gotlang.runtime.frame import Frame
-from gotlang.runtime.graph import DONE, RUNNING, STATES, WAITING, Graph, Operation
+from gotlang.runtime.graph import DONE, READY, RUNNING, STATES, WAITING, Graph, Operation
 from gotlang.runtime.remaining import Remaining
 from gotlang.runtime.rules import GraphError
 from gotlang.runtime.view import Place, View
+from gotlang.span import NOWHERE
+from gotlang.syntax.expressions import Constant
 from gotlang.types import ANY
 
 Name = Any
@@ -29,23 +31,26 @@ Edge = tuple[Name, Name]
 
 @dataclass(frozen=True)
 class Shape:
-    """A graph on which nothing was changed yet: the sources of each operation, which of them have ended, and
-    which run (all that they depend on has ended)."""
+    """A graph on which nothing was changed yet: the sources of each operation, which of them have ended,
+    which run (all that they depend on has ended), and which can do without some of their sources."""
 
     sources: tuple[tuple[int, ...], ...]
     done: frozenset[int]
     running: tuple[int, ...]
+    absorbing: frozenset[int] = frozenset()
 
     def edges(self) -> set[Edge]:
         return {(u, v) for v, sources in enumerate(self.sources) for u in sources}
 
 
 @st.composite
-def shapes(draw: st.DrawFn, runners: int = 1) -> Shape:
-    """Graphs in which `runners` operations run side by side."""
+def shapes(draw: st.DrawFn, runners: int = 1, absorb: bool = False) -> Shape:
+    """Graphs in which `runners` operations run side by side; where they `absorb`, some of the operations
+    after those can do without some of their sources."""
     count = draw(st.integers(runners + 1, 9))
     sources = tuple(
-        tuple(sorted(draw(st.sets(st.integers(0, at - 1), max_size=3)))) if at else () for at in range(count)
+        tuple(draw(st.lists(st.integers(0, at - 1), max_size=3, unique=True))) if at else ()
+        for at in range(count)
     )
     edges = {(u, v) for v, found in enumerate(sources) for u in found}
     running: list[int] = []
@@ -60,7 +65,9 @@ def shapes(draw: st.DrawFn, runners: int = 1) -> Shape:
     for at in range(count):  # others may have ended too, once all before them has
         if at not in running and set(sources[at]) <= done and draw(st.booleans()):
             done.add(at)
-    return Shape(sources, frozenset(done), tuple(running))
+    several = [at for at in range(count) if len(sources[at]) > 1 and at not in {*done, *running}]
+    absorbing = draw(st.sets(st.sampled_from(several))) if absorb and several else set()
+    return Shape(sources, frozenset(done), tuple(running), frozenset(absorbing))
 
 
 def above(node: Name, edges: Iterable[Edge]) -> set[Name]:
@@ -96,11 +103,15 @@ class Oracle:
     nodes: set[Name]
     edges: set[Edge]
     own: set[Name] = field(default_factory=set)
+    absorbing: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         self.ancestors = above(self.me, self.edges)
-        self.descendants = below(self.me, self.edges)
         self.exclusive = exclusive(self.me, self.nodes, self.edges)
+        # What can do without a source does not wait for one that others may fail.
+        sure = self.exclusive | self.absorbing | {self.me}
+        surely = {(u, v) for u, v in self.edges if v not in self.absorbing or u in sure}
+        self.descendants = below(self.me, surely)
 
     def region(self, node: Name) -> str | None:
         if node not in self.nodes:
@@ -154,6 +165,7 @@ class Oracle:
 
 
 STEP = ir.CallFunction("call", ANY, False, "%start", "f", ())
+GATHER = ir.Gather("gather", ANY, False, "%start", (Constant(NOWHERE, 1), Constant(NOWHERE, 2)))
 
 
 class Built:
@@ -168,7 +180,10 @@ class Built:
         self.x = Expander(context, {}, Remaining(context.program))
         self.operations: list[Operation] = []
         for at, sources in enumerate(shape.sources):
-            operation = Operation(None, "join", self.frame, at, None)
+            absorbs = at in shape.absorbing
+            operation = Operation(
+                GATHER if absorbs else None, "gather" if absorbs else "join", self.frame, at, None
+            )
             operation.parts = tuple(self.operations[s] for s in sources)
             held = at not in shape.done
             self.graph.add(operation, operation.parts, held=held)
@@ -235,6 +250,21 @@ class Built:
     def states(self) -> dict[Name, str]:
         """How far each operation came."""
         return {name: STATES[operation.state] for operation, name in self.names.items()}
+
+    def go_on(self) -> None:
+        """Run all that can, but for what runs already."""
+        first = {self.operations[at] for at in self.shape.running}
+        more = True
+        while more:
+            more = False
+            for operation in self.graph.operations:
+                held = operation in self.operations and operation not in first
+                over = all(source.state >= DONE for source in operation.inputs)
+                if operation.state == WAITING and operation.waiting == 1 and held and over:
+                    self.graph.release(operation)
+                if operation.state == READY:
+                    self.graph.complete(operation, Thoughts([Thought(1, operation)]))
+                    more = True
 
     def check(self) -> None:
         """Whatever waits waits for just what has not ended, and is told when that ends."""

@@ -31,6 +31,8 @@ class Delayed:
 
     model: Model
     chance: Random | None = None
+    late: str | None = None
+    """The prompt whose answers come last."""
     simulated: bool = True
     most: int = 0
     under_way: int = 0
@@ -51,6 +53,8 @@ class Delayed:
         self.under_way += 1
         self.most = max(self.most, self.under_way)
         try:
+            if request.prompt == self.late:
+                await asyncio.sleep(1000.0)
             if self.chance is not None:
                 await asyncio.sleep(self.chance.choice([0.0, 0.1, 1.0, self.chance.random() * 10]))
             return await self.model.ask(request, n, draw)
