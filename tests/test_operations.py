@@ -116,6 +116,15 @@ def test_samples_of_a_score_are_separate_contexts() -> None:
     assert result.outcome.ledger.accounts[1].calls == 21  # no sample was shared with another
 
 
+@pytest.mark.parametrize("judged", ["Validate() even(it)", "ValidateAndImprove(tries=2) even(it), next(it)"])
+@pytest.mark.parametrize(("max_calls", "value"), [(1, 0), (2, [0]), (4, [0, 2])])
+def test_what_no_judge_was_asked_about_is_not_called_invalid(judged: str, max_calls: int, value: Any) -> None:
+    body = f"Generate() parts(3)\nSelect() it != 1\n{judged}\nKeepValid()"
+    found = run(body, result="many any", options={"max_calls": max_calls})
+    assert found.value == value
+    assert (found.outcome.partial is None) == (max_calls == 4)
+
+
 def test_validate_keep_valid_and_improve() -> None:
     assert run("Generate() parts(4)\nValidate() it > 1\nKeepValid()", result="list[int]").value == [2, 3]
     assert run("Generate() parts(4)\nValidate() even(it)\nKeepValid()", result="list[int]").value == [0, 2]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.context import Context
+from gotlang.runtime.draws import Missing
 from gotlang.runtime.graph import Operation
 from gotlang.runtime.sites import Site, Spent, draw, made, nothing_left, site, try_each, values_of
 from gotlang.runtime.values import count, each, mean, number, whole
@@ -21,7 +23,7 @@ async def rate_by_prompt(
     step = operation.step
     assert isinstance(step, ir.Rate) and step.score is not None
     prompt = context.program.prompt(step.score)
-    k = count(context.evaluate(step.k, whole(operation.frame, thoughts)), "k")
+    k = count(context.evaluate(step.k, whole(operation.frame, thoughts)), "k", 1)
     noted = len(context.failures)
 
     def make(thought: Thought) -> Site:
@@ -59,8 +61,9 @@ async def _judge(
     spent: Spent,
     turn: int = 0,
 ) -> list[Thought]:
-    """Each thought marked valid or not, by a condition or a prompt; not valid where that cannot be said."""
-    valid: dict[int, bool] = {}
+    """Each thought marked valid or not, by a condition or a prompt; not valid where that cannot be said, and
+    neither where it was not asked."""
+    valid: dict[int, bool | None] = {}
     if condition is not None:
         found = try_each(
             context, operation, thoughts, lambda t: context.evaluate(condition, each(operation, t))
@@ -77,8 +80,9 @@ async def _judge(
         results = await draw(context, operation, [(place, [0]) for _, place in asked], spent)
         for (at, place), result in zip(asked, results, strict=True):
             values = values_of(context, operation, prompt, result[0], place.first)
-            valid[at] = bool(values and values[0])
-    return [thought.known(valid=valid.get(at, False)) for at, thought in enumerate(thoughts)]
+            cut_off = isinstance(result[0], Missing) and result[0].cut_off
+            valid[at] = None if cut_off else bool(values and values[0])
+    return [replace(thought, valid=valid.get(at, False)) for at, thought in enumerate(thoughts)]
 
 
 async def validate(context: Context, operation: Operation, thoughts: Thoughts, spent: Spent) -> Thoughts:
@@ -105,7 +109,7 @@ async def mend(context: Context, operation: Operation, thoughts: Thoughts, spent
     current = await judge(thoughts, 0)
     index = len(thoughts)
     for turn in range(tries):
-        wrong = [at for at, thought in enumerate(current) if not thought.valid]
+        wrong = [at for at, thought in enumerate(current) if thought.valid is False]
         if not wrong:
             break
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from gotlang.runtime.values import (
     position,
     whole,
 )
+from gotlang.semantics.functions import frozen
 from gotlang.syntax import expressions as e
 
 
@@ -53,6 +53,8 @@ def keep_valid(context: Context, operation: Operation, thoughts: Thoughts) -> Th
     """`KeepValid`."""
     kept = Thoughts(t for t in thoughts if t.valid)
     if thoughts and not kept:
+        if context.skipped and any(t.valid is None for t in thoughts):
+            raise OperationFailed("not every thought was judged", cut_off=True)
         raise OperationFailed(f"none of {len(thoughts)} thoughts is valid")
     return kept
 
@@ -88,11 +90,6 @@ def select(context: Context, operation: Operation, thoughts: Thoughts) -> Though
     return Thoughts(thoughts[position(at, thoughts)] for at in positions)
 
 
-def same(value: Any) -> str:
-    """A text that is equal for equal values."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
 def vote(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
     """`Vote`: the first thought with the value that most have; ties go to the value that came first."""
     step = operation.step
@@ -106,14 +103,15 @@ def vote(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
             return 1.0
         return number(context.evaluate(weight, each(operation, thought)), "this weight")
 
-    weights: dict[str, float] = {}
+    weights: dict[Any, float] = {}
+    first: dict[Any, Thought] = {}
     for at, found in try_each(context, operation, thoughts, weigh):
-        key = same(thoughts[at].value)
-        weights[key] = weights.get(key, 0.0) + float(found)
+        key = frozen(thoughts[at].value)
+        first.setdefault(key, thoughts[at])
+        weights[key] = weights.get(key, 0.0) + found
     if not weights:
         raise nothing_left(context, operation, noted)
-    winner = max(weights, key=lambda key: weights[key])
-    return Thoughts([next(t for t in thoughts if same(t.value) == winner)])
+    return Thoughts([first[max(weights, key=lambda key: weights[key])]])
 
 
 def map_(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
