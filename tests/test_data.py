@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,10 @@ def test_parquet(tmp_path: Path) -> None:
         "numbers": [[1, 1, 4, 6]],
         "day": [date(2024, 5, 1)],
         "price": [Decimal("1.50")],
+        "took": [timedelta(milliseconds=1500)],
+        "known": pyarrow.array(
+            [[("since", date(2024, 5, 1))]], pyarrow.map_(pyarrow.string(), pyarrow.date32())
+        ),
     }
     parquet.write_table(pyarrow.table(columns), path)
     table = load(path)
@@ -140,6 +144,12 @@ def test_parquet(tmp_path: Path) -> None:
         "day": "2024-05-01",
         "price": 1.5,
     }
+    assert (table.row(0)["took"], table.row(0)["known"]) == (1.5, [["since", "2024-05-01"]])
+    assert len(fingerprint(table)) == 64
+    with pytest.raises(UsageError, match="is no parquet file.*Nanosecond"):
+        finest = pyarrow.array([1_234_567_890_123_456_789], pyarrow.timestamp("ns"))
+        parquet.write_table(pyarrow.table({"when": finest}), tmp_path / "fine.parquet")
+        load(tmp_path / "fine.parquet")
     with pytest.raises(UsageError, match="is no parquet file"):
         load(write(tmp_path, "no.parquet", "ID,Unsorted\n"))
 
@@ -228,6 +238,8 @@ def test_a_row_of_json_may_lack_a_column() -> None:
         ("e.csv", 'a,b\n1,"x"y\n', "line 2 (row 0): "),
         ("e.csv", 'a,b\n1,"never ends\n', "(row 0): "),
         ("e.csv", "a,b,a\n1,2,3\n", "line 1: two columns are called `a`"),
+        ("e.csv", "a;b\n1;2\n", "line 1: its columns stand apart by `;`"),
+        ("e.csv", "\ufeffa\tb\r\n1\t2\r\n", "line 1: its columns stand apart by tabs"),
         ("e.csv", "a,b\n1,\0\n", "line 2: a NUL byte"),
         ("e.csv", b"a,b\n1,\xff\n", "line 2: not UTF-8"),
         ("e.csv", "a,b\n1,2\n".encode("utf-16"), "a NUL byte"),

@@ -191,6 +191,8 @@ def test_no_bound_lies_where_no_mean_can_be() -> None:
         ("rows < 3", False),
         ("failed > 0", False),
         ("count([m for m in mistakes if m > 3], 4) > 0", True),
+        ("mistakes[2] > 4", True),
+        ("rows / partial > 1 if partial > 0 else false", False),
     ],
 )
 def test_thresholds(text: str, crossed: bool) -> None:
@@ -204,6 +206,9 @@ def test_thresholds(text: str, crossed: bool) -> None:
         ("average(score) > 2", "no function `average`"),
         ("mean(score)", "no condition"),
         ("mean(score >", "no condition"),
+        ("score > 2", "no condition: .*list"),
+        ('mean(score) > "a"', "no condition: .*str"),
+        ("mean(score) / 0 > 1", "no condition: division by zero"),
     ],
 )
 def test_what_is_no_threshold_is_refused_before_anything_runs(text: str, message: str) -> None:

@@ -24,7 +24,7 @@ from gotlang.tune.forecast import Forecast
 from gotlang.tune.plan import Method
 from gotlang.tune.proposals import Proposals, Told, batch_of, batch_start
 from gotlang.tune.purse import Book, Purse
-from gotlang.tune.racing import Race, signed_rank
+from gotlang.tune.racing import MOST_EXACT, Race, signed_rank
 from gotlang.tune.rows import read_rows, split
 from gotlang.tune.space import Dimension, Space, space_of
 from gotlang.tune.texts import Texts, edited, literal, rewritten, shot
@@ -201,6 +201,18 @@ def test_the_signed_rank_test_agrees_with_scipy() -> None:
     differences = [rng.gauss(0.3, 1) for _ in range(30)]
     expected = stats.wilcoxon(differences, alternative="greater", method="exact").pvalue
     assert signed_rank(differences) == pytest.approx(expected)
+
+
+def test_the_signed_rank_test_of_many_pairs_agrees_with_scipy_and_takes_no_time() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    rng = random.Random(4)
+    for lead in (0.0, 0.05, 0.1, 0.15, -0.1):
+        differences = [rng.gauss(lead, 1) for _ in range(MOST_EXACT + 50)]
+        expected = stats.wilcoxon(differences, alternative="greater", method="exact").pvalue
+        assert signed_rank(differences) == pytest.approx(expected, abs=0.002)
+    tied = [float(rng.choice((-1, 0, 1, 1, 2))) for _ in range(5000)]  # exactly, this would take hours
+    assert signed_rank(tied) < 1e-9
+    assert signed_rank([-d for d in tied]) > 1 - 1e-9
 
 
 @tried(30)

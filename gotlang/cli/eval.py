@@ -20,6 +20,7 @@ from gotlang.cli.evaluating import (
 from gotlang.cli.failing import INTERRUPTED
 from gotlang.cli.options import together
 from gotlang.cli.output import complain, document, errors_as_document, say
+from gotlang.errors import RunError
 
 if TYPE_CHECKING:
     from gotlang.cli.evaluating import Task
@@ -92,7 +93,9 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
         go_on(given)
         return INTERRUPTED
     complete = found.stopped is None and any(run.state == "done" for run in found.runs)
-    crossed = [one for one in thresholds if one.crossed(found)] if complete else None
+    crossed, untold = _crossed(thresholds, found) if complete else (None, None)
+    if untold is not None and form == "json":
+        raise untold
     from gotlang.cli.eval_formats import as_json, github, junit, text
 
     head = heading(given, found, session.model.simulated)
@@ -115,7 +118,19 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
     if not given.quiet:
         made_up = " (simulated)" if session.model.simulated else ""
         complain(f"paid for {progress.spent()}{made_up}")
+    if untold is not None:
+        raise untold
     return _code(given, found, crossed or ())
+
+
+def _crossed(
+    thresholds: Sequence[Threshold], found: Evaluation
+) -> tuple[list[Threshold] | None, RunError | None]:
+    """The conditions that hold; else why that cannot be told."""
+    try:
+        return [one for one in thresholds if one.crossed(found)], None
+    except RunError as error:
+        return None, error
 
 
 def heading(given: Task, found: Evaluation, simulated: bool) -> dict[str, Any]:

@@ -43,9 +43,16 @@ def program(path: str, tuned: str | None = None) -> Program:
     warn(compiled)
     if tuned is None:
         return Program(compiled)
+    from gotlang.tune.tuned import read_tuned
     from gotlang.tune.tuned import tuned as with_tuned
 
-    return with_tuned(Program(compiled), tuned)
+    found, loaded = read_tuned(tuned), Program(compiled)
+    made = with_tuned(loaded, found)
+    if found.program != loaded.name:
+        from gotlang.cli.output import complain
+
+        complain(f"{tuned} is the result of a study of `{found.program}`, not of `{loaded.name}`")
+    return made
 
 
 def warn(compiled: Compilation) -> None:

@@ -154,7 +154,9 @@ def _summary(done: Studied, out: Path, *, quiet: bool) -> None:
 
     values = {**done.tuned.params, **done.tuned.settings}
     say(point_text(values) or "the original")
-    if done.held_out is not None:
+    if done.held_out is None:
+        say(f"not compared with the original: {done.partial}")
+    else:
         say(f"{done.held_out.verdict}: {VERDICTS[done.held_out.verdict]}")
         for found in done.held_out.compared:
             if done.held_out.verdict.startswith("nothing") or found.original is None or found.tuned is None:

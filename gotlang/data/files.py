@@ -33,7 +33,7 @@ def load(path: str | Path) -> Table:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        near = nearest(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else None
+        near = nearest(path.name, _beside(path))
         raise UsageError(
             f"there is no file {path}", help=f"did you mean {path.parent / near}?" if near else None
         ) from None
@@ -45,6 +45,14 @@ def load(path: str | Path) -> Table:
     if kind == ".csv":
         return _csv(path, text)
     return _table(path, _json(path, text) if kind == ".json" else _json_lines(path, text))
+
+
+def _beside(path: Path) -> list[str]:
+    """What lies where a file is not."""
+    try:
+        return [other.name for other in path.parent.iterdir()]
+    except OSError:
+        return []
 
 
 def _decoded(path: Path, content: bytes) -> str:
@@ -98,6 +106,12 @@ def _csv(path: Path, text: str) -> Table:
 
 
 def _header(path: Path, cells: list[str], line: int) -> list[str]:
+    for mark, called in ((";", "`;`"), ("\t", "tabs")):
+        if len(cells) == 1 and mark in cells[0]:
+            raise UsageError(
+                f"{path}, line {line}: its columns stand apart by {called}, not by commas",
+                help="save it with commas, or as .jsonl",
+            )
     columns = [cell.strip() or f"column {place}" for place, cell in enumerate(cells)]
     for place, column in enumerate(columns):
         if column in columns[:place]:
@@ -154,19 +168,22 @@ def _parquet(path: Path, content: bytes) -> list[dict[str, Any]]:
         ) from None
     try:
         rows: list[dict[str, Any]] = pyarrow.parquet.read_table(pyarrow.BufferReader(content)).to_pylist()
-    except (pyarrow.ArrowException, OSError):
-        raise UsageError(f"{path} is no parquet file that can be read") from None
+    except (pyarrow.ArrowException, OSError, ValueError) as error:  # the last for times beyond microseconds
+        why = " ".join(str(error).split())[:200]
+        raise UsageError(f"{path} is no parquet file that can be read: {why}") from None
     return [{name: _plain(value) for name, value in row.items()} for row in rows]
 
 
 def _plain(value: Any) -> Any:
-    """A value of parquet's as one of JSON's: decimals as numbers, times as texts."""
-    from datetime import date, time
+    """A value of parquet's as one of JSON's: decimals as numbers, durations as seconds, times as texts."""
+    from datetime import date, time, timedelta
     from decimal import Decimal
 
     match value:
-        case list():
+        case list() | tuple():
             return [_plain(part) for part in value]
+        case timedelta():
+            return value.total_seconds()
         case dict():
             return {name: _plain(part) for name, part in value.items()}
         case Decimal():

@@ -21,6 +21,8 @@ from gotlang.syntax.parse import parse_expression
 from gotlang.syntax.walk import walk
 
 COUNTS = ("failed", "partial", "rows")
+_SAMPLES = (([0.5, 1.0] * 1000, 1), ([0.0] * 2000, 0), ([2.0, 3.0, 7.0] * 1000, 5), ([1.0], 1))
+"""Rows, and counts, that a condition is tried on. What has a value for none of them is a mistake."""
 _RIGHT = "`GroundTruth()` in the scheme says what is right; `--map truth=COLUMN` where the known answers are"
 
 
@@ -71,15 +73,21 @@ def threshold(text: str, kind: ScoreKind) -> Threshold:
 
 def _check(found: Threshold, kind: ScoreKind) -> None:
     """Try it on numbers of our own, so that what is no condition is told before anything is paid for."""
-    names: dict[str, Any] = {name: [0.5, 1.0] for name in (*METRICS, kind.name)}
-    try:
-        value = evaluate(found.condition, {**names, **dict.fromkeys(COUNTS, 1)})
-    except EvaluationError:
-        return  # with the real numbers it may have a value
-    if not isinstance(value, bool):
-        raise UsageError(
-            f"`{found.text}` is no condition", help="compare with a number, as in `mean(score) > 2`"
-        )
+    why = ""
+    for numbers, number in _SAMPLES:
+        names: dict[str, Any] = {name: [*numbers] for name in (*METRICS, kind.name)}
+        try:
+            value = evaluate(found.condition, {**names, **dict.fromkeys(COUNTS, number)})
+        except EvaluationError as error:
+            why = f": {error.message}"  # with other numbers it may have a value
+            continue
+        if isinstance(value, bool):
+            return
+        why = ""
+        break
+    raise UsageError(
+        f"`{found.text}` is no condition{why}", help="compare with a number, as in `mean(score) > 2`"
+    )
 
 
 def _names(evaluation: Evaluation) -> dict[str, Any]:

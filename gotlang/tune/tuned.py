@@ -102,7 +102,14 @@ def tuned(program: P, file: str | Path | Tuned) -> P:
     """
     found = file if isinstance(file, Tuned) else read_tuned(file)
     asking = _asking(program, found)
-    return program.changed(rewritten(program.compilation, found.params, found.texts, asking))
+    try:
+        return program.changed(rewritten(program.compilation, found.params, found.texts, asking))
+    except UsageError as error:
+        if found.program == program.name:
+            raise
+        raise UsageError(
+            error.message, help=f"this is the result of a study of the program `{found.program}`"
+        ) from None
 
 
 def apply(program: CheckedProgram, found: Tuned) -> list[Path]:

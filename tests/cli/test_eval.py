@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 from xml.dom import minidom
 
-from support.gotc import SORTING, document, gotc
+from support.gotc import SORTING, document, gotc, vote
 
 
 def data(folder: Path, rows: int = 8, length: int = 16) -> Path:
@@ -96,6 +96,17 @@ def test_what_ended_early_is_held_to_no_threshold(tmp_path: Path) -> None:
     assert case.getElementsByTagName("skipped")
     told = document(gotc(*command, "--json", cwd=tmp_path), 3)["thresholds"]
     assert told == [{"condition": "mean(calls) > 100", "crossed": None}]
+
+
+def test_what_a_threshold_cannot_tell_is_shown_beside_the_results(tmp_path: Path) -> None:
+    vote(tmp_path)
+    (tmp_path / "questions.csv").write_text("question\nwhy\nhow\n")
+    command = ("eval", "vote.got", "--data", "questions.csv", "--fail-if", "mean(correct) < 0.5")
+    done = gotc(*command, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "2 rows of questions.csv" in done.stdout
+    assert "no row has `correct`" in done.stderr
+    assert document(gotc(*command, "--json", cwd=tmp_path), 1)["error"]["kind"] == "RunError"
 
 
 def test_the_page_s_command_for_one_row_finds_its_answers(tmp_path: Path) -> None:

@@ -69,3 +69,28 @@ def test_what_a_study_chose_for_the_run_is_so_unless_it_is_given(
     done = gotc("run", "guess.got", "--input", "target=3", "--tuned", "near.json", *more)
     assert done.code == 130, done.err
     assert given == [(schedule, concurrency, 0.25)]
+
+
+def test_whose_result_a_tuned_file_is_is_said(gotc: Gotc, folder: Path) -> None:
+    guess_study(folder, SMALL)
+    content = {"format": "gotlang.tuned", "format_version": 1, "program": "other", "scheme": "near"}
+    rest: dict[str, Any] = {"prompts": {}, "held_out": {}, "provenance": {}, "settings": {}}
+    (folder / "fits.json").write_text(json.dumps({**content, **rest, "params": {"tries": 1}}))
+    (folder / "not.json").write_text(json.dumps({**content, **rest, "params": {"branches": 1}}))
+    some = ("run", "guess.got", "--input", "target=3", "--tuned")
+    fits = gotc(*some, "fits.json", "--model", "simulated")
+    assert fits.code == 0
+    assert "fits.json is the result of a study of `other`, not of `guess`" in fits.err
+    unfit = gotc(*some, "not.json")
+    assert unfit.code == 2
+    assert "has no param `branches`" in unfit.err
+    assert "a study of the program `other`" in unfit.err
+
+
+def test_what_was_not_compared_is_not_shown_as_if_it_were(gotc: Gotc, folder: Path) -> None:
+    guess_study(folder, SMALL)
+    some = ("tune", "study.got", "--model", "simulated", "--quiet")
+    assert gotc(*some).code == 0
+    done = gotc(*some, "--max-usd", 0, "--no-cache")
+    assert done.code == 3
+    assert "not compared with the original: the " in done.out
