@@ -152,6 +152,24 @@ def test_a_row_that_fails_makes_a_trial_worse_not_better(tmp_path: Path) -> None
     assert done.tuned.params["style"] == "plain"
 
 
+def test_a_row_that_fails_was_paid_for_too(tmp_path: Path) -> None:
+    clauses = (
+        "train 6, test 6\nminimize error(result, target)\nsubject to cost <= baseline, calls <= 9\ntrials 1"
+    )
+    path = guess_study(tmp_path, clauses)
+    (tmp_path / "guess_sim.py").write_text(
+        "def guess(rng, target, style):\n    return 'no idea' if target % 2 else str(target)\n"
+    )
+    rows = tune(read_plan(path), folder=None).records[0].rows
+    failed = [row for row in rows if row.failure]
+    assert 0 < len(failed) < len(rows)
+    for row in failed:
+        assert row.usd is not None and row.usd > 0
+        assert row.calls == 2
+        assert row.quantities == (row.usd, 2.0)
+        assert row.objectives == (None,)
+
+
 def test_a_program_that_always_fails_is_an_error(tmp_path: Path) -> None:
     path = guess_study(tmp_path, "train 6, test 6\nminimize error(result, target)\ntrials 4")
     (tmp_path / "guess_sim.py").write_text("def guess(rng, target, style):\n    return 'no idea'\n")
@@ -403,12 +421,15 @@ def test_what_a_failed_row_counts_as_may_be_below_nothing(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "aim", ["error(result, target) / (target - target)", "error(result, truth)"], ids=["nothing", "no truth"]
+    "aim", ["error(result, target) / (target - target)", "error(result, truth)", "score"]
 )
 def test_an_aim_without_a_value_is_said(tmp_path: Path, aim: str) -> None:
-    plan = guess_plan(tmp_path, f"train 5, test 5\nminimize {aim}\ntrials 2")
-    with pytest.raises(UsageError, match="has no value"):
-        tune(plan, folder=None)
+    path = guess_study(tmp_path, f"train 5, test 5\nminimize {aim}\ntrials 2")
+    (tmp_path / "guess.got").write_text(
+        GUESS.replace("    Score() error(it, target)\n", "").replace("    KeepBestN(1)\n", "    Vote()\n")
+    )
+    with pytest.raises(UsageError, match=r"has no value for row \d+ of the data"):
+        tune(read_plan(path), folder=None)
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "nsga2", "grid"])

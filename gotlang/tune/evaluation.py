@@ -90,11 +90,7 @@ class Evaluation:
             outcome = await runner.run(scheme, row.inputs, row.truth, has_truth=has_truth)
         except RunError as error:
             # Without money every answer is missing, and the run fails for that: the row knows nothing.
-            return (
-                runner.budget.reason()
-                if _penniless(runner)
-                else self._metric.measure(row, None, error.message)
-            )
+            return runner.budget.reason() if _penniless(runner) else self._metric.measure(row, None, error)
         if outcome.partial is not None:
             return outcome.partial
         return self._metric.measure(row, outcome)

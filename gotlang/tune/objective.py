@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, final
 
-from gotlang.errors import EvaluationError, UsageError
+from gotlang.errors import EvaluationError, RunError, UsageError
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program
 from gotlang.runtime.run import Outcome
@@ -20,12 +21,18 @@ PROCESS = 1
 """The account that says what a run costs by itself: equal calls in it are paid once, and nothing before
 it."""
 
+OF_RESULTS = frozenset({"result", "score", "latency"})
+PAID = frozenset({"cost", "calls"})
+"""What a run without a result has none of, and what it may have spent all the same. Bounds count the latter;
+an aim counts such a run as `failed` says, or else what fails early would be cheap and so good."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One run of one row. `objectives` are None where the run ended without a result, `quantities` are
-    those of the constraints. `usd` is None where a price is not known."""
+    those of the constraints. `usd` is None where a price is not known; a run without a result was paid for
+    too."""
 
     objectives: tuple[float | None, ...]
     quantities: tuple[float | None, ...]
@@ -61,9 +68,11 @@ class Metric:
         self.plan = plan
         self._evaluate = Evaluator({score.name: score for score in program.scores}, functions)
 
-    def measure(self, row: Row, outcome: Outcome | None, failure: str | None = None) -> Measured:
+    def measure(self, row: Row, outcome: Outcome | None, failed: RunError | None = None) -> Measured:
         """What a run gave. Without an outcome it failed. Raises UsageError where a quantity has no value."""
-        account = outcome.ledger.accounts[PROCESS] if outcome is not None else None
+        ended = outcome if outcome is not None or failed is None else failed.outcome
+        account = ended.ledger.accounts[PROCESS] if ended is not None else None
+        unknown = OF_RESULTS if account is not None else OF_RESULTS | PAID
         names: dict[str, Any] = {
             **row.inputs,
             "cost": account.usd if account is not None else None,
@@ -77,14 +86,14 @@ class Metric:
         }
         objectives: list[float | None] = []
         for objective in self.plan.objectives:
-            if outcome is None and _looks_at_result(objective.expression):
+            if outcome is None and _looks_at(OF_RESULTS | PAID, objective.expression):
                 objectives.append(self.plan.failed)
             else:
-                objectives.append(self._number(objective.expression, names, objective.text))
+                objectives.append(self._number(objective.expression, names, objective.text, row.number))
         quantities = [
             None
-            if outcome is None and _looks_at_result(constraint.quantity)
-            else self._number(constraint.quantity, names, constraint.text)
+            if outcome is None and _looks_at(unknown, constraint.quantity)
+            else self._number(constraint.quantity, names, constraint.text, row.number)
             for constraint in self.plan.constraints
         ]
         return Measured(
@@ -93,26 +102,30 @@ class Metric:
             account.usd if account is not None else 0.0,
             outcome.times[PROCESS] if outcome is not None else 0.0,
             account.calls if account is not None else 0,
-            failure,
+            failed.message if failed is not None else None,
             tuple(f.reason for f in outcome.failures[:3]) if outcome is not None else (),
         )
 
-    def _number(self, node: e.Expression, names: Mapping[str, Any], text: str) -> float:
+    def _number(self, node: e.Expression, names: Mapping[str, Any], text: str, row: int) -> float:
         try:
-            return float(self._evaluate(node, names))
-        except (EvaluationError, TypeError) as error:
-            if names["cost"] is None and names["failures"] == 0.0:
-                raise UsageError(
-                    f"`{text}` cannot be known: the model's price is not known",
-                    help="give it in a file with `--prices`",
-                ) from None
-            raise UsageError(f"`{text}` has no value: {error}") from None
+            found = self._evaluate(node, names)
+            if found is not None and math.isfinite(number := float(found)):
+                return number
+            why = "the result was not scored" if names["score"] is None else f"it is {found}"
+        except (EvaluationError, TypeError, OverflowError) as error:
+            why = str(error)
+        if names["cost"] is None and _looks_at(frozenset({"cost"}), node):
+            raise UsageError(
+                f"`{text}` cannot be known: the model's price is not known",
+                help="give it in a file with `--prices`",
+            )
+        raise UsageError(f"`{text}` has no value for row {row} of the data: {why}")
 
 
-def _looks_at_result(node: e.Expression) -> bool:
+def _looks_at(names: frozenset[str], node: e.Expression) -> bool:
     from gotlang.ir.names import free_names
 
-    return bool(free_names(node).keys() & {"result", "score", "cost", "latency", "calls"})
+    return bool(free_names(node).keys() & names)
 
 
 def bound(constraint: Constraint, baseline: float) -> float:
