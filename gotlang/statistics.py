@@ -20,6 +20,10 @@ FEWEST_ROWS = 6
 """Below these no verdict is given: five rows that all point the same way do so by chance 1 time in 16, six
 1 time in 32, which is less than the 5% that an interval of 95% allows."""
 
+LARGEST = 1e150
+"""Beyond this a measurement counts as this, so that sums and squares of many stay numbers. Answers that run
+away, digit after digit, give scores that large."""
+
 Verdict = Literal["better", "worse", "no difference shown"]
 
 
@@ -36,6 +40,11 @@ class Interval:
     high: float
     rows: int
     level: float = LEVEL
+
+
+def bounded(value: float) -> float:
+    """A whole number of any size, or a float, as a float no further from 0 than LARGEST; NaN stays."""
+    return LARGEST if value > LARGEST else -LARGEST if value < -LARGEST else float(value)
 
 
 def within(found: Interval, least: float, most: float) -> Interval:

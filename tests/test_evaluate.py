@@ -15,6 +15,7 @@ from gotlang.evaluate.rows import Row, looks_at_truth
 from gotlang.evaluate.running import Plan, run_rows
 from gotlang.evaluate.threshold import threshold
 from gotlang.models.simulated import SimulatedModel
+from gotlang.statistics import LARGEST
 
 TEXT = """
 prompt guess(n: int) -> int:
@@ -147,6 +148,21 @@ def test_results_are_measured_by_the_inputs_where_the_program_says_how() -> None
     measured = run_to_end(go(PARTS + IO), virtual=True)
     assert measured.kind.of == "it, n"
     assert measured.values("score") == {0: 1.0}
+
+
+def test_an_answer_that_runs_away_is_very_wrong_and_no_more() -> None:
+    async def go() -> Evaluation:
+        endless = SimulatedModel({"guess": lambda rng, n: "7" * 400})
+        unscored = PARTS.replace("    Score() distance(it, m)\n    KeepBestN(1)\n", "")
+        async with Session(compile(unscored + IO, "main.got"), Options(model=endless)) as session:
+            rows = [Row(number, {"n": number}) for number in range(8)]
+            return await run_rows(session, session.ir.scheme("parts"), rows, Plan())
+
+    found = run_to_end(go(), virtual=True)
+    assert set(found.values("score").values()) == {LARGEST}
+    interval = found.interval("score")
+    assert interval is not None
+    assert interval.mean == LARGEST
 
 
 def test_what_a_scheme_is_scored_by_and_whether_it_looks_at_the_answer() -> None:

@@ -65,6 +65,8 @@ def test_values_in_words() -> None:
     assert bounds("score", mean_interval([1.0])) == "unknown"
     assert bounds("score", mean_interval([1.0, 1.0])) == "1.00 to 1.00"
     assert shown("score", -1e-12) == "0.00"
+    assert shown("score", 123456.7) == "123,456.70"
+    assert shown("score", 1e150) == "1e+150"
 
 
 NASTY = "</script><b>&\"'"

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from gotlang.statistics import (
     FEWEST_ROWS,
+    LARGEST,
     Interval,
+    bounded,
     difference_interval,
     mean_interval,
     quantile,
@@ -103,3 +105,11 @@ def test_it_is_fast() -> None:
     started = time.process_time()
     mean_interval(values)
     assert time.process_time() - started < 0.5
+
+
+def test_what_runs_away_counts_as_very_much() -> None:
+    values = [bounded(value) for value in (10**400, 1.5e308, -(10**5000), 3, -0.5, float("inf"))]
+    assert values == [LARGEST, LARGEST, -LARGEST, 3.0, -0.5, LARGEST]
+    assert math.isnan(bounded(math.nan))
+    found = difference_interval([bounded(10**400)] * 5 + [1.0], [bounded(-(10**400))] * 3 + [0.0] * 3)
+    assert 0 < found.low < found.mean < found.high < math.inf

@@ -12,7 +12,7 @@ from typing import Any, Literal, final
 
 from gotlang.evaluate.measure import ScoreKind
 from gotlang.evaluate.rows import Row
-from gotlang.statistics import Interval, mean_interval, share_interval, within
+from gotlang.statistics import Interval, bounded, mean_interval, share_interval, within
 
 METRICS = ("score", "correct", "cost", "calls", "seconds")
 """What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, answers asked
@@ -134,4 +134,4 @@ _QUOTED = re.compile(r""": (['"]).*\1\Z""", re.DOTALL)
 
 
 def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
+    return None if value is None or not math.isfinite(value) else bounded(value)

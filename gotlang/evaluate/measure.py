@@ -18,6 +18,7 @@ from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.names import free_names
 from gotlang.ir.program import Program, Scheme
 from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
+from gotlang.statistics import bounded
 from gotlang.syntax.expressions import Call, Expression
 from gotlang.syntax.format_expressions import format_expression
 from gotlang.syntax.walk import walk
@@ -56,7 +57,7 @@ class Measure:
                 found = evaluate(evaluate.scores[self.step.score].value, {**params, **given})
         except EvaluationError:
             return None
-        return float(found)
+        return bounded(found)
 
 
 def measure(program: Program, scheme: Scheme) -> Measure:

@@ -13,6 +13,7 @@ from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program
 from gotlang.runtime.run import Outcome
 from gotlang.semantics.studies import BASELINE
+from gotlang.statistics import bounded
 from gotlang.syntax import expressions as e
 from gotlang.tune.plan import Constraint, Plan
 from gotlang.tune.rows import Row
@@ -109,10 +110,10 @@ class Metric:
     def _number(self, node: e.Expression, names: Mapping[str, Any], text: str, row: int) -> float:
         try:
             found = self._evaluate(node, names)
-            if found is not None and math.isfinite(number := float(found)):
+            if found is not None and math.isfinite(number := bounded(found)):
                 return number
             why = "the result was not scored" if names["score"] is None else f"it is {found}"
-        except (EvaluationError, TypeError, OverflowError) as error:
+        except (EvaluationError, TypeError) as error:
             why = str(error)
         if names["cost"] is None and _looks_at(frozenset({"cost"}), node):
             raise UsageError(

@@ -7,6 +7,9 @@ import math
 from gotlang.result import dollars
 from gotlang.statistics import Interval
 
+_LONG = 1e12
+"""From here on a number is written with its power of ten."""
+
 
 def shown(metric: str, value: float | None, *, short: bool = False) -> str:
     """A metric's value: percent of right answers, dollars, seconds; `short` for the ticks of an axis.
@@ -24,7 +27,7 @@ def shown(metric: str, value: float | None, *, short: bool = False) -> str:
             return _dollars(value, short=short)
         case "seconds":
             return f"{value:z.1f} s"
-    return f"{value:,g}" if short else f"{value:z,.2f}"
+    return f"{value:,g}" if short else f"{value:z,.2f}" if abs(value) < _LONG else f"{value:.3g}"
 
 
 def bounds(metric: str, found: Interval) -> str:
