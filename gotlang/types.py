@@ -138,6 +138,22 @@ def join(left: Type, right: Type) -> Type | None:
     return None
 
 
+def within(type_: Type, parts: int, levels: int) -> bool:
+    """Whether a type is made of so many types at most, itself among them, at most so deep in each other."""
+    found, waiting = 0, [(type_, 1)]
+    while waiting:
+        part, level = waiting.pop()
+        found += 1
+        if found > parts or level > levels:
+            return False
+        match part:
+            case ListType(inner) | DictType(inner):
+                waiting.append((inner, level + 1))
+            case RecordType(fields):
+                waiting += [(inner, level + 1) for _, inner in fields]
+    return True
+
+
 def of_value(value: object) -> Type:
     """The type of a plain Python value (JSON's kinds); `ANY` for what the language does not know."""
     match value:

@@ -34,7 +34,8 @@ SYNTAX = (
     Code(
         "GOT0005",
         "nested too deeply",
-        "Expressions, brackets and blocks may stand 100 levels inside each other. Give the parts names.",
+        "Expressions, brackets and blocks may stand 100 levels inside each other: give the parts names. A "
+        "type may be made of 200 types, those it names written out.",
     ),
     Code(
         "GOT0006",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError
@@ -65,6 +66,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "not in": lambda a, b: a not in b,
 }
 _NUMERIC = (int, float)
+_LARGE = (str, list, dict)
 
 
 @final
@@ -81,6 +83,7 @@ class Evaluator:
         self._compiled: dict[int, tuple[e.Expression, Compiled]] = {}
         self._depth = 0
         self._fuel = Fuel()
+        self._lists: dict[int, tuple[Thoughts, list[Any]]] = {}
 
     def __call__(self, node: e.Expression, names: Names) -> Any:
         """The value of an expression. Raises EvaluationError, also for what Python's operators raise."""
@@ -90,6 +93,7 @@ class Evaluator:
             self._compiled[id(node)] = found
         if self._depth == 0:
             self._fuel.left = MAX_STEPS
+            self._lists.clear()
         try:
             return found[1](names)
         except GotError:
@@ -129,10 +133,10 @@ class Evaluator:
                 return lambda names: _field(record(names), name)
             case e.ListDisplay(elements=elements):
                 parts = [self._compile(x) for x in elements]
-                return lambda names: bounded([part(names) for part in parts])
+                return lambda names: self._fuel.made([part(names) for part in parts])
             case e.RecordDisplay(entries=entries):
                 fields = [(key, self._compile(x)) for key, x in entries]
-                return lambda names: bounded({key: part(names) for key, part in fields})
+                return lambda names: self._fuel.made({key: part(names) for key, part in fields})
             case e.Comprehension():
                 return self._comprehension(node)
             case e.Call():
@@ -148,9 +152,16 @@ class Evaluator:
                 if name not in THOUGHT_FUNCTIONS:
                     raise EvaluationError(f"`{name}` has no value here") from None
                 return thought_function(name, thought(names, "it", name))
-            return bounded(plain(bound)) if isinstance(bound, Thoughts) else plain(bound)
+            return self._values_of(bound) if isinstance(bound, Thoughts) else plain(bound)
 
         return run
+
+    def _values_of(self, thoughts: Thoughts) -> list[Any]:
+        """The values of thoughts; one list an evaluation, however often it looks at them."""
+        found = self._lists.get(id(thoughts))
+        if found is None:
+            found = self._lists[id(thoughts)] = (thoughts, bounded(plain(thoughts)))
+        return found[1]
 
     def _unary(self, node: e.Unary) -> Compiled:
         operand = self._compile(node.operand)
@@ -170,18 +181,18 @@ class Evaluator:
 
         def run(names: Names) -> Any:
             a, b = left(names), right(names)
-            if plus:
-                if isinstance(a, list):
-                    fuel.spend(len(a) + len(b))
-            elif not isinstance(a, _NUMERIC) or not isinstance(b, _NUMERIC):
+            if not plus and not (isinstance(a, _NUMERIC) and isinstance(b, _NUMERIC)):
                 raise EvaluationError(f"`{node.operator}` needs numbers")
-            return bounded(apply(a, b))
+            made = fuel.made(apply(a, b))
+            if isinstance(made, float) and not isfinite(made) and isfinite(a) and isfinite(b):
+                raise EvaluationError("a number too large")
+            return made
 
         return run
 
     def _comparison(self, node: e.Comparison) -> Compiled:
         first = self._compile(node.first)
-        rest = [(_COMPARE[word], self._compile(x)) for word, x in node.rest]
+        rest = [(self._compare(word), self._compile(x)) for word, x in node.rest]
         if len(rest) == 1:
             compare, right = rest[0]
             return lambda names: compare(first(names), right(names))
@@ -194,6 +205,18 @@ class Evaluator:
                     return False
                 left = right
             return True
+
+        return run
+
+    def _compare(self, word: str) -> Callable[[Any, Any], bool]:
+        """A comparison that pays for what it goes through; a name is found in a mapping at once."""
+        compare, searched = _COMPARE[word], self._fuel.searched
+        search = word in {"in", "not in"}
+
+        def run(a: Any, b: Any) -> bool:
+            if isinstance(b, _LARGE) and (not isinstance(b, dict) if search else type(a) is type(b)):
+                searched(b)
+            return compare(a, b)
 
         return run
 
@@ -216,9 +239,17 @@ class Evaluator:
         value = self._compile(node.value)
         start = self._compile(node.start) if node.start is not None else None
         stop = self._compile(node.stop) if node.stop is not None else None
-        return lambda names: value(names)[
-            start(names) if start is not None else None : stop(names) if stop is not None else None
-        ]
+        fuel = self._fuel
+
+        def run(names: Names) -> Any:
+            whole = value(names)
+            if not isinstance(whole, list | str):
+                raise EvaluationError("only a list or a text can be sliced")
+            ends = slice(start(names) if start else None, stop(names) if stop else None)
+            fuel.spend(len(range(*ends.indices(len(whole)))))
+            return whole[ends]
+
+        return run
 
     def _comprehension(self, node: e.Comprehension) -> Compiled:
         element, iterable = self._compile(node.element), self._compile(node.iterable)
@@ -270,12 +301,9 @@ class Evaluator:
         def run(names: Names) -> Any:
             given = [value(names) for value in values]
             for argument in given:
-                if isinstance(argument, list | str):
-                    fuel.spend(len(argument))
-            made = bounded(call(*given))
-            if isinstance(made, list):
-                fuel.spend(len(made))
-            return made
+                if isinstance(argument, _LARGE):
+                    fuel.gone_through(argument)
+            return fuel.made(call(*given))
 
         return run
 

@@ -147,7 +147,7 @@ class _Sampling:
                 continue  # the Score that follows leaves it out, and says so
             self._perfect += rated == score.best
         self._looked_at = len(self.kept)
-        return self._perfect >= enough
+        return self._perfect >= max(1, enough)
 
 
 def rate_locally(

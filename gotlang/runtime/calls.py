@@ -121,7 +121,7 @@ def rate(x: Expander, step: ir.Rate, frame: Frame, pool: Handle) -> Handle:
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
         scored = frame.pool(step.pool).operation
-        k = count(x.context.evaluate(step.k, whole(frame, scored.output)), "k")
+        k = count(x.context.evaluate(step.k, whole(frame, scored.output)), "k", 1)
         numbers: list[Operation] = []
         for index, thought in enumerate(scored.output):
             names = Layer({"it": thought}, frame)

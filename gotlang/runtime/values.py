@@ -46,10 +46,10 @@ def derived(operation: Operation, value: Any, index: int, parents: Sequence[Thou
     return Thought(value, operation, index, real(parents))
 
 
-def count(value: Any, what: str) -> int:
-    """A whole number from 0 to 10,000, for a setting. Raises EvaluationError."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise EvaluationError(f"`{what}` must be a whole number of at least 0, not {value!r:.60}")
+def count(value: Any, what: str, least: int = 0) -> int:
+    """A whole number from `least` to 10,000, for a setting. Raises EvaluationError."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise EvaluationError(f"`{what}` must be a whole number of at least {least}, not {value!r:.60}")
     if value > MOST:
         raise EvaluationError(f"`{what}` of {value} is more than {MOST:,}")
     return value

@@ -18,9 +18,9 @@ from gotlang.types import (
     FLOAT,
     INT,
     STR,
-    AnyType,
     DictType,
     ListType,
+    LiteralType,
     RecordType,
     Type,
     accepts,
@@ -62,8 +62,12 @@ def _always(type_: Type) -> Callable[[Sequence[Type]], Type]:
     return lambda _: type_
 
 
+def _is_text(type_: Type) -> bool:
+    return type_ == STR or isinstance(type_, LiteralType)
+
+
 def _element(type_: Type) -> Type:
-    return type_.element if isinstance(type_, ListType) else STR if type_ == STR else ANY
+    return type_.element if isinstance(type_, ListType) else STR if _is_text(type_) else ANY
 
 
 def _same(types: Sequence[Type]) -> Type:
@@ -160,7 +164,7 @@ BUILTINS: dict[str, Builtin] = {
         Builtin(
             "difference",
             (LIST, LIST),
-            _same,
+            _list_of_element,
             f.difference,
             doc="elements of the first that are not in the second",
         ),
@@ -208,7 +212,7 @@ BUILTINS: dict[str, Builtin] = {
         Builtin(
             "chunks",
             (LIST, INT),
-            lambda t: ListType(t[0]),
+            lambda t: ListType(STR if _is_text(t[0]) else t[0]),
             f.chunks,
             doc="a list cut into so many parts of equal length, or the first ones longer by one",
         ),
@@ -302,6 +306,4 @@ THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
 
 def fits_argument(wanted: Type, given: Type) -> bool:
     """Whether a built-in takes an argument of a type; a text may stand for a list of its characters."""
-    if wanted == LIST and (given == STR or isinstance(given, AnyType)):
-        return True
-    return accepts(wanted, given)
+    return accepts(wanted, given) or (wanted == LIST and _is_text(given))

@@ -9,6 +9,7 @@ from gotlang.semantics.builtins import BUILTINS, THOUGHT_FUNCTIONS, Builtin, fit
 from gotlang.semantics.scope import Scope
 from gotlang.semantics.symbols import Signature
 from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
 from gotlang.types import ANY, FLOAT, ListType, LiteralType, Type, accepts
 
 if TYPE_CHECKING:
@@ -116,7 +117,9 @@ class CallChecker:
             for argument in node.arguments:
                 self.expressions.infer(argument.value, scope)
             return ANY
-        if name in BUILTINS and name not in self.expressions.symbols.nodes:
+        if name in BUILTINS and not isinstance(
+            self.expressions.symbols.nodes.get(name), n.Prompt | n.Score | n.Scheme
+        ):
             return self._builtin(node, BUILTINS[name], scope)
         for argument in node.arguments:
             self.expressions.infer(argument.value, scope)

@@ -31,6 +31,11 @@ from gotlang.types import (
 )
 
 
+def _counts(node: e.Expression) -> bool:
+    """Whether an expression is written as a whole number that is not negative."""
+    return isinstance(node, e.Constant) and isinstance(node.value, int) and node.value >= 0
+
+
 def is_text(type_: Type) -> bool:
     """Whether values of a type are texts."""
     return type_ == STR or isinstance(type_, LiteralType)
@@ -156,10 +161,8 @@ class ExpressionChecker:
         right = self._number(node.right, scope, operator)
         if operator == "/":
             return FLOAT
-        if operator == "**" and not (
-            isinstance(node.right, e.Constant) and isinstance(node.right.value, int)
-        ):
-            return FLOAT
+        if operator == "**" and not _counts(node.right):
+            return FLOAT  # `2 ** -1` is a half
         return join(left, right) or ANY
 
     def _plus(self, node: e.Binary, left: Type, right: Type) -> Type:

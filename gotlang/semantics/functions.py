@@ -59,12 +59,12 @@ def range_(*bounds: int) -> list[int]:
 
 
 def frozen(value: Any) -> Any:
-    """A value that can be counted: equal values give equal ones."""
+    """A value that can be counted: equal ones for equal values only, `1` and `1.0` among them."""
     if isinstance(value, list):
         return ("list", *map(frozen, value))
     if isinstance(value, dict):
         return ("dict", *sorted((k, frozen(v)) for k, v in value.items()))
-    return (isinstance(value, bool), value) if isinstance(value, bool | int) else value
+    return ("bool", value) if isinstance(value, bool) else value
 
 
 def unique(values: Sequence[Any]) -> list[Any]:
@@ -87,7 +87,7 @@ def descents(values: list[Any]) -> int:
 
 
 def count_difference(left: list[Any], right: list[Any]) -> int:
-    if {*map(type, left), *map(type, right)} <= {int, str}:  # as they are, counted much faster
+    if {*map(type, left), *map(type, right)} <= {int, float, str}:  # as they are, counted much faster
         a, b = Counter(left), Counter(right)
     else:
         a, b = Counter(map(frozen, left)), Counter(map(frozen, right))
@@ -109,9 +109,12 @@ def to_int(value: Any) -> int:
 
 def to_float(value: Any) -> float:
     try:
-        return float(value)
+        made = float(value)
     except ValueError:
-        raise EvaluationError(f"`{str(value)[:40]}` is not a number") from None
+        made = math.nan
+    if isinstance(value, str) and not math.isfinite(made):  # Python also reads `nan`, `infinity` and `1e999`
+        raise EvaluationError(f"`{value[:40]}` is not a number")
+    return made
 
 
 def guarded(function: Callable[[float], float], name: str) -> Callable[[float], float]:
@@ -137,9 +140,12 @@ def references(text: str) -> list[int]:
 
 
 def fill(text: str, answers: list[Any]) -> str:
-    """The text with the answers in place of its references, in the order in which `references` gives them."""
-    by_position = dict(zip(references(text), answers, strict=False))
-    return _REFERENCE.sub(lambda m: str(by_position.get(int(m[1]) - 1, m[0])), text)
+    """The text with the answers in place of its references, in the order in which `references` gives them.
+
+    One without an answer stays: a model may refer to what does not come before."""
+    found = dict(zip(references(text), answers, strict=False))
+    known = {position: text_of(answer) for position, answer in found.items() if answer is not None}
+    return _REFERENCE.sub(lambda m: known.get(int(m[1]) - 1, m[0]), text)
 
 
 def chunks(values: Sequence[Any], parts: int) -> list[Any]:
@@ -165,7 +171,7 @@ def get(value: dict[str, Any], key: str, default: Any) -> Any:
 
 
 def counts(values: list[str]) -> dict[str, int]:
-    return dict(Counter(map(str, values)))
+    return dict(Counter(map(text_of, values)))
 
 
 def added_counts(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from gotlang.semantics.scope import Scope
 from gotlang.semantics.symbols import Symbols, resolve_type
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import FLOAT, STR, ListType, LiteralType, Type, accepts, join, of_value
+from gotlang.types import FLOAT, STR, ListType, LiteralType, Type, accepts, fits, join, of_value
 
 
 def constant_value(node: e.Expression) -> Any:
@@ -53,20 +53,19 @@ def check_params(params: Sequence[n.Param], symbols: Symbols, expressions: Expre
 
 def _type(param: n.Param, symbols: Symbols, report: Report) -> Type:
     found = of_value(constant_value(param.default))
-    if isinstance(param.domain, n.Choices) and not param.each:
-        for choice in param.domain.values:
-            found = join(found, of_value(constant_value(choice))) or found
-    elif isinstance(param.domain, n.Range) and not param.each:
-        for bound in (param.domain.low, param.domain.high):
-            found = join(found, of_value(constant_value(bound))) or found
+    each = param.each and isinstance(found, ListType)
+    part = found.element if each and isinstance(found, ListType) else found
+    for value in _allowed(param.domain):
+        part = join(part, of_value(constant_value(value))) or part
+    found = ListType(part) if each else part
     if param.type is None:
         return found
     wanted = resolve_type(param.type, symbols, report)
     given = of_value(constant_value(param.default))
-    fits = accepts(wanted, given) or (
+    fitting = accepts(wanted, given) or (
         isinstance(wanted, LiteralType) and given == STR and constant_value(param.default) in wanted.values
     )
-    if not fits:
+    if not fitting:
         report.error(
             "GOT0201",
             f"param `{param.name.text}` must be {wanted}",
@@ -74,6 +73,20 @@ def _type(param: n.Param, symbols: Symbols, report: Report) -> Type:
             f"this is {widen(given)}",
         )
     return wanted
+
+
+def _kind(node: e.Expression) -> str:
+    return widen(of_value(constant_value(node)))
+
+
+def _allowed(domain: n.Range | n.Choices | None) -> tuple[e.Expression, ...]:
+    """The constants that a domain is made of."""
+    match domain:
+        case n.Range(low=low, high=high):
+            return low, high
+        case n.Choices(values=values):
+            return values
+    return ()
 
 
 def _domain(param: n.Param, element: Type, report: Report) -> None:
@@ -105,7 +118,10 @@ def _domain(param: n.Param, element: Type, report: Report) -> None:
         shown = ", ".join(map(str, choices))
     else:
         return
-    if outside:
+    wrong = [node for node in _allowed(param.domain) if fits(element, constant_value(node)) is not None]
+    for node in wrong:
+        report.error("GOT0211", f"`{name}` may only be {element}", node.span, f"this is {_kind(node)}")
+    if outside and not wrong:
         report.error(
             "GOT0210",
             f"the default of `{name}` is outside its range",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -12,10 +12,18 @@ from gotlang.semantics.report import Report
 from gotlang.span import Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Identifier
-from gotlang.types import ANY, SIMPLE, DictType, ListType, LiteralType, RecordType, Type
+from gotlang.syntax.scan import MAX_DEPTH
+from gotlang.syntax.walk import walk
+from gotlang.types import ANY, SIMPLE, DictType, ListType, LiteralType, RecordType, Type, within
 
 RESERVED = {"it", "thoughts", "done", "truth", "result"}
 """Names that mean something by themselves and cannot be declared."""
+TYPES = {*SIMPLE, "list", "dict", "any"}
+"""Names of types that no other type can have."""
+
+
+MAX_TYPE = 200
+"""How many types one may be made of, its own types' written out."""
 
 
 @final
@@ -110,7 +118,7 @@ def _named(name: Identifier, arguments: tuple[n.TypeNode, ...], symbols: Symbols
     if text in symbols.types:
         symbols.used.add(text)
         return symbols.types[text]
-    known = [*SIMPLE, "list", "dict", *symbols.types]
+    known = [*SIMPLE, "list", "dict", "any", *symbols.types]
     report.unknown("GOT0104", "type", text, name.span, known, f"there are {', '.join(known)}")
     return ANY
 
@@ -120,9 +128,9 @@ def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
     symbols = Symbols()
     places: dict[str, Span] = {}
 
-    def declare(name: Identifier) -> bool:
+    def declare(name: Identifier, taken: Container[str] = ()) -> bool:
         text = name.text
-        if text in RESERVED or text in THOUGHT_FUNCTIONS:
+        if text in RESERVED or text in THOUGHT_FUNCTIONS or text in taken:
             report.error(
                 "GOT0102", f"`{text}` has a meaning of its own", name.span, help="choose another name"
             )
@@ -140,9 +148,14 @@ def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
         return True
 
     declarations = [d for module in modules for d in module.declarations]
-    for d in declarations:
-        if isinstance(d, n.TypeAlias) and declare(d.name):
-            symbols.types[d.name.text] = resolve_type(d.type, symbols, report)
+    aliases = [d for d in declarations if isinstance(d, n.TypeAlias) and declare(d.name, TYPES)]
+    for alias in _parts_first(aliases, symbols, report):
+        type_ = resolve_type(alias.type, symbols, report)
+        if not within(type_, MAX_TYPE, MAX_DEPTH):
+            message = f"type `{alias.name.text}` has more than {MAX_TYPE} parts, or {MAX_DEPTH} levels"
+            report.error("GOT0005", message, alias.name.span, help="write `any` for what need not be checked")
+            type_ = ANY
+        symbols.types[alias.name.text] = type_
     for d in declarations:
         match d:
             case n.Param() if declare(d.name):
@@ -171,6 +184,34 @@ def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
             case n.ImportCorpus(name=name) if declare(name):
                 symbols.corpora[name.text] = name.span
     return symbols
+
+
+def _parts_first(aliases: list[n.TypeAlias], symbols: Symbols, report: Report) -> list[n.TypeAlias]:
+    """Types in an order in which each comes after those it is made of; an error where it is one of them."""
+    by_name = {alias.name.text: alias for alias in aliases}
+    made_of = {
+        name: [
+            found for node in walk(alias.type) if isinstance(node, n.NamedType) and (found := node.name.text)
+        ]
+        for name, alias in by_name.items()
+    }
+    ordered: dict[str, n.TypeAlias] = {}
+    waiting = [(name, False) for name in reversed(by_name)]
+    inside: set[str] = set()
+    while waiting:
+        name, done = waiting.pop()
+        if done:
+            inside.discard(name)
+            ordered[name] = by_name[name]
+        elif name in inside:
+            place = by_name[name].name.span
+            report.error("GOT0104", f"type `{name}` is made of itself", place, help="write `any` inside it")
+            symbols.types[name] = ANY
+        elif name not in ordered:
+            inside.add(name)
+            waiting.append((name, True))
+            waiting += [(part, False) for part in reversed(made_of[name]) if part in by_name]
+    return list(ordered.values())
 
 
 def _parameters(

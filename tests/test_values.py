@@ -1,0 +1,117 @@
+"""Values at the edges: numbers that are equal and written differently, nothing at all, too much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gotlang.api import compile
+from gotlang.errors import GotError, RunError
+from tests.test_operations import run
+
+
+def value_of(expression: str) -> Any:
+    """What an expression of the language gives."""
+    return compile(f"scheme m() -> any:\n    return {expression}\n").run().value
+
+
+def test_equal_numbers_are_counted_as_equal() -> None:
+    assert value_of("count_difference([1, 2.5, 3], [3.0, 1.0, 2.5])") == 0
+    assert value_of("[unique([1, 1.0, 2]), set([2, 1, 1.0])]") == [[1, 2], [1, 2]]
+    assert value_of("[intersection([1, 2], [2.0]), difference([1, 2], [2.0])]") == [[2], [1]]
+    assert value_of("len(unique([[1, {a: 2}], [1.0, {a: 2.0}]]))") == 1
+    body = 'xs = ["6", "5", "5.0"]\nforeach x in xs:\n    Generate() told(x)\nVote()'
+    told = 'prompt told(x: str) -> float:\n    "{{ x }}"\n'
+    assert run(body, declarations=told, stand_ins={"told": lambda rng, x: x}, result="float").value == 5
+
+
+def test_truth_is_no_number() -> None:
+    given = "{a: [1, true, 1.0]}"
+    text = f"scheme m(x: any) -> any:\n    return [len(unique(x.a)), x.a[0] in x.a]\n# {given}\n"
+    assert compile(text).run({"x": {"a": [1, True, 1.0]}}).value == [2, True]
+
+
+def test_fill_writes_answers_as_prompts_do_and_leaves_what_has_none() -> None:
+    assert value_of('fill("<1> <2> <3> <9>", [true, [1, "x"], none])') == 'true [1, "x"] <3> <9>'
+    body = 'foreach t, i in ["who <1>", "he and <1> and <3>"] after references(t):\n    Map() fill(t, done)'
+    assert run(body, result="list[str]").value == ["who <1>", "he and who <1> and <3>"]
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-Infinity", "1e999", "none"])
+def test_no_text_is_read_as_a_number_without_end(text: str) -> None:
+    with pytest.raises(RunError, match="is not a number"):
+        value_of(f'float("{text}")')
+
+
+def test_arithmetic_has_no_number_without_end() -> None:
+    for expression in ("1e308 * 10", "1e308 + 1e308", "-1e308 - 1e308", "1e308 / 0.01", "mean([1e308]) * 9"):
+        with pytest.raises(RunError, match="a number too large"):
+            value_of(expression)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_keeping_none_ends_no_sampling(level: int) -> None:
+    body = "Generate(k=3) next(1)\nScore() distance(it, 2)\nKeepBestN(few)"
+    declarations = "param few = 0 in 0..2"
+    options = {"level": level}
+    with pytest.raises(RunError, match=r"KeepBestN: no thought was left"):
+        run(body, declarations=declarations, result="many int", options=options)
+
+
+@pytest.mark.parametrize("scorer", ["rate(it)", "judged(it)"])
+def test_a_score_takes_at_least_one_sample(scorer: str) -> None:
+    declarations = "param few = 0 in 0..2\nscore judged(n: int) -> lower:\n    a = Generate() rate(n)\n    a"
+    with pytest.raises(GotError, match="`k` must be a whole number of at least 1, not 0"):
+        run(f"Generate() next(1)\nScore(k=few) {scorer}\nKeepBestN(1)", declarations=declarations)
+
+
+@pytest.mark.parametrize("drafts", [1, 2])
+def test_what_is_known_of_thoughts_does_not_depend_on_how_many_there_are(drafts: int) -> None:
+    body = """
+Generate(k=drafts) listed(3)
+Score() sum(it)
+lists = Select() len(it) > 0
+foreach one in lists:
+    Map() score(one)
+"""
+    found = run(body, declarations=f"param drafts = {drafts}", result="list[float]")
+    assert found.value == [3] * drafts
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "[xs[1:] for x in xs]",
+        "[x for x in xs if -1 in xs]",
+        "[x for x in xs if xs == ys]",
+        "[x for x in xs if {a: xs} == {a: ys}]",
+        "[[xs] for x in xs]",
+        "[{a: xs} for x in xs]",
+        "[text + text for x in xs]",
+        "[text[x:] for x in xs]",
+        "[str(x) for x in xs if text != other]",
+        "[len(str(nested)) for x in xs]",
+        "[len(unique(nested)) for x in xs]",
+        "[len(values(counted)) for x in xs]",
+        "[add_counts(counted, counted) for x in xs]",
+    ],
+)
+def test_what_an_expression_goes_through_is_bounded_whatever_it_does(expression: str) -> None:
+    inputs = {
+        "xs": list(range(20_000)),
+        "ys": list(range(20_000)),
+        "text": "a" * 50_000,
+        "other": "a" * 50_001,
+    }
+    inputs |= {"nested": [list(range(2_000))] * 4, "counted": {str(n): n for n in range(3_000)}}
+    types = "xs: list[int], ys: list[int], text: str, other: str, nested: any, counted: dict[str, int]"
+    with pytest.raises(RunError, match="this goes through more than 5,000,000 elements"):
+        compile(f"scheme m({types}) -> any:\n    return len({expression})\n").run(inputs)
+
+
+def test_what_is_quick_costs_little() -> None:
+    inputs = {"names": {str(n): n for n in range(20_000)}, "text": "word " * 2_000}
+    found = '[n for n in keys(names) if n in names and names[n] >= 0 and "word" in text]'
+    text = f"scheme m(names: dict[str, int], text: str) -> any:\n    return len({found})\n"
+    assert compile(text).run(inputs).value == 20_000
