@@ -115,3 +115,12 @@ def test_what_is_quick_costs_little() -> None:
     found = '[n for n in keys(names) if n in names and names[n] >= 0 and "word" in text]'
     text = f"scheme m(names: dict[str, int], text: str) -> any:\n    return len({found})\n"
     assert compile(text).run(inputs).value == 20_000
+
+
+def test_a_value_of_none_is_a_thought_like_others() -> None:
+    body = "Generate() parts(3)\nMap() none if it == 0 else it\n"
+    assert run(body, result="many any").value == [None, 1, 2]
+    assert run(f"{body}return [len(thoughts), thoughts[0] == none]").value == [3, True]
+    assert run(f"{body}Select() it == none\nMap() 7", result="many any").value == [7]
+    assert run(f"{body}Vote()").value is None
+    assert len(run(f"{body}Aggregate() digit(thoughts)").outcome.thoughts[0].parents) == 3

@@ -17,7 +17,8 @@ class Thought:
     gives another `Thought` of the same identity; `lower` tells that a lower score is a better one.
     `logprob` is that of the answer it was read from, a token's on average (natural logarithm, None where
     unknown), `tokens` are that answer's with theirs, `usd` is what it cost (None where unknown), `call` the
-    key of its request.
+    key of its request. `empty` marks the thought that a pipeline starts with, which has no value, and is told
+    apart by this from one whose value is none.
     """
 
     value: Any
@@ -31,6 +32,7 @@ class Thought:
     usd: float | None = None
     call: str | None = None
     tokens: tuple[tuple[str, float], ...] = field(default=(), repr=False)
+    empty: bool = False
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -58,6 +60,7 @@ class Thought:
             self.usd,
             self.call,
             self.tokens,
+            self.empty,
         )
 
 

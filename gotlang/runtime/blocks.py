@@ -59,7 +59,7 @@ def _elements(
         thought
         for name in free_names(step.iterable)
         for thought in named_thoughts(names, name)
-        if thought.value is not None
+        if not thought.empty
     )
     return [(parents, Value(value)) for value in values]
 
@@ -84,7 +84,7 @@ def _done(
             parts.append(tails[position])
         else:
             missing = x.graph.constant((), frame, ("missing", number), grow)
-            missing.output = Thoughts([Thought(None, missing)])
+            missing.output = Thoughts([Thought(None, missing, empty=True)])
             parts.append(missing)
     return x.joined(frame, "done", parts, grow)
 

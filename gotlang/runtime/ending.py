@@ -40,7 +40,7 @@ def best_so_far(graph: Graph, scheme: Scheme) -> tuple[Operation, tuple[Thought,
         if operation.state != DONE or operation.constant:
             continue
         for thought in operation.output:
-            if thought.value is None or fits(scheme.result, thought.value) is not None:
+            if thought.empty or fits(scheme.result, thought.value) is not None:
                 continue
             rank = (operation.hops, thought.goodness)
             if best is None or rank > most or (rank == most and place(operation) > place(best[0])):

@@ -171,7 +171,7 @@ class Expander:
     def start(self, frame: Frame, origin: Operation | None) -> Handle:
         """The empty thought that a pipeline starts with."""
         start = self.graph.constant((), frame, "start", origin)
-        start.output = Thoughts([Thought(None, start)])
+        start.output = Thoughts([Thought(None, start, empty=True)])
         return Handle(start, True)
 
 

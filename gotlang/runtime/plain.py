@@ -109,7 +109,7 @@ def thoughts(graph: Graph) -> Iterator[dict[str, Any]]:
     known: dict[tuple[int, int], tuple[int, Thought]] = {}
     for operation in graph.operations:
         for thought in operation.output:
-            if isinstance(thought.maker, Operation) and thought.value is not None:
+            if isinstance(thought.maker, Operation) and not thought.empty:
                 known[thought.identity] = (thought.maker.sequence, thought)
     for _, thought in sorted(known.values(), key=lambda found: (found[0], found[1].index)):
         line = _thought(thought, thought.maker)

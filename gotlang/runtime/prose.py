@@ -12,9 +12,10 @@ from gotlang.convert import YES
 from gotlang.errors import ReadError
 from gotlang.literals import number
 
+# What goes on after a comma or a second point (`3,14`, `1.234,5`, `1.2.3`) is no number that could be told.
 _NUMBER = re.compile(
-    r"(?:(?<![\w.)\]])[-+\N{MINUS SIGN}])?(?<![\w.])\$?"
-    r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?!\w)"
+    r"(?:(?<![\w.)\]])[-+\N{MINUS SIGN}])?(?<![\w.])(?<![0-9],)\$?"
+    r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?!\w|[.,][0-9])"
 )
 _OUT_OF = re.compile(r"\s*(?:/|out of)\s*([0-9]{1,9})(?!\w)")
 _ANSWER = re.compile(r"\b(?:answer|result|output|solution|verdict|conclusion)\b", re.IGNORECASE)

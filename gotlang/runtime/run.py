@@ -183,7 +183,7 @@ def _outcome(context: Context, scheme: Scheme, handle: Handle, wall: float, stop
         operation.hops,
         largest_volume(thoughts),
         len(graph.operations) - graph.constants,
-        sum(t.maker is o and t.value is not None for o in graph.operations for t in o.output),
+        sum(t.maker is o and not t.empty for o in graph.operations for t in o.output),
         tuple(sorted(context.failures, key=lambda f: (f.place, -1 if f.draw is None else f.draw, f.reason))),
         wall,
         partial,

@@ -21,12 +21,12 @@ _FLOAT_BITS = 1_023
 
 def each(operation: Operation, thought: Thought) -> Mapping[str, Any]:
     """The names for what is evaluated once a thought."""
-    return operation.frame if thought.value is None else Layer({"it": thought}, operation.frame)
+    return operation.frame if thought.empty else Layer({"it": thought}, operation.frame)
 
 
 def whole(frame: Frame, thoughts: Sequence[Thought]) -> Mapping[str, Any]:
     """The names for what is evaluated once for all current thoughts."""
-    if not thoughts or thoughts[0].value is None:
+    if not thoughts or thoughts[0].empty:
         return frame
     names: dict[str, Any] = {"thoughts": Thoughts(thoughts)}
     if len(thoughts) == 1:
@@ -37,8 +37,8 @@ def whole(frame: Frame, thoughts: Sequence[Thought]) -> Mapping[str, Any]:
 def real(thoughts: Sequence[Thought]) -> tuple[Thought, ...]:
     """The thoughts but for the empty one that a pipeline starts with."""
     if len(thoughts) == 1:  # as they mostly are
-        return tuple(thoughts) if thoughts[0].value is not None else ()
-    return tuple([t for t in thoughts if t.value is not None])
+        return tuple(thoughts) if not thoughts[0].empty else ()
+    return tuple([t for t in thoughts if not t.empty])
 
 
 def derived(operation: Operation, value: Any, index: int, parents: Sequence[Thought]) -> Thought:

@@ -119,7 +119,7 @@ class View:
         self._lock = RLock()
         self._results = len(change.sources(change.result)) if change.result is not None else 0
         self.itself = Place(change.operation, "itself")
-        empty = all(thought.value is None for thought in given)
+        empty = all(thought.empty for thought in given)
         block = Block("the thought at hand", START if empty else Pool(ANY, True, True), thoughts=given)
         self.given = Place(change.add(block, (change.operation,)))
 
