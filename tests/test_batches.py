@@ -34,7 +34,8 @@ async def briefly(seconds: float) -> None:
 
 def use(server: BatchServer, folder: Path, work: Callable[[OpenAIModel], Awaitable[Any]], **more: Any) -> Any:
     async def main() -> Any:
-        model = OpenAIModel("small", base_url=server.url, batches=folder, sleep=briefly, price=PRICE, **more)
+        given = {"sleep": briefly, "price": PRICE, **more}
+        model = OpenAIModel("small", base_url=server.url, batches=folder, **given)
         try:
             return await work(model)
         finally:
@@ -74,6 +75,49 @@ def test_what_some_call_the_end_of_a_line_stands_in_answers(tmp_path: Path) -> N
         (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
         assert len(server.batches) == 1
     assert [a.text for a in reply.answers] == ["one\u2028two\u0085three"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "[" * 200_000,
+        '{"custom_id": "x", "response": {"status_code": Infinity}}',
+        '{"custom_id": ["x"], "response": {"status_code": 200}}',
+        '{"custom_id": "x", "response": {"status_code": 1' + "0" * 5000 + "}}",
+        "7",
+        "",
+    ],
+)
+def test_what_is_no_result_is_passed_over(tmp_path: Path, row: str) -> None:
+    def spoil(line: str) -> None:
+        for made in server.batches.values():
+            if made.output and not server.files[made.output].startswith(row + "\n"):
+                server.files[made.output] = f"{row}\n{server.files[made.output]}"
+
+    with BatchServer(said, watch=spoil) as server:
+        (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
+    assert reply.answers[0].text == "why? 0"
+
+
+@pytest.mark.parametrize("said", ["", "<html>", "[]", '"late"', "7", "{}", '{"id": 5, "status": ["x"]}'])
+@pytest.mark.parametrize("path", ["POST /v1/files", "POST /v1/batches", "GET /v1/batches", "GET /v1/files"])
+def test_a_provider_that_talks_nonsense_keeps_nobody_waiting(tmp_path: Path, path: str, said: str) -> None:
+    class Nonsense(BatchServer):
+        def posted(self, path_: str, content: bytes, kind: str) -> tuple[int, str]:
+            found = super().posted(path_, content, kind)
+            return (200, said) if f"POST {path_}" == path else found
+
+        def got(self, path_: str) -> tuple[int, str]:
+            found = super().got(path_)
+            return (200, said) if f"GET {path_}".startswith(path) else found
+
+    async def work(model: OpenAIModel) -> Any:
+        async with asyncio.timeout(20):
+            return await ask_all(model, [a_request()])
+
+    with Nonsense(lambda body, index: "right") as server:
+        (found,) = use(server, tmp_path, work, retries=0, sleep=lambda seconds: asyncio.sleep(0))
+    assert isinstance(found, ModelError) and "batch" in str(found)
 
 
 def test_a_line_that_fails_fails_alone_and_one_that_may_pass_goes_again(tmp_path: Path) -> None:
@@ -327,3 +371,13 @@ def test_rows_of_different_lengths_need_as_many_batches_as_the_longest(tmp_path:
         values = asyncio.run(main())
     assert values == [f"second first q{i} 0 0" for i in range(100)]
     assert [len(made.requests) for made in server.batches.values()] == [100, 100]
+
+
+def test_a_file_that_cannot_be_deleted_ends_no_run(tmp_path: Path) -> None:
+    pending = Pending(tmp_path, "here")
+    batch = pending.add(["line"])
+    (tmp_path / f"{batch.token}.json").unlink()
+    (tmp_path / f"{batch.token}.json").mkdir()
+    pending.forget(["line"])
+    assert pending.find("line") is None
+    assert Pending(tmp_path, "here").find("line") is None

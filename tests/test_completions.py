@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +68,17 @@ def test_any_error_body_is_told_on_one_short_line(status: int, payload: object) 
     assert trouble.words.startswith(f"HTTP {status}")
     assert len(trouble.words) < 400
     assert "\n" not in trouble.words
+
+
+def test_a_date_without_a_zone_is_not_local(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        headers = {"date": "Sat Nov 21 08:00:00 2026", "retry-after": "Sat, 21 Nov 2026 08:00:40 GMT"}
+        assert asked_wait(headers) == 40
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text(max_size=40)))

@@ -7,6 +7,7 @@ import random
 import socket
 import traceback
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from support.asking import KEY, MODEL, a_request, ask, collect, counting, failure, use
@@ -150,8 +151,10 @@ def test_a_wait_that_is_none_is_backed_off_instead(text: str) -> None:
     assert 0.25 <= sum(sleeps) <= 0.5
 
 
-def test_a_wait_until_tomorrow_is_an_error() -> None:
-    with OpenAIServer(faults=[limited({"Retry-After": "86400"})]) as server:
+@pytest.mark.parametrize("code", [408, 429, 500, 503, 520, 524, 530])
+def test_a_wait_until_tomorrow_is_an_error(code: int) -> None:
+    fault = replace(limited({"Retry-After": "86400"}), status=code)
+    with OpenAIServer(faults=[fault]) as server:
         error = failure(server)
     assert error.help is not None
     assert "86400 s" in error.help

@@ -142,6 +142,9 @@ class BatchWire:
             self._leave(batch, f"cannot be asked after ({type(error).__name__})")
         except GotError as error:
             self._leave(batch, f"cannot be remembered: {error.message}")
+        except Exception as error:
+            # What it said has no sense, to the SDK or to us: whoever waits is told.
+            self._leave(batch, f"cannot be asked after: the answer makes no sense ({type(error).__name__})")
         else:
             missing = _failure(503, f"{_called(batch)} ended without an answer to this request")
             self._give(batch, results, missing)
@@ -191,7 +194,10 @@ class BatchWire:
         while True:
             try:
                 found = await client.batches.retrieve(batch.id)
-                failures = 0
+                # A gateway may say 200 to anything, with no batch in it.
+                failures = 0 if isinstance(found.status, str) else failures + 1
+                if failures > PATIENCE:
+                    raise ValueError("no status")
                 if found.status in _ENDED:
                     break
             except openai.NotFoundError:
@@ -259,7 +265,7 @@ def _read(text: str) -> dict[str, Response]:
                 found[name] = _failure(
                     503 if expired else 424, str(error.get("message") or error.get("code"))
                 )
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
     return found
 

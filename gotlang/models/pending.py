@@ -8,6 +8,7 @@ import os
 import time
 import uuid
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import final
@@ -43,7 +44,7 @@ class Pending:
         for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
             batch = _read(path)
             if batch is not None and time.time() - batch.created > KEPT_S:
-                path.unlink(missing_ok=True)
+                _delete(path)
             elif batch is not None and batch.endpoint == endpoint:
                 self._remember(batch)
 
@@ -68,7 +69,7 @@ class Pending:
         self._batches.pop(batch.token, None)
         for line in batch.lines:
             self._by_line.pop(line, None)
-        self._path(batch).unlink(missing_ok=True)
+        _delete(self._path(batch))
 
     def forget(self, given: Collection[str]) -> None:
         """Forget the batches of which every answer was handed out."""
@@ -93,6 +94,12 @@ class Pending:
 
     def _path(self, batch: Batch) -> Path:
         return self._folder / f"{batch.token}.json"
+
+
+def _delete(path: Path) -> None:
+    # Where that cannot be, its answers are found once more: no reason to end a run.
+    with suppress(OSError):
+        path.unlink()
 
 
 def _read(path: Path) -> Batch | None:

@@ -7,6 +7,7 @@ import random
 import re
 import time
 from collections.abc import Mapping
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 FIRST_WAIT_S = 0.5
@@ -50,12 +51,18 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     if seconds is not None or not text:
         return seconds
     try:
-        until = parsedate_to_datetime(text).timestamp()
+        until = _time(text)
         # Its own clock, where it says what that shows: ours may differ.
-        now = parsedate_to_datetime(headers["date"]).timestamp() if "date" in headers else time.time()
+        now = _time(headers["date"]) if "date" in headers else time.time()
     except (ValueError, OverflowError):
         return None
     return max(0.0, until - now)
+
+
+def _time(text: str) -> float:
+    """The Unix time of a date in HTTP, which is never local. Raises ValueError, OverflowError."""
+    found = parsedate_to_datetime(text)
+    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
 
 
 def duration(text: str | None) -> float | None:

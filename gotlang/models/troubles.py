@@ -82,7 +82,7 @@ def of_status(response: Response, endpoint: Endpoint) -> Trouble:
             return Trouble(words, bad_request=True, parameter=parameter)
         case 429 if code in _NO_CREDIT:
             return Trouble(words, help="there is no credit left with the provider")
-        case 408 | 409 | 429 | 500 | 502 | 503 | 504 | 529 if wait is not None and wait > LONGEST_OBEYED_S:
+        case status if (status in (408, 409, 429) or status >= 500) and (wait or 0.0) > LONGEST_OBEYED_S:
             return Trouble(words, congested=True, help=f"the endpoint asks to wait {wait:.0f} s")
         case 429 | 503 | 529:
             return Trouble(words, retryable=True, congested=True, wait_s=wait)
