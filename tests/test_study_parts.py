@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -278,6 +279,23 @@ def test_workers_share_one_purse(tmp_path: Path) -> None:
     book = Book(tmp_path / "book", "z")
     assert book.answers == answers > 0
     assert book.paid_usd <= most
+
+
+def test_money_that_may_come_back_is_waited_for(tmp_path: Path) -> None:
+    async def go() -> tuple[int, int]:
+        purse = Purse(Book(tmp_path / "book", "w"), 0.0045)
+        first = await purse.reserve(ASKED, 2, PRICE)
+        second = asyncio.create_task(purse.reserve(ASKED, 3, PRICE))
+        await asyncio.sleep(0)
+        assert not second.done()  # one or two would fit now
+        purse.settle(first, 2, Fraction(1, 10_000))
+        granted = await second
+        purse.settle(granted, 3, Fraction(1, 10_000))
+        return granted.answers, (await purse.reserve(ASKED, 100, PRICE)).answers
+
+    granted, rest = asyncio.run(asyncio.wait_for(go(), 10))
+    assert granted == 3
+    assert 3 < rest < 100  # nothing is under way that could give anything back
 
 
 # ---------------------------------------------------------------- texts in programs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -79,5 +80,5 @@ def command(template: str, file: str | None, force: bool) -> int:
         except OSError as error:
             raise UsageError(f"cannot write {target}: {error.strerror}") from None
     say(f"wrote {path} and {stand_ins}; try")
-    say(f"  gotc run {path} --input '{TEMPLATES[template].example}'")
+    say(f"  gotc run {shlex.quote(str(path))} --input '{TEMPLATES[template].example}'")
     return 0

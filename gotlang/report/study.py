@@ -143,11 +143,16 @@ def _values(done: Studied) -> str:
     values = {**done.tuned.params, **done.tuned.settings}
     rows = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(str(defaults.get(name, '')))}</td>"
-        f"<td>{'<b>' if value != defaults.get(name) else ''}{escape(str(value))}</td></tr>"
+        f"<td>{_changed(value, defaults.get(name))}</td></tr>"
         for name, value in values.items()
     )
     head = "<thead><tr><th></th><th>original</th><th>tuned</th></tr></thead>"
     return f'<h2>Params</h2><table class="narrow">{head}{rows}</table>' if rows else ""
+
+
+def _changed(value: Any, before: Any) -> str:
+    text = escape(str(value))
+    return text if value == before else f"<b>{text}</b>"
 
 
 def _prompt(done: Studied, name: str, texts: Texts) -> str:

@@ -119,11 +119,15 @@ class Purse(Budget):
         self._names: dict[int, str] = {}
 
     async def reserve(self, request: Request, answers: int, price: Price | None) -> Reservation:
-        """Set aside the worst case of a request for as many answers as fit. Raises BudgetExceeded."""
+        """Set aside the worst case of a request for up to `answers` answers, or for as many as fit.
+
+        Waits while requests of this worker may give back enough for all: a row that got fewer answers than it
+        asked for would end the study. Raises BudgetExceeded where not even one fits.
+        """
         while True:
             with self.book.locked():
                 fitting = self._affordable(request, answers, price)
-                if fitting:
+                if fitting == answers or (fitting and not self._under_way):
                     most = worst_case(request, fitting, price)
                     reservation = Reservation(fitting, most)
                     self._names[id(reservation)] = self.book.reserve(float(most))

@@ -50,12 +50,12 @@ def test_prompts_are_what_a_run_sends(gotc: Gotc) -> None:
 
 @pytest.mark.parametrize("template", list(TEMPLATES))
 def test_a_template_is_right_canonical_and_runs_as_it_says(template: str, gotc: Gotc, folder: Path) -> None:
-    made = gotc("init", template, "new/mine.got")
+    made = gotc("init", template, "new/my own.got")
     assert made.code == 0, made.err
-    assert (folder / "new" / "mine_sim.py").is_file()
-    checked = gotc("check", "new/mine.got")
+    assert (folder / "new" / "my_own_sim.py").is_file()
+    checked = gotc("check", "new/my own.got")
     assert (checked.code, checked.out) == (0, "")
-    assert gotc("fmt", "--check", "new/mine.got").code == 0
+    assert gotc("fmt", "--check", "new/my own.got").code == 0
     _, *command = shlex.split(made.out.splitlines()[-1])
     done = gotc(*command)
     assert done.code == 0, done.err

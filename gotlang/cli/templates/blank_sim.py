@@ -7,4 +7,5 @@ import random
 
 def answer(rng: random.Random, question: str) -> str:
     """One sentence."""
-    return f"That depends on what is meant by {question.split()[-1].rstrip('?')}."
+    *_, last = question.split() or ["nothing"]
+    return f"That depends on what is meant by {last.rstrip('?')}."
