@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
 from gotlang.cache.base import Cache
 from gotlang.errors import UsageError
@@ -18,11 +18,13 @@ from gotlang.models.registry import ModelOptions, is_simulated
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.result import Result
-from gotlang.runtime.events import Event, Observer
 from gotlang.runtime.opening import Models, model_limits, open_replayed
 from gotlang.runtime.plain import both
 from gotlang.runtime.recording import Recorder
 from gotlang.runtime.run import DEFAULT_TIMEOUT_S, Runner, Settings, check_params, check_truth
+
+if TYPE_CHECKING:
+    from gotlang.runtime.budget import Budget
 
 T = TypeVar("T")
 
@@ -92,9 +94,7 @@ class Session:
 
     async def __aenter__(self) -> Self:
         from gotlang.cache import open_cache
-        from gotlang.passes.added import AddedSteps
         from gotlang.runtime.budget import Budget
-        from gotlang.runtime.gate import Gate
         from gotlang.runtime.python import load_functions
 
         options = self.options
@@ -112,6 +112,39 @@ class Session:
         cache = options.cache if recording is None else recording.cache
         if isinstance(cache, str | Path):
             cache = self._own_cache = open_cache(cache)
+        try:
+            self.runner = self._runner(functions, budget, cache)
+            if options.record is not None:
+                self.runner.record = self._recorder = Recorder(Path(options.record))
+        except BaseException:
+            await self._let_go()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._recorder is not None:
+                self._recorder.write(self.model, self.models.opened)
+        finally:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        try:
+            await self.models.close()
+        finally:
+            if self._own_cache is not None:
+                self._own_cache.close()
+
+    def _runner(
+        self, functions: Mapping[str, Callable[..., Any]], budget: Budget, cache: Cache | None
+    ) -> Runner:
+        from gotlang.passes.added import AddedSteps
+        from gotlang.runtime.gate import Gate
+
+        options = self.options
+        assert self.program.compilation.checked is not None
         corpora: Mapping[str, Any] = {}
         if self.ir.corpora:
             from gotlang.runtime.python import load_corpora
@@ -124,7 +157,7 @@ class Session:
             options.wave,
             options.timeout or DEFAULT_TIMEOUT_S,
         )
-        self.runner = Runner(
+        return Runner(
             self.ir,
             self.models,
             {**functions, **corpora},
@@ -138,23 +171,9 @@ class Session:
                 model_limits(self.ir, self.model.name, options.model_concurrency),
             ),
             cache,
-            self._observer(),
+            options.observe,
             AddedSteps(self.program.compilation.checked, self.ir, options.level, self._skip),
         )
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if self._recorder is not None:
-                self._recorder.write(self.model, self.models.opened)
-        finally:
-            try:
-                await self.models.close()
-            finally:
-                if self._own_cache is not None:
-                    self._own_cache.close()
 
     def _model_options(self) -> ModelOptions:
         from gotlang.runtime.python import load_simulators, simulators_version
@@ -175,21 +194,6 @@ class Session:
             batches=options.batches(),
             known=options.folder / "endpoints.json" if isinstance(options.cache, str | Path) else None,
         )
-
-    def _observer(self) -> Observer | None:
-        """Who is told of what happens: the caller's own, and the recorder where there is one."""
-        own = self.options.observe
-        if self.options.record is None:
-            return own
-        recorder = self._recorder = Recorder(Path(self.options.record))
-        if own is None:
-            return recorder
-
-        def each(event: Event) -> None:
-            recorder(event)
-            own(event)
-
-        return each
 
     async def run(
         self,

@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import socket
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,28 @@ def test_a_replay_can_be_recorded_and_gives_the_same_cassette(tmp_path: Path) ->
     program.run(numbers=NUMBERS, options=Options(record=first))
     program.run(numbers=NUMBERS, options=Options(model=f"replay:{first}", record=second))
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_an_observer_that_breaks_costs_the_recording_nothing(tmp_path: Path) -> None:
+    plain, watched = tmp_path / "plain.jsonl", tmp_path / "watched.jsonl"
+
+    def breaks(event: object) -> None:
+        raise ValueError("tired")
+
+    program = load(SORT128)
+    program.run(numbers=NUMBERS, options=Options(record=plain))
+    result = program.run(numbers=NUMBERS, options=Options(record=watched, observe=breaks))
+    keys, kept = ([json.loads(line).get("key") for line in path.open()] for path in (plain, watched))
+    assert kept == keys
+    assert "an observer raised ValueError, and was told nothing more: tired" in result.outcome.notes
+
+
+def test_a_session_that_cannot_start_leaves_nothing_open(tmp_path: Path) -> None:
+    before = threading.active_count()
+    options = Options(record=tmp_path / "none" / "run.jsonl", cache=tmp_path / "cache.sqlite")
+    with pytest.raises(UsageError, match="cannot write the recording"):
+        load(SORT128).run(numbers=NUMBERS, options=options)
+    assert threading.active_count() == before
 
 
 def test_a_prompt_changed_by_a_letter_is_named(tmp_path: Path) -> None:

@@ -25,11 +25,11 @@ from support.orders import on_virtual_time
 
 from gotlang.api import Options, Session, compile, load
 from gotlang.errors import RunError
-from gotlang.models.base import Price
+from gotlang.models.base import Message, Price, Request, Settings, Usage, token_bound
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
-from gotlang.runtime.budget import cost
+from gotlang.runtime.budget import cost, worst_case
 from gotlang.runtime.scheduler import SCHEDULERS
 
 amounts = st.sampled_from([0.0, 0.001, 0.15, 0.5, 1.5, 60.0]) | st.floats(0, 100)
@@ -69,6 +69,13 @@ def at_least(amount: Fraction) -> float:
     """The smallest number that can be given as a limit and is no less."""
     found = float(amount)
     return found if Fraction(repr(found)) >= amount else math.nextafter(found, math.inf)
+
+
+def test_the_worst_case_of_a_price_that_is_higher_for_cached_tokens() -> None:
+    request = Request("m", (Message("user", "why?"),), Settings(max_tokens=10))
+    price = Price(1.0, 2.0, cached_input_per_million=5.0)
+    most = token_bound(request)
+    assert worst_case(request, 1, price) >= cost(price, Usage(most, 10, most))
 
 
 @tried(60)

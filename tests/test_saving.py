@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gotlang.cache.base import Stored
+from gotlang.cache.codec import MAX_VALUE_BYTES
 from gotlang.cache.memory import MemoryCache
 from gotlang.cache.sqlite import SqliteCache
 from gotlang.errors import CacheError
@@ -55,4 +56,16 @@ def test_a_cache_that_was_taken_away_is_told(tmp_path: Path) -> None:
     note = keeper.note()
     assert note is not None and note.startswith("3 paid answers are not in the cache")
     assert "was deleted or replaced while it was in use" in note
+    cache.close()
+
+
+def test_an_answer_that_no_cache_takes_keeps_back_no_other(tmp_path: Path) -> None:
+    cache = SqliteCache(tmp_path / "cache.sqlite")
+    keeper = Keeper(cache)
+    request = Request("m", (Message("user", "long"),))
+    long = Stored(Answer("x" * (MAX_VALUE_BYTES // 4)), Usage(1, 1), 0.1)
+    assert keeper.put(request.key(), request, {0: long}) == 1
+    assert [put(keeper, number) for number in (1, 2, 3)] == [0, 0, 0]
+    assert len(list(cache.entries())) == 3
+    assert "1 paid answer is not in the cache" in (keeper.note() or "") and "too long" in keeper.trouble
     cache.close()

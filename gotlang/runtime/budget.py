@@ -215,8 +215,8 @@ def worst_case(request: Request, answers: int, price: Price | None) -> Fraction:
     longest. 0 where the price is not known."""
     if price is None:
         return _NOTHING
-    inputs, _, outputs, unit = _prices(price)
-    tokens = token_bound(request) * inputs + request.settings.max_tokens * answers * outputs
+    inputs, cached, outputs, unit = _prices(price)
+    tokens = token_bound(request) * max(inputs, cached) + request.settings.max_tokens * answers * outputs
     return Fraction(tokens, unit)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import final
 
@@ -78,18 +78,18 @@ Event = Added | Started | Ended | Asked | Failed | Unsaved
 Observer = Callable[[Event], None]
 
 
-def guarded(observe: Observer, notes: dict[str, None]) -> Observer:
-    """An observer that cannot end a run: once it raises, it is left alone, and the notes say so."""
-    broken = False
+def guarded(observers: Iterable[Observer | None], notes: dict[str, None]) -> Observer | None:
+    """Observers as one that cannot end a run, None where there are none: once one raises, it is left alone,
+    and the notes say so."""
+    told = [observe for observe in observers if observe is not None]
 
     def tell(event: Event) -> None:
-        nonlocal broken
-        if broken:
-            return
-        try:
-            observe(event)
-        except Exception as error:
-            broken = True
-            notes[f"an observer raised {type(error).__name__}, and was told nothing more: {error}"] = None
+        for observe in tuple(told):
+            try:
+                observe(event)
+            except Exception as error:
+                told.remove(observe)
+                reason = f"an observer raised {type(error).__name__}, and was told nothing more: {error}"
+                notes[reason] = None
 
-    return tell
+    return tell if told else None

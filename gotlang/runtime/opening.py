@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from typing import final
 
 from gotlang.cache.cassette import Recording, open_recording
@@ -61,14 +62,13 @@ class Models:
         return tuple(self._opened.values())
 
     async def close(self) -> None:
-        """Let go of all of them."""
+        """Let go of all of them, also where one fails to."""
         opened, self._opened = self._opened, {}
-        try:
-            for model in opened.values():
-                await model.close()
-        finally:
+        async with AsyncExitStack() as stack:
             if self._recording is not None:
-                self._recording.cache.close()
+                stack.callback(self._recording.cache.close)
+            for model in opened.values():
+                stack.push_async_callback(model.close)
 
     def _open(self, spec: str, *, own: bool) -> Model:
         if self._recording is None:

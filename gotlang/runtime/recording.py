@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import final
@@ -25,7 +26,7 @@ class Recorder:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        self._part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
         self._cache = MemoryCache()
         try:
             self._file = open(self._part, "x", encoding="utf-8")  # noqa: SIM115

@@ -86,7 +86,8 @@ class Outcome:
 @dataclass(slots=True)
 class Runner:
     """Everything a run needs but its inputs; several runs may share one (rows of a data set), with their
-    process cache apart and their gate, budget and persistent cache in common."""
+    process cache apart and their gate, budget and persistent cache in common. `observe` is the caller's own,
+    `record` what keeps a recording: neither ends the other where it fails."""
 
     program: Program
     models: Callable[[str | None], Model]
@@ -99,6 +100,7 @@ class Runner:
     cache: Cache | None = None
     observe: Observer | None = None
     compile: Compile | None = None
+    record: Observer | None = None
     engines: set[Engine] = field(default_factory=set)
 
     async def run(
@@ -111,7 +113,7 @@ class Runner:
         order = scheduler(settings.schedule, remaining)
         started = asyncio.get_running_loop().time()
         notes: dict[str, None] = {}
-        observe = guarded(self.observe, notes) if self.observe is not None else None
+        observe = guarded((self.record, self.observe), notes)
         sampler = Sampler(Ledger(), self.budget, self.gate.lane(), notes, cache=self.cache, observe=observe)
         context = Context(
             self.program,

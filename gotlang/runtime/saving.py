@@ -9,6 +9,9 @@ from gotlang.cache.base import Cache, Stored
 from gotlang.errors import CacheError
 from gotlang.models.base import Request
 
+_MOST_REFUSED = 2
+"""So many refusals at a time, and a cache is taken for one that takes nothing now."""
+
 
 @final
 class Keeper:
@@ -32,7 +35,8 @@ class Keeper:
         """Store answers so that they survive kill -9, or keep them until that is possible. How many more wait
         for that than before; less than 0 where some no longer do."""
         before = self.unsaved
-        _, waiting = self._waiting.setdefault(key, (request, {}))
+        _, waiting = held = self._waiting.pop(key, (request, {}))
+        self._waiting[key] = held
         self.unsaved += len(stored.keys() - waiting)
         waiting.update(stored)
         self.save()
@@ -46,16 +50,20 @@ class Keeper:
         return self.unsaved - before
 
     def _write(self) -> None:
-        written = []
+        written, refused = [], 0
         try:
             if self.trouble:
                 self.cache.flush()  # a file that is gone takes all there is, in vain
-            for key, (request, stored) in self._waiting.items():
-                self.cache.put(key, request, stored)
-                written.append(key)
-        except CacheError as error:
-            self.trouble = error.message
-        try:
+            # The latest first, and not to the first refusal: an answer that the cache does not take at all,
+            # such as one that is too long, keeps back no other.
+            for key in reversed(self._waiting):
+                try:
+                    self.cache.put(key, *self._waiting[key])
+                    written.append(key)
+                except CacheError as error:
+                    self.trouble, refused = error.message, refused + 1
+                    if refused == _MOST_REFUSED:
+                        break
             self.cache.flush()
         except CacheError as error:
             self.trouble = error.message
