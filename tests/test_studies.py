@@ -100,6 +100,21 @@ def test_other_samplers(tmp_path: Path, sampler: str) -> None:
     assert [r.ended for r in done.records.values()] == ["full"] * 6
 
 
+@pytest.mark.parametrize(
+    ("vary", "points"),
+    [("style", 2), ('tries in 3..4, style in ["fancy"]', 6), ("temperature in [0.0, 0.5]", 3)],
+)
+def test_a_grid_ends_with_its_last_point(tmp_path: Path, vary: str, points: int) -> None:
+    aims = "train 6, test 6\nminimize error(result, target), minimize cost"
+    clauses = f"{aims}\nvary {vary}\ntrials 12, sampler grid"
+    done = tune(guess_plan(tmp_path, clauses), folder=None)
+    assert len({tuple(r.point.items()) for r in done.records.values()}) == len(done.records) == points
+    assert done.partial is None
+    assert done.held_out is not None
+    names = [found.name for found in done.held_out.compared]
+    assert len(names) == len(set(names))
+
+
 def test_settings_of_the_run_can_be_varied(tmp_path: Path) -> None:
     clauses = """
         train 6, test 6

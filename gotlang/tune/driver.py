@@ -183,6 +183,8 @@ async def _study(
             texts = await propose(plan, Evaluation(plan, space, session), rows, kept)
         purse.max_usd, purse.empty = plan.budget, False
         space = with_texts(space, {prompt: len(found) for prompt, found in texts.items()})
+        if plan.sampler.name == "grid":
+            plan = replace(plan, trials=min(plan.trials, space.combinations))
         evaluation = Evaluation(plan, space, session, texts)
         records = Records(
             storage,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -75,14 +75,22 @@ def compare(
         )
         for place, objective in enumerate(plan.objectives)
     ]
+    besides: dict[str, Callable[[Measured], float | None]] = {
+        "cost": lambda m: m.usd,
+        "latency": lambda m: m.seconds,
+        "calls": lambda m: float(m.calls),
+    }
+    wanted = {objective.text for objective in plan.objectives}
     compared += [
-        _compared("cost", [m.usd for m in original], [m.usd for m in tuned]),
-        _compared("latency", [m.seconds for m in original], [m.seconds for m in tuned]),
-        _compared("calls", [float(m.calls) for m in original], [float(m.calls) for m in tuned]),
+        _compared(name, [of(m) for m in original], [of(m) for m in tuned])
+        for name, of in besides.items()
+        if name not in wanted
+    ]
+    compared.append(
         _compared(
             "failures", [float(bool(m.failure)) for m in original], [float(bool(m.failure)) for m in tuned]
-        ),
-    ]
+        )
+    )
     return HeldOut(
         len(original), tuple(compared), _verdict(plan, original, tuned, compared) if same is None else same
     )

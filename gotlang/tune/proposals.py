@@ -102,7 +102,7 @@ class Proposals:
 
     def _propose(self) -> None:
         if not self._points:
-            self._study.enqueue_trial(self.space.start)
+            self._study.enqueue_trial({d.name: d.default for d in self.space.dimensions})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for attempt in range(MOST_RETRIES):
@@ -145,6 +145,16 @@ class Proposals:
                 self._study.tell(trial, list(told.values))
 
 
+def _grid(samplers: Any, space: Space, seed: int) -> Any:
+    """Every combination once, and then again: Optuna's own would end the process that asks for one more."""
+
+    class Grid(samplers.GridSampler):
+        def after_trial(self, study: Any, trial: Any, state: Any, values: Any) -> None:
+            pass
+
+    return Grid(space.grid(), seed=seed)
+
+
 def _sampler(optuna: Any, method: Method, space: Space, seed: int, size: int) -> Any:
     given = dict(method.arguments)
     seed = given.get("seed", seed) % SEEDS
@@ -162,7 +172,7 @@ def _sampler(optuna: Any, method: Method, space: Space, seed: int, size: int) ->
             case "random":
                 return samplers.RandomSampler(seed=seed)
             case "grid":
-                return samplers.GridSampler(space.grid(), seed=seed)
+                return _grid(samplers, space, seed)
     except ImportError as error:
         raise UsageError(
             f"the sampler `{method.name}` needs {error.name}", help=f"pip install {error.name}"

@@ -7,6 +7,7 @@ dimension only where its condition holds. Beside them stand texts that a prompt 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
@@ -115,6 +116,13 @@ class Space:
                 _put(values, dimension, point[dimension.name])
                 touched[dimension.param] = None
         return {name: values[name] for name in touched}
+
+    @property
+    def combinations(self) -> int:
+        """How many points the grid has, the untuned program's counted where it is none of them."""
+        values, start = self.grid(), self.start
+        inside = all(name in start and start[name] in known for name, known in values.items())
+        return math.prod(map(len, values.values())) + (not inside)
 
     def grid(self) -> dict[str, list[Value]]:
         """Every value of every dimension. Raises UsageError where one is not countable."""
