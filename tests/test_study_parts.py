@@ -22,7 +22,7 @@ from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.models.base import Message, Price, Request, Settings
 from gotlang.syntax.format import format_module
 from gotlang.tune.forecast import Forecast
-from gotlang.tune.plan import Method
+from gotlang.tune.plan import Method, read_plan
 from gotlang.tune.proposals import Proposals, Told, batch_of, batch_start
 from gotlang.tune.purse import Book, Purse
 from gotlang.tune.racing import MOST_EXACT, Race, signed_rank
@@ -98,6 +98,25 @@ def test_a_space_holds_what_the_scheme_uses(tmp_path: Path) -> None:
         "depth": 2,
         "samples": [3, 5],
     }
+
+
+def test_every_choice_comes_back_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "p.got").write_text(
+        'param word = "json:[1]" in ["json:[1]", "json:", "x"]\n'
+        "param shape = [1, 2] in [[1, 2], [3]]\n"
+        'prompt ask(x: int) -> int:\n    "{{ x }}"\n'
+        "scheme p(x: int) -> int:\n    Generate(k=len(word) + len(shape)) ask(x)\n    Vote()\n"
+        'study s:\n    data "rows.csv", train 1, test 1\n    minimize cost\n'
+    )
+    space = space_of(read_plan(tmp_path / "p.got"))
+    known = {
+        dimension.name: [
+            space.values({dimension.name: choice})[dimension.name] for choice in dimension.choices
+        ]
+        for dimension in space.dimensions
+    }
+    assert known == {"word": ["json:[1]", "json:", "x"], "shape": [[1, 2], [3]]}
+    assert all(isinstance(choice, str) for dimension in space.dimensions for choice in dimension.choices)
 
 
 def test_a_grid_of_infinitely_many_points_is_refused(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from gotlang.cli.options import (
     together,
 )
 from gotlang.cli.output import complain, count
+from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
     from gotlang.api import Options, Program, Session
@@ -112,6 +113,10 @@ def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
     mapping = pairs(chosen["map"], "--map")
     command = _one_row(chosen) if options.cache is not None else []
     table = load(chosen["data"])
+    if chosen["html"] == "-":
+        raise UsageError(
+            "the results go to standard output already", help="name a file: `--html report.html`"
+        )
     check_page(chosen["html"])
     return Task(loaded, options, table, mapping, chosen["limit"], plan, chosen["quiet"], command)
 
@@ -159,7 +164,7 @@ def write_page(path: str, given: Task, found: Comparison, head: dict[str, Any]) 
         "command": shlex.join([*given.command, *mapped]) if given.command else "",
     }
     write_file(path, results_page(found, about), "--html")
-    if path != "-" and not given.quiet:
+    if not given.quiet:
         complain(f"the report is in {path}")
 
 
@@ -223,8 +228,6 @@ def write_file(path: str, text: str, option: str) -> None:
     """Write a file, `-` being standard output. Raises UsageError where that cannot be done."""
     from pathlib import Path
 
-    from gotlang.errors import UsageError
-
     if path == "-":
         sys.stdout.write(text)
         return
@@ -239,9 +242,7 @@ def check_page(path: str | None, option: str = "--html") -> None:
     """Refuse a place for a file that cannot be written, before anything is paid. Raises UsageError."""
     from pathlib import Path
 
-    from gotlang.errors import UsageError
-
-    if path is None or path == "-":
+    if path is None:
         return
     try:
         there = Path(path).exists()

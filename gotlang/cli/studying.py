@@ -112,7 +112,9 @@ class Watch:
 
 def point_text(point: Mapping[str, Any]) -> str:
     """`sort_tries=2 merge_tries=13`."""
+    from gotlang.tune.space import decoded
+
     return " ".join(
-        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={decoded(value)}"
         for name, value in point.items()
     )

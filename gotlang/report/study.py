@@ -15,6 +15,7 @@ from gotlang.report.study_plots import plots
 from gotlang.result import dollars
 from gotlang.tune.driver import Studied
 from gotlang.tune.heldout import VERDICTS, Compared, amount
+from gotlang.tune.space import decoded
 from gotlang.tune.texts import Texts
 
 _BAR = 220
@@ -187,7 +188,9 @@ def _marked(before: str, after: str) -> tuple[str, str]:
 
 def _point(point: Any) -> str:
     return escape(
-        ", ".join(f"{k} = {v:.4g}" if isinstance(v, float) else f"{k} = {v}" for k, v in point.items())
+        ", ".join(
+            f"{k} = {v:.4g}" if isinstance(v, float) else f"{k} = {decoded(v)}" for k, v in point.items()
+        )
     )
 
 

@@ -29,6 +29,8 @@ Point = Mapping[str, Value]
 """One place in a space: a value for each dimension that is in force there."""
 
 
+_MARK = "json:"
+"""What a list, or nothing, among plain choices starts with, as JSON."""
 TEXTS = "prompt "
 """What the name of a dimension starts with whose values number texts of a prompt."""
 
@@ -143,7 +145,7 @@ class Space:
 
 def _put(values: dict[str, Any], dimension: Dimension, value: Value) -> None:
     if dimension.index is None:
-        values[dimension.param] = _decoded(value)
+        values[dimension.param] = decoded(value)
         return
     whole = list(values[dimension.param])
     whole[dimension.index] = value
@@ -151,12 +153,16 @@ def _put(values: dict[str, Any], dimension: Dimension, value: Value) -> None:
 
 
 def _encoded(value: Any) -> Value:
-    """Optuna takes plain choices only: a list stands as JSON with a mark before it."""
-    return value if isinstance(value, int | float | str | bool) else "json:" + json.dumps(value)
+    """A value as Optuna takes it, which knows plain choices only."""
+    plain = isinstance(value, int | float | str | bool) and not str(value).startswith(_MARK)
+    return value if plain else _MARK + json.dumps(value)
 
 
-def _decoded(value: Value) -> Any:
-    return json.loads(value[5:]) if isinstance(value, str) and value.startswith("json:") else value
+def decoded(value: Value) -> Any:
+    """A value of a point as the program has it."""
+    return (
+        json.loads(value.removeprefix(_MARK)) if isinstance(value, str) and value.startswith(_MARK) else value
+    )
 
 
 def space_of(plan: Plan) -> Space:

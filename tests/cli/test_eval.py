@@ -98,6 +98,12 @@ def test_what_ended_early_is_held_to_no_threshold(tmp_path: Path) -> None:
     assert told == [{"condition": "mean(calls) > 100", "crossed": None}]
 
 
+def test_a_page_goes_to_a_file(tmp_path: Path) -> None:
+    done = gotc("eval", SORTING, "--scheme", "io", "--data", data(tmp_path), "--html", "-", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "name a file" in done.stderr
+
+
 def test_what_a_threshold_cannot_tell_is_shown_beside_the_results(tmp_path: Path) -> None:
     vote(tmp_path)
     (tmp_path / "questions.csv").write_text("question\nwhy\nhow\n")
