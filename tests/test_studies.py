@@ -519,3 +519,20 @@ def test_a_program_tunes_itself(tmp_path: Path) -> None:
     assert set(done.tuned.params) == {"tries", "style"}
     with pytest.raises(CompileError):
         load(tmp_path / "guess.got").tune(data="numbers.csv", minimize="eror(result)", folder=None)
+
+
+def test_a_program_tunes_any_scheme_of_its_file(tmp_path: Path) -> None:
+    guess_study(tmp_path, "train 5, test 5\nminimize cost")
+    path = tmp_path / "guess.got"
+    path.write_text(GUESS + 'scheme words(word: str) -> str:\n    Map() word + "!"\n')
+    wish: dict[str, Any] = {
+        "data": "numbers.csv",
+        "columns": {"target": "Target"},
+        "minimize": "error(result, target)",
+        "scheme": "near",
+    }
+    done = load(path).tune(**wish, train=5, test=5, trials=2, folder=None)
+    assert (done.plan.scheme, done.tuned.scheme, done.tuned.program) == ("near", "near", "guess")
+    assert apply(load(path), replace(done.tuned, params={"tries": 5})) == [path]
+    with pytest.raises(UsageError, match="stands in a file"):
+        compile(path.read_text(), "guess.got").tune(**wish, folder=None)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gotlang.errors import CompileError, UsageError
-from gotlang.files import compile_in
+from gotlang.files import compile_in, read_source
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.span import Source
@@ -59,14 +59,25 @@ def tune_program(
         parts.append(f"{name} {value if method else literal(value)}")
     if broken := [part for part in parts if "\n" in part]:
         raise UsageError(f"`{broken[0].splitlines()[0]} ...` must stand on one line")
-    text = source.text + f"\nstudy {NAME}:\n" + "".join(f"    {part}\n" for part in parts)
+    own = source.text
+    if scheme is not None and program.scheme(scheme).name != program.scheme().name:
+        # A study in its program is about the default scheme. One beside it can name another.
+        parts.insert(0, f"program {quote(_file_of(source))} scheme {scheme}")
+        own = ""
+    text = own + f"\nstudy {NAME}:\n" + "".join(f"    {part}\n" for part in parts)
     place = Path(source.name).resolve().parent if Path(source.name).exists() else Path.cwd()
     compiled = compile_in(Source.of(source.name, text), place)
     if not compiled.ok:
         raise CompileError(compiled.diagnostics, compiled.sources)
-    plan = plan_of(compiled, place, NAME)
-    if scheme is not None:
-        from dataclasses import replace
+    return tune(plan_of(compiled, place, NAME), options, folder=folder)
 
-        plan = replace(plan, scheme=program.scheme(scheme).name)
-    return tune(plan, options, folder=folder)
+
+def _file_of(source: Source) -> str:
+    """The name of the file that holds a program as it is. Raises UsageError where none does."""
+    path = Path(source.name)
+    if not path.is_file() or read_source(source.name).text != source.text:
+        raise UsageError(
+            "only a program that stands in a file can be tuned for another scheme than its default",
+            help="write it to a file, or leave `scheme` out",
+        )
+    return path.name
