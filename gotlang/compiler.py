@@ -142,7 +142,7 @@ def _import(
     if (why := outside(written)) is not None:
         diagnostics.append(Diagnostic("GOT0107", why, node.path.span))
         return None
-    name = str(folder / written) if str(folder) != "." else written
+    name = str(folder / written)  # one name for `common.got` and `./common.got`
     if name in sources:
         return None
     try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gotlang.api import compile
+from gotlang.compiler import compile_source
 from gotlang.errors import CompileError
 from gotlang.result import Result
+from gotlang.span import Source
 from tests.test_operations import run
 
 
@@ -150,3 +152,14 @@ def test_one_block_binds_a_name_once(body: str) -> None:
     with pytest.raises(CompileError) as caught:
         compile(text)
     assert [d.code for d in caught.value.diagnostics] == ["GOT0101"]
+
+
+def test_a_file_is_imported_once_however_its_path_is_written() -> None:
+    files = {
+        "main.got": 'import "./parts/a.got"\nimport "parts//a.got"\nimport "./main.got"\n',
+        "parts/a.got": 'import "./b.got"\nimport "b.got"\n',
+        "parts/b.got": "param tries = 3\n",
+    }
+    files["main.got"] += "scheme m() -> int:\n    Pool() tries\n"
+    found = compile_source(Source.of("main.got", files["main.got"]), files.__getitem__)
+    assert (found.diagnostics, [*found.sources]) == ((), ["main.got", "parts/a.got", "parts/b.got"])
