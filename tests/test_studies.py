@@ -447,6 +447,12 @@ def test_an_aim_without_a_value_is_said(tmp_path: Path, aim: str) -> None:
         tune(read_plan(path), folder=None)
 
 
+def test_a_bound_without_a_value_is_said(tmp_path: Path) -> None:
+    clauses = "train 5, test 5\nminimize cost\nsubject to failures <= 1 / baseline\ntrials 2"
+    with pytest.raises(UsageError, match="the bound of `failures <= 1 / baseline` has no value where the"):
+        tune(guess_plan(tmp_path, clauses), folder=None)
+
+
 @pytest.mark.parametrize("sampler", ["tpe", "random", "nsga2", "grid"])
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_any_whole_number_is_a_seed(tmp_path: Path, sampler: str, seed: int) -> None:

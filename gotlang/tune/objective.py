@@ -130,10 +130,15 @@ def _looks_at(names: frozenset[str], node: e.Expression) -> bool:
 
 
 def bound(constraint: Constraint, baseline: float) -> float:
-    """The bound of a constraint where the untuned program's quantity is `baseline`."""
+    """The bound of a constraint where the untuned program's quantity is `baseline`. Raises UsageError for one
+    that has no value."""
     from gotlang.ir.evaluate import evaluate
 
-    return float(evaluate(constraint.bound, {BASELINE: baseline}))
+    try:
+        return bounded(evaluate(constraint.bound, {BASELINE: baseline}))
+    except EvaluationError as error:
+        where = f"where the baseline is {baseline:g}"
+        raise UsageError(f"the bound of `{constraint.text}` has no value {where}: {error.message}") from None
 
 
 def excess(constraint: Constraint, quantity: float, baseline: float) -> float:
