@@ -158,3 +158,28 @@ def test_a_block_that_was_not_laid_out_asks_nothing_later() -> None:
     found = run_in_order(UNDONE, {"x": 1}, SimulatedModel(stand_ins))
     assert found.value == [1, 2] and "division by zero" in found.outcome.failures[0].reason
     assert found.outcome.ledger.paid.calls == 3
+
+
+TOGETHER = """
+prompt first(x: int) -> int:
+    "first {{ x }}"
+prompt second(x: int) -> int:
+    "second {{ x }}"
+prompt near(x: int) -> int:
+    "near {{ x }}"
+scheme main(x: int) -> many int:
+    p = Generate() first(x)
+    q = Generate() second(x)
+    one = Generate(k=1) near(p)
+    three = Generate(k=3) near(q)
+    Pool() one, three
+"""
+
+
+def test_how_long_an_answer_took_does_not_hang_on_what_was_asked_with_it() -> None:
+    stand_ins = dict.fromkeys(("first", "second", "near"), lambda rng, x: str(x))
+    found = [
+        run_in_order(TOGETHER, {"x": 1}, Delayed(SimulatedModel(stand_ins), late=late))
+        for late in ("first", "second")
+    ]
+    assert everything(found[0]) == everything(found[1])

@@ -71,7 +71,8 @@ class ReplayModel:
             written = sum(stored.answer.output_tokens for stored in together)
             usage = Usage(usage.input_tokens, written, usage.cached_input_tokens)
         answers = tuple(stored.answer for stored in together)
-        return Reply(answers, usage, first.latency_s, requests=0)
+        seconds = tuple(stored.latency_s for stored in together)
+        return Reply(answers, usage, max(seconds), requests=0, latencies_s=seconds)
 
     async def close(self) -> None:
         """Nothing to let go of: whoever opened the recording closes it."""

@@ -126,7 +126,8 @@ class Reply:
     `requests` counts what went over the wire for it, retries included. `usage` is what the endpoint
     charges for. `notes` are settings the endpoint refused and that were left out, in words. `lost` counts
     requests that brought nothing and may have been charged all the same (a time-out, a dropped
-    connection): each costs at most what this one may.
+    connection): each costs at most what this one may. `latencies_s` are the answers' own times where those
+    are known (stand-ins), so that they do not hang on what was asked together.
     """
 
     answers: tuple[Answer, ...]
@@ -135,6 +136,7 @@ class Reply:
     requests: int = 1
     notes: tuple[str, ...] = ()
     lost: int = 0
+    latencies_s: tuple[float, ...] = ()
 
 
 @final

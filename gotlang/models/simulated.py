@@ -141,20 +141,20 @@ class SimulatedModel:
         key = replace(request, model=NAME).key()
         self._fail_sometimes(key, draw)
         answers: list[Answer] = []
-        latency = 0.0
+        latencies: list[float] = []
         for index in range(draw, draw + max(1, min(n, self._batch))):
             # At temperature 0 every draw is the first one, as it would be from a model.
             drawn = 0 if request.settings.temperature == 0 else index
             answer = self._answer(request, self._random(key, drawn, "answer"))
             answers.append(answer)
-            seconds = self._latency.seconds(self._random(key, drawn, "latency"), answer.output_tokens)
-            latency = max(latency, seconds)
+            latencies.append(self._latency.seconds(self._random(key, drawn, "latency"), answer.output_tokens))
+        latency = max(latencies)
         if self._sleep is not None:
             await self._sleep(latency)
         usage = Usage(_input_tokens(request), sum(answer.output_tokens for answer in answers))
         silent = request.settings.logprobs and any(answer.logprob is None for answer in answers)
         notes = (_no_confidence(request),) if silent else ()
-        return Reply(tuple(answers), usage, latency, notes=notes)
+        return Reply(tuple(answers), usage, latency, notes=notes, latencies_s=tuple(latencies))
 
     async def close(self) -> None:
         """Nothing to let go of."""

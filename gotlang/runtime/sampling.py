@@ -305,9 +305,12 @@ class Sampler:
     def _keep(self, wanted: _Wanted, numbers: list[int], reply: Reply) -> None:
         """Hand out the answers; what is paid is kept before anything else may go wrong."""
         made, answered = self.now(), len(reply.answers)
+        seconds = reply.latencies_s if len(reply.latencies_s) == answered else (reply.latency_s,) * answered
         stored = {
-            number: Stored(answer, reply.usage, reply.latency_s, answered, position, made)
-            for position, (number, answer) in enumerate(zip(numbers, reply.answers, strict=False))
+            number: Stored(answer, reply.usage, took, answered, position, made)
+            for position, (number, answer, took) in enumerate(
+                zip(numbers, reply.answers, seconds, strict=False)
+            )
         }
         if self.keeper is not None:
             self._told(self.keeper.put(wanted.key, wanted.request, stored))
