@@ -245,10 +245,12 @@ def check_page(path: str | None, option: str = "--html") -> None:
     if path is None:
         return
     try:
-        there = Path(path).exists()
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).open("a").close()
-        if not there:
-            Path(path).unlink()
+        try:
+            Path(path).open("x").close()
+        except FileExistsError:
+            Path(path).open("a").close()
+        else:  # only what was made here is taken away: other workers of a study look at the same place
+            Path(path).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None

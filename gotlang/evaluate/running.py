@@ -114,7 +114,8 @@ async def _one(
     except GotError as error:
         state.failed += 1
         if state.failed > state.allowed and state.stopped is None:
-            state.stopped = f"{state.failed} runs failed, which is more than --max-failed allows"
+            runs = "1 run" if state.failed == 1 else f"{state.failed} runs"
+            state.stopped = f"{runs} failed, which is more than --max-failed allows"
         return _failed(row, repeat, error)
     if outcome.partial is not None:
         state.stopped = state.stopped or outcome.partial
