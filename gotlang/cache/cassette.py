@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import IO, Any, final
 
 from gotlang.cache import open_cache
@@ -66,6 +67,20 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
         cache = open_cache(place, readonly=True)
         return Recording(place, cache, None, _with_endpoints(cache, {}))
     return _cassette(place)
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuse to write text over a database, such as the cache itself, by a slip of the hand. Raises
+    UsageError."""
+    if not path.is_file():
+        return  # a pipe must not be read
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_SQLITE))
+    except OSError:
+        return  # whoever writes says why that cannot be
+    if start == _SQLITE:
+        raise UsageError(f"{path} is a database, and would be lost", help="name another file")
 
 
 def write_cassette(file: IO[str], cache: Cache, model: str, models: Mapping[str, Recorded]) -> None:

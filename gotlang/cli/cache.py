@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gotlang.cli.options import CACHE
-from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, say
+from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, harmless, say
 from gotlang.errors import CacheError, UsageError
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ def stats(cache: str, json: bool) -> int:
         models = {name: asdict(totals) for name, totals in found.models.items()}
         document({"format_version": FORMAT_VERSION, "total": asdict(found.total), "models": models})
         return 0
-    style = Style.of(sys.stdout)
-    width = max([5, *(len(name) for name in found.models)])
+    style, all_ = Style.of(sys.stdout), ("all", found.total)
+    width = max([5, *(len(harmless(name)) for name in found.models)])
     heads = f"{'requests':>9} {'answers':>9} {'size':>9} {'tokens in':>12} {'tokens out':>12}"
     say(style.dim(f"{'model':{width}} {heads}"))
-    for name, totals in [*found.models.items(), ("all", found.total)]:
+    for name, totals in [*((harmless(name), totals) for name, totals in found.models.items()), all_]:
         say(
             f"{name:{width}} {totals.requests:>9,} {totals.draws:>9,} {_size(totals.bytes):>9} "
             f"{totals.input_tokens:>12,} {totals.output_tokens:>12,}"
@@ -87,11 +87,12 @@ def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
         document({"format_version": FORMAT_VERSION, "entries": [asdict(entry) for entry in chosen]})
         return 0
     for entry in chosen:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.created))
+        when = _when(entry.created)
         size = _size(entry.bytes)
         answers = "answer" if entry.draws == 1 else "answers"
         model = f"{entry.model} at {entry.endpoint}" if entry.endpoint else entry.model
-        say(f"{entry.key[:12]}  {when}  {entry.draws:>4} {answers:<7}  {size:>8}  {model}  {entry.prompt}")
+        named = harmless(f"{model}  {entry.prompt}")
+        say(f"{entry.key[:12]}  {when}  {entry.draws:>4} {answers:<7}  {size:>8}  {named}")
     complain(count(len(chosen), "request"))
     return 0
 
@@ -118,15 +119,28 @@ def show(key: str, cache: str, json: bool) -> int:
             name: value for name, value in request["settings"].items() if value not in (None, [], False)
         }
         at = f" at {request['endpoint']}" if "endpoint" in request else ""
-        say(f"{request['model']}{at} · prompt {request['prompt']} · seed {request['sample']} · {settings}")
+        named = harmless(f"{request['model']}{at} · prompt {request['prompt']}")
+        say(f"{named} · seed {request['sample']} · {settings}")
         for role, text in request["messages"]:
-            say(style.blue(f"--- {role} ---"))
-            say(text)
+            say(style.blue(f"--- {harmless(role)} ---"))
+            say(_seen(text))
     for draw in sorted(stored):
         one = stored[draw]
         say(style.blue(f"--- answer {draw} ({one.answer.output_tokens} tokens, {one.latency_s:.1f} s) ---"))
-        say(one.answer.text)
+        say(_seen(one.answer.text))
     return 0
+
+
+def _when(created: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
+    except (OverflowError, ValueError, OSError):  # an import may hold any number
+        return "at some time".ljust(16)
+
+
+def _seen(text: str) -> str:
+    """A text as it came, but for a terminal, which it could steer."""
+    return harmless(text) if sys.stdout.isatty() else text
 
 
 def _find(cache: Cache, key: str) -> str:
@@ -143,6 +157,7 @@ def _find(cache: Cache, key: str) -> str:
 @_where
 def export(file: str, cache: str) -> int:
     """Write the cache as JSON lines to FILE; `-`, the default, is standard output."""
+    from gotlang.cache.cassette import check_replaceable
     from gotlang.cache.maintenance import export_lines
 
     with _opened(cache) as opened:
@@ -150,6 +165,7 @@ def export(file: str, cache: str) -> int:
             for line in export_lines(opened):
                 sys.stdout.write(line + "\n")
             return 0
+        check_replaceable(Path(file))
         try:
             with Path(file).open("w", encoding="utf-8", errors="backslashreplace") as out:
                 lines = 0
@@ -212,13 +228,15 @@ def prune(cache: str, keep_size: str | None, older_than: str | None) -> int:
     return 0
 
 
+_DIGITS = 15
+"""What an amount is written with at most."""
 _SIZES = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9}
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def _amount(text: str, units: dict[str, Any], option: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in units:
+    if found is None or found[2] not in units or len(found[1]) > _DIGITS:
         known = ", ".join(unit for unit in units if unit)
         raise UsageError(f"{option}: `{text}` is not an amount", help=f"a number with a unit: {known}")
     return float(found[1]) * float(units[found[2]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,6 +76,11 @@ def complain(text: str) -> None:
 def say(text: str) -> None:
     """A line on stdout."""
     print(text)
+
+
+def harmless(text: str) -> str:
+    """A text from a stranger without what steers a terminal: control characters stand as `\\x1b`."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def document(content: dict[str, Any]) -> None:

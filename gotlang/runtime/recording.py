@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import final
 
-from gotlang.cache.cassette import Recorded, write_cassette
+from gotlang.cache.cassette import Recorded, check_replaceable, write_cassette
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
@@ -25,6 +25,9 @@ class Recorder:
     """
 
     def __init__(self, path: Path) -> None:
+        check_replaceable(path)
+        if path.exists() and not path.is_file():
+            raise UsageError(f"cannot write the recording {path}: it is not a regular file")
         self._path = path
         self._part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
         self._cache = MemoryCache()

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from cli.conftest import Gotc
+
+from gotlang.cache import open_cache
+from gotlang.cache.base import Stored
+from gotlang.cli.options import CACHE
+from gotlang.cli.output import harmless
+from gotlang.models.base import Answer, Message, Request, Usage
 
 RUN = ("run", "vote.got", "--json", "--input")
 
@@ -27,6 +34,34 @@ def test_there_is_none_yet(gotc: Gotc) -> None:
         other = gotc("cache", command, "--cache", "other.sqlite")
         assert other.code == 2
         assert "there is no cache other.sqlite" in other.err
+
+
+def test_what_came_from_a_stranger_steers_no_terminal(gotc: Gotc) -> None:
+    request = Request("m\x1b[31m", (Message("user", "hi\x1b[2J\u3000"),), prompt="p\x9b")
+    with closing(open_cache("odd.sqlite")) as cache:
+        cache.put(request.key(), request, {0: Stored(Answer("a\x07"), Usage(1, 1), 0.1, created=1e300)})
+    where = ("--cache", "odd.sqlite")
+    assert "at some time" in gotc("cache", "list", *where).out
+    told = [gotc("cache", *words, *where).out for words in (("list",), ("stats",), ("show", request.key()))]
+    assert all("m\\x1b[31m" in text for text in told)
+    assert "a\x07" in told[2], "what goes elsewhere than to a terminal is as it was"
+    assert harmless("a\x07\tb\n\u3000") == "a\\x07\tb\n\u3000"
+
+
+def test_the_cache_is_not_written_over(filled: Gotc) -> None:
+    kept = Path(".gotc/cache.sqlite").read_bytes()
+    for words in (("cache", "export", ".gotc/cache.sqlite"), (*RUN, "question=who", "--record", str(CACHE))):
+        done = filled(*words)
+        assert done.code == 2 and "is a database, and would be lost" in done.err
+    assert Path(".gotc/cache.sqlite").read_bytes() == kept
+    done = filled(*RUN, "question=who", "--record", "/dev/null")
+    assert done.code == 2 and "not a regular file" in done.err
+
+
+def test_an_amount_that_is_none_is_told(filled: Gotc) -> None:
+    for amount in ("much", "9" * 400 + "gb", "-1"):
+        done = filled("cache", "prune", f"--keep-size={amount}")
+        assert done.code == 2 and "is not an amount" in done.err
 
 
 def test_stats_and_list(filled: Gotc) -> None:
