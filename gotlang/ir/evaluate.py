@@ -6,18 +6,17 @@ value, or raises EvaluationError.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
-from math import isfinite
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir.confidence import confidence, field_confidence
 from gotlang.ir.foreign import call_python
+from gotlang.ir.operators import arithmetic, comparison
 from gotlang.ir.program import Score
 from gotlang.ir.thought import Thought, Thoughts, plain
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS, THOUGHT_FUNCTIONS
-from gotlang.semantics.limits import MAX_BITS, MAX_ELEMENTS, MAX_STEPS, Fuel, bounded
+from gotlang.semantics.limits import MAX_STEPS, Fuel, bounded
 from gotlang.syntax import expressions as e
 
 Names = Mapping[str, Any]
@@ -25,48 +24,6 @@ Compiled = Callable[[Names], Any]
 
 MAX_CALLS = 50
 """How deep scores may call each other inside expressions."""
-
-
-def _divide(a: float, b: float) -> float:
-    return a / b
-
-
-def _power(a: float, b: float) -> float:
-    if isinstance(a, int) and isinstance(b, int) and abs(b) * a.bit_length() > MAX_BITS:
-        raise EvaluationError(f"this number would have more than {MAX_BITS:,} bits")
-    result: float | complex = a**b
-    if isinstance(result, complex):
-        raise EvaluationError("this power is not a real number")
-    return result
-
-
-def _plus(a: Any, b: Any) -> Any:
-    if isinstance(a, list | str) and len(a) + len(b) > MAX_ELEMENTS:
-        raise EvaluationError(f"this would have more than {MAX_ELEMENTS:,} elements")
-    return a + b
-
-
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": _plus,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": _divide,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": _power,
-}
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "in": lambda a, b: a in b,
-    "not in": lambda a, b: a not in b,
-}
-_NUMERIC = (int, float)
-_LARGE = (str, list, dict)
 
 
 @final
@@ -177,22 +134,12 @@ class Evaluator:
             return lambda names: bool(left(names) and right(names))
         if node.operator == "or":
             return lambda names: bool(left(names) or right(names))
-        apply, fuel, plus = _ARITHMETIC[node.operator], self._fuel, node.operator == "+"
-
-        def run(names: Names) -> Any:
-            a, b = left(names), right(names)
-            if not plus and not (isinstance(a, _NUMERIC) and isinstance(b, _NUMERIC)):
-                raise EvaluationError(f"`{node.operator}` needs numbers")
-            made = fuel.made(apply(a, b))
-            if isinstance(made, float) and not isfinite(made) and isfinite(a) and isfinite(b):
-                raise EvaluationError("a number too large")
-            return made
-
-        return run
+        apply = arithmetic(node.operator, self._fuel)
+        return lambda names: apply(left(names), right(names))
 
     def _comparison(self, node: e.Comparison) -> Compiled:
         first = self._compile(node.first)
-        rest = [(self._compare(word), self._compile(x)) for word, x in node.rest]
+        rest = [(comparison(word, self._fuel), self._compile(x)) for word, x in node.rest]
         if len(rest) == 1:
             compare, right = rest[0]
             return lambda names: compare(first(names), right(names))
@@ -205,18 +152,6 @@ class Evaluator:
                     return False
                 left = right
             return True
-
-        return run
-
-    def _compare(self, word: str) -> Callable[[Any, Any], bool]:
-        """A comparison that pays for what it goes through; a name is found in a mapping at once."""
-        compare, searched = _COMPARE[word], self._fuel.searched
-        search = word in {"in", "not in"}
-
-        def run(a: Any, b: Any) -> bool:
-            if isinstance(b, _LARGE) and (not isinstance(b, dict) if search else type(a) is type(b)):
-                searched(b)
-            return compare(a, b)
 
         return run
 
@@ -301,8 +236,7 @@ class Evaluator:
         def run(names: Names) -> Any:
             given = [value(names) for value in values]
             for argument in given:
-                if isinstance(argument, _LARGE):
-                    fuel.gone_through(argument)
+                fuel.gone_through(argument)
             return fuel.made(call(*given))
 
         return run
