@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from gotlang.cli.output import Style, complain
 from gotlang.errors import CompileError
 from gotlang.files import MAX_BYTES, compile_in, decoded, read_source
 from gotlang.span import Source
@@ -49,16 +52,18 @@ def program(path: str, tuned: str | None = None) -> Program:
     found, loaded = read_tuned(tuned), Program(compiled)
     made = with_tuned(loaded, found)
     if found.program != loaded.name:
-        from gotlang.cli.output import complain
-
         complain(f"{tuned} is the result of a study of `{found.program}`, not of `{loaded.name}`")
+    context = click.get_current_context(silent=True)
+    chosen = context.params if context is not None else {}
+    others = {scheme.name for scheme in made.ir(0).schemes} - {made.scheme().name}
+    if found.scheme in others and not chosen.get("scheme") and not chosen.get("schemes"):
+        complain(f"{tuned} was tuned for another scheme than this: `--scheme {found.scheme}` takes it")
     return made
 
 
 def warn(compiled: Compilation) -> None:
     """The warnings of a program that compiles, on stderr."""
     if compiled.diagnostics:
-        from gotlang.cli.output import Style, complain
         from gotlang.diagnostics import render
 
         for diagnostic in compiled.diagnostics:

@@ -94,3 +94,17 @@ def test_what_was_not_compared_is_not_shown_as_if_it_were(gotc: Gotc, folder: Pa
     done = gotc(*some, "--max-usd", 0, "--no-cache")
     assert done.code == 3
     assert "not compared with the original: the " in done.out
+
+
+def test_another_scheme_than_the_tuned_one_is_said(gotc: Gotc, folder: Path) -> None:
+    guess_study(folder, SMALL)
+    path = folder / "two.got"
+    text = (folder / "guess.got").read_text()
+    path.write_text(text + "scheme far(target: int) -> int:\n    Generate() guess(target, style)\n")
+    content = {"format": "gotlang.tuned", "format_version": 1, "program": "two", "scheme": "near"}
+    rest: dict[str, Any] = {"prompts": {}, "held_out": {}, "provenance": {}, "settings": {}, "params": {}}
+    (folder / "t.json").write_text(json.dumps({**content, **rest}))
+    some = ("run", "two.got", "--input", "target=3", "--tuned", "t.json", "--model", "simulated")
+    assert "`--scheme near` takes it" in gotc(*some).err
+    assert "takes it" not in gotc(*some, "--scheme", "far").err
+    assert "takes it" not in gotc(*some, "--scheme", "near").err
