@@ -55,7 +55,11 @@ class Compilation:
         from gotlang.passes import optimize
 
         name = PurePosixPath(self.source.name).stem
-        return optimize(build(self.checked, name), level)
+        try:
+            built = build(self.checked, name)
+        except CompileError as error:
+            raise CompileError(error.diagnostics, self.sources) from None
+        return optimize(built, level)
 
 
 def compile_source(

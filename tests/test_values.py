@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gotlang.api import compile
-from gotlang.errors import GotError, RunError
+from gotlang.errors import CompileError, GotError, RunError
 from tests.test_operations import run
 
 
@@ -124,3 +124,12 @@ def test_a_value_of_none_is_a_thought_like_others() -> None:
     assert run(f"{body}Select() it == none\nMap() 7", result="many any").value == [7]
     assert run(f"{body}Vote()").value is None
     assert len(run(f"{body}Aggregate() digit(thoughts)").outcome.thoughts[0].parents) == 3
+
+
+def test_an_example_without_a_value_has_a_place() -> None:
+    text = 'prompt p(x: int) -> int:\n    "{{ x }}"\n    examples:\n        x = 1 // 0 -> 2\n'
+    with pytest.raises(CompileError) as caught:
+        compile(f"{text}scheme m() -> int:\n    Generate() p(1)\n", "main.got")
+    (problem,) = caught.value.diagnostics
+    assert (problem.code, text[problem.span.start : problem.span.end]) == ("GOT0405", "1 // 0")
+    assert "main.got" in caught.value.sources

@@ -105,8 +105,9 @@ PROMPTS = (
     Code(
         "GOT0402",
         "no such setting of a prompt",
-        "A prompt takes `temperature`, `top_p`, `max_tokens`, `stop`, `model`, `logprobs` and `structured`, "
-        "each once. `structured` is for prompts that give a record or a dict, read as JSON.",
+        "A prompt takes `temperature`, `top_p`, `max_tokens`, `stop`, `model`, `logprobs`, `structured` and, "
+        "beside `many`, `count`, each once. `structured` is for prompts that give a record or a dict, read as "
+        "JSON.",
     ),
     Code(
         "GOT0403",
@@ -124,8 +125,8 @@ PROMPTS = (
     Code(
         "GOT0405",
         "an example that does not fit",
-        "An example gives every parameter once and an answer of the result's type, or the answer "
-        "as raw text.",
+        "An example gives every parameter once, as a constant, and an answer of the result's type, or the "
+        "answer as raw text. It shows the prompt's text filled in, so there must be one.",
     ),
     Code(
         "GOT0406",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from gotlang.diagnostics import Diagnostic
+from gotlang.errors import CompileError, EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import evaluate
 from gotlang.semantics.params import constant_value
@@ -22,13 +26,24 @@ def build_param(node: n.Param, type_: Type) -> ir.Param:
     return ir.Param(node.name.text, type_, default, node.each, domain, node.guard, node.span)
 
 
+def _value(node: e.Expression) -> Any:
+    """The value of a part of an example. Raises CompileError where it has none."""
+    try:
+        return evaluate(node, {})
+    except EvaluationError as error:
+        diagnostic = Diagnostic(
+            "GOT0405", f"this part of an example has no value: {error.message}", node.span
+        )
+        raise CompileError((diagnostic,)) from None
+
+
 def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
     """The IR of a prompt whose types are known."""
     result: Type = ListType(signature.result) if signature.many else signature.result
     examples = []
     for example in node.examples:
-        inputs = tuple((a.name.text, evaluate(a.value, {})) for a in example.inputs if a.name is not None)
-        output = evaluate(example.output, {})
+        inputs = tuple((a.name.text, _value(a.value)) for a in example.inputs if a.name is not None)
+        output = _value(example.output)
         raw = isinstance(output, str) and not accepts(result, STR) and fits(result, output) is not None
         examples.append(ir.Example(inputs, output, raw))
 

@@ -295,6 +295,8 @@ class PipelineChecker:
         if node.otherwise is not None:
             results.append((self.suite(node.otherwise, pool, scope.inside()), node.otherwise))
         found = pool if node.otherwise is None else results[0][0]
+        if any(other is UNKNOWN for other, _ in results):
+            return UNKNOWN
         for other, body in results:
             type_ = join(found.type, other.type) if NONE not in (found.type, other.type) else None
             if type_ is None and found.type != other.type:

@@ -14,6 +14,7 @@ from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
+from gotlang.syntax.walk import walk
 from gotlang.types import INT, STR, AnyType, DictType, ListType, RecordType, Type, accepts
 
 
@@ -42,6 +43,13 @@ def check_prompt(
                 parameter.name.span,
                 help=f"write `{{{{ {name} }}}}` in its text, or take the parameter away",
             )
+    if node.examples and node.user is None and node.instruction is not None:
+        report.error(
+            "GOT0405",
+            f"prompt `{node.name.text}` has no text for its examples' inputs",
+            node.examples[0].span,
+            help="an example is the text filled in: move what shows the inputs there from `instruction`",
+        )
     for example in node.examples:
         _example(node, example, signature, expressions)
     if node.parse is not None:
@@ -150,6 +158,8 @@ def _example(
     for argument in example.inputs:
         assert argument.name is not None
         name = argument.name.text
+        if name in given:
+            report.error("GOT0405", f"`{name}` stands twice in this example", argument.span)
         given.add(name)
         if name not in wanted:
             guess = nearest(name, wanted)
@@ -161,9 +171,11 @@ def _example(
                 help=f"did you mean `{guess}`?" if guess else None,
             )
             continue
+        _constant(argument.value, expressions)
         expressions.expect(argument.value, Scope(), wanted[name], f"`{name}`")
     if missing := [name for name in wanted if name not in given]:
         report.error("GOT0405", f"this example lacks {', '.join(f'`{m}`' for m in missing)}", example.span)
+    _constant(example.output, expressions)
     result: Type = ListType(signature.result) if signature.many else signature.result
     found = expressions.infer(example.output, Scope())
     if not accepts(result, found) and not accepts(STR, found):
@@ -175,6 +187,19 @@ def _example(
             labels=(Label(node.result.span, "declared here"),),
             help="a text is taken as the raw answer",
         )
+
+
+def _constant(node: e.Expression, expressions: ExpressionChecker) -> None:
+    """Note an error where a part of an example is not known before a run."""
+    symbols = expressions.symbols
+    for part in walk(node):
+        name = part.name if isinstance(part, e.Reference) else None
+        if isinstance(part, e.Call):
+            name = part.function.text
+        if name is not None and (name in symbols.nodes or name in symbols.functions):
+            expressions.report.error(
+                "GOT0405", "an example is made of constants", part.span, f"`{name}` is known only in a run"
+            )
 
 
 def _parse_form(node: n.ParseForm, signature: Signature, symbols: Symbols, report: Report) -> None:

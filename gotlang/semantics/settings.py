@@ -139,4 +139,11 @@ class SettingChecker:
                 node.again.span,
                 help="only a step that asks a model can",
             )
+        if (until := setting(node, "until")) is not None:
+            self.report.error(
+                "GOT0309",
+                "a step with `until` cannot be repeated: it would end all of it",
+                until.span,
+                help="put the step into a `foreach`",
+            )
         self.check(node.again, OPERATIONS["Repeat"], scope)
