@@ -106,8 +106,8 @@ PROMPTS = (
         "GOT0402",
         "no such setting of a prompt",
         "A prompt takes `temperature`, `top_p`, `max_tokens`, `stop`, `model`, `logprobs`, `structured` and, "
-        "beside `many`, `count`, each once. `structured` is for prompts that give a record or a dict, read as "
-        "JSON.",
+        "beside `many`, `count`, each once. `structured` is for prompts that give a record or a dict, read "
+        "as JSON.",
     ),
     Code(
         "GOT0403",
