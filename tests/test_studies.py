@@ -16,7 +16,8 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 from support.studies import GUESS, course, guess_plan, guess_study
 
 from gotlang.api import Options, compile, load
-from gotlang.errors import BudgetExceeded, CompileError, UsageError
+from gotlang.errors import BudgetExceeded, CompileError, ModelError, UsageError
+from gotlang.models.base import Answer, Price, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.events import Asked
 from gotlang.tune.driver import tune
@@ -165,6 +166,40 @@ def test_a_row_that_fails_makes_a_trial_worse_not_better(tmp_path: Path) -> None
     assert fancy
     assert not any(r.feasible for r in fancy)
     assert done.tuned.params["style"] == "plain"
+
+
+class Mortal:
+    """A model that is as wrong as a request has letters, and answers no more from a number of requests on."""
+
+    name, simulated, price, batch = "mortal", False, Price(1.0, 2.0), 8
+
+    def __init__(self, lives: float = float("inf")) -> None:
+        self.lives = lives
+
+    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+        """Answers, while it lives."""
+        self.lives -= 1
+        if self.lives < 0:
+            raise ModelError("nobody is there")
+        said = [str(int(request.arguments["target"]) + (draw + i) * 7 % 11 - 5) for i in range(n)]
+        return Reply(tuple(Answer(text, output_tokens=2) for text in said), Usage(20, 2 * n), 0.1)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+@pytest.mark.parametrize("lives", [15, 27])
+def test_a_model_that_is_gone_ends_a_study_and_fails_no_trial(tmp_path: Path, lives: int) -> None:
+    clauses = "train 10, test 6\nminimize error(result, target)\ntrials 6, finals 0"
+    plan = guess_plan(tmp_path, clauses)
+    whole = tune(plan, Options(model=Mortal()), folder=None)
+
+    def go(model: Mortal) -> Any:
+        return tune(plan, Options(model=model, cache=tmp_path / "cache.sqlite"), folder=tmp_path / "kept")
+
+    with pytest.raises(ModelError, match=r"does not answer any more: .*nobody is there"):
+        go(Mortal(lives))
+    assert course(go(Mortal()).records) == course(whole.records)
 
 
 def test_a_row_that_fails_was_paid_for_too(tmp_path: Path) -> None:

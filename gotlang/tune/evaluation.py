@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, final
 
-from gotlang.errors import BudgetExceeded, RunError
+from gotlang.errors import BudgetExceeded, ModelError, RunError
 from gotlang.ir import program as ir
-from gotlang.runtime.events import Observer
+from gotlang.runtime.draws import Missing
+from gotlang.runtime.events import Asked, Event, Observer
 from gotlang.runtime.run import Runner, check_params
 from gotlang.semantics.study_settings import ASKED
 from gotlang.session import Session
@@ -23,6 +25,9 @@ from gotlang.tune.texts import Texts, rewritten
 
 _APART = 1_000_003
 """Between the seeds of two measurements of the same rows: endpoints get the seed plus the draw's number."""
+_PROBES = 2**40
+_TRIES = 3
+"""Seeds from here on are of nothing but the question whether the model is there, put so many times."""
 
 
 @final
@@ -45,15 +50,42 @@ class Evaluation:
         self.texts = dict(texts or {})
         self._metric = Metric(plan, session.ir, session.runner.functions)
         self._programs: dict[str, ir.Program] = {}
+        self._answered: Row | None = None
 
     async def rows(self, point: Point, rows: Sequence[Row], *, again: int = 0) -> list[Measured]:
         """Measure these rows; `again` counts how often they were measured before, each time with new draws.
 
-        Raises BudgetExceeded where the money did not last for one of them.
+        A row that the model gave too few answers for runs once more. Raises BudgetExceeded where the money
+        did not last for a row, ModelError where the model does not answer any more.
         """
         runner = self.runner(point)
-        seed = runner.settings.seed + again * _APART
-        return await self._all(replace(runner, settings=replace(runner.settings, seed=seed)), rows)
+        runner = _seeded(runner, runner.settings.seed + again * _APART)
+        found = await self._all(runner, rows)
+        lost = [place for place, measured in enumerate(found) if measured.unanswered]
+        whole = (row for row, m in zip(rows, found, strict=True) if m.calls and not m.unanswered)
+        self._answered = next(whole, self._answered)
+        if lost and self._answered is not None:
+            await self._still_there(self._answered)
+            repeated = await self._all(runner, [rows[place] for place in lost])
+            for place, measured in zip(lost, repeated, strict=True):
+                found[place] = measured
+        return found
+
+    async def _still_there(self, row: Row) -> None:
+        """Ask the model once more as the untuned program does on a row that it answered before.
+
+        Raises ModelError where it does not: what it left unanswered would else be held against the point, for
+        good.
+        """
+        for _ in range(_TRIES):
+            runner = _seeded(self.runner(self.space.start), _PROBES + secrets.randbits(32))
+            (found,) = await self._all(runner, [row])
+            if found.calls:
+                return
+        raise ModelError(
+            f"the model does not answer any more: {found.failure}",
+            help="the same command goes on with the study, with the trial that was under way",
+        )
 
     async def run(
         self,
@@ -86,14 +118,18 @@ class Evaluation:
     async def _row(self, runner: Runner, scheme: ir.Scheme, row: Row) -> Measured | str:
         """What a row gave, or why there was no money for it."""
         has_truth = row.truth is not None
+        missed = _Missed(runner.observe)
+        watched = replace(runner, observe=missed)
         try:
-            outcome = await runner.run(scheme, row.inputs, row.truth, has_truth=has_truth)
+            outcome = await watched.run(scheme, row.inputs, row.truth, has_truth=has_truth)
         except RunError as error:
             # Without money every answer is missing, and the run fails for that: the row knows nothing.
-            return runner.budget.reason() if _penniless(runner) else self._metric.measure(row, None, error)
+            if _penniless(runner):
+                return runner.budget.reason()
+            return replace(self._metric.measure(row, None, error), unanswered=missed.count)
         if outcome.partial is not None:
             return outcome.partial
-        return self._metric.measure(row, outcome)
+        return replace(self._metric.measure(row, outcome), unanswered=missed.count)
 
     def chosen_texts(self, point: Point) -> dict[str, Texts]:
         """The texts that a point chooses, by prompt."""
@@ -132,6 +168,26 @@ class Evaluation:
                 program = changed.ir(options.level, skip=_skipped(self.session))
             self._programs[key] = _with_settings(program, settings)
         return self._programs[key]
+
+
+@final
+class _Missed:
+    """Counts the answers of a run that a model was asked for and did not give; tells another observer too."""
+
+    def __init__(self, other: Observer | None) -> None:
+        self._other = other
+        self.count = 0
+
+    def __call__(self, event: Event) -> None:
+        """Something happened in the run."""
+        if isinstance(event, Asked):
+            self.count += sum(isinstance(draw, Missing) and not draw.cut_off for draw in event.draws)
+        if self._other is not None:
+            self._other(event)
+
+
+def _seeded(runner: Runner, seed: int) -> Runner:
+    return replace(runner, settings=replace(runner.settings, seed=seed))
 
 
 def _penniless(runner: Runner) -> bool:

@@ -33,7 +33,7 @@ an aim counts such a run as `failed` says, or else what fails early would be che
 class Measured:
     """One run of one row. `objectives` are None where the run ended without a result, `quantities` are
     those of the constraints. `usd` is None where a price is not known; a run without a result was paid for
-    too."""
+    too. `notes` and `unanswered`, how many answers the model was asked for and did not give, are not kept."""
 
     objectives: tuple[float | None, ...]
     quantities: tuple[float | None, ...]
@@ -42,6 +42,7 @@ class Measured:
     calls: int
     failure: str | None = None
     notes: tuple[str, ...] = ()
+    unanswered: int = 0
 
     def as_json(self) -> list[Any]:
         """As records keep it."""
