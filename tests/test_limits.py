@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.allowance import Allowance, Kind
+from support.clocks import FakeTime
+from support.laws import tried
 from support.rationing import rush
 
 from gotlang.models.base import Message, Request, Settings, Usage
@@ -401,3 +403,30 @@ def test_an_endpoint_that_works_on_four_at_a_time_is_kept_busy() -> None:
     seconds, refused = run(main())
     assert seconds <= 400 * 2.0 / 4 / 0.8
     assert refused <= 60
+
+
+@tried(60)
+@given(st.floats(0, 1e308), st.floats(0, 1), st.floats(0, 1e6), st.floats(1e3, 1e6))
+def test_whatever_headers_say_time_passes_while_somebody_waits(
+    limit: float, share: float, reset_s: float, started: float
+) -> None:
+    async def main() -> int:
+        time = FakeTime()
+        time.now = started
+        limits = Limits(clock=time.clock, sleep=time.sleep)
+        for _ in range(5):
+            entered = await limits.enter(limits.ticket(), lambda: (10.0, 100.0))
+            said = {"limit": limit, "remaining": share * limit, "reset": reset_s}
+            limits.leave(entered, 10.0, {f"x-ratelimit-{name}-tokens": str(n) for name, n in said.items()})
+        return len(time.sleeps)
+
+    async def watched() -> int:
+        work = asyncio.ensure_future(main())
+        for _ in range(20_000):
+            await asyncio.sleep(0)
+            if work.done():
+                return await work
+        work.cancel()
+        raise AssertionError("time stands still")
+
+    assert asyncio.run(watched()) < 1_000

@@ -21,6 +21,10 @@ HEADROOM = 1.5
 """How many times the tokens that a request will likely take must be left: some take more."""
 
 
+LEAST_WAIT_S = 1e-6
+"""Less would not move a clock that has run for long."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Pass:
@@ -140,6 +144,7 @@ class Limits:
         if delay == float("inf"):
             await self._changed.wait()
             return
+        delay = max(delay, LEAST_WAIT_S)
         waits = [asyncio.ensure_future(self._sleep(delay)), asyncio.ensure_future(self._changed.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

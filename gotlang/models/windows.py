@@ -19,6 +19,10 @@ SPACING = 0.95
 """Share of the even distance that is kept between takes; the count itself holds the limit."""
 SLACK = 0.02
 """Share of a period that a late take may catch up on."""
+LARGEST_SAID = 1e12
+"""A limit that headers name above this is none."""
+LEAST_RESET_S = 1e-3
+"""Nothing is back in less time."""
 
 
 @final
@@ -117,7 +121,7 @@ class Window:
 
     def told(self, limit: float | None, remaining: float | None, reset_s: float | None, now: float) -> None:
         """What the endpoint's headers say. What they count above our own count was taken by others."""
-        if limit is None or limit <= 0:
+        if limit is None or not 0 < limit <= LARGEST_SAID:
             return
         self._said_limit = limit
         if remaining is None:
@@ -125,7 +129,7 @@ class Window:
         self._others_until = now
         counted = limit - remaining
         # Theirs comes back bit by bit until the reset: all at once would be a guess, and none a standstill.
-        gone_in = min(self._span, reset_s or self._span)
+        gone_in = max(LEAST_RESET_S, min(self._span, reset_s or self._span))
         self._others_rate = max(0.0, counted - self.used(now)) / gone_in
         self._others_until = now + gone_in
 
