@@ -289,7 +289,7 @@ class Writer:
         again = ""
         if many == 1 and self.chance(6) and pool.size * k * 2 <= 12 and self.spend(pool.size * k):
             again, k = " Repeat(2)", k * 2
-        until = ", until=it == goal" if type_ == "int" and k > 1 and self.chance(5) else ""
+        until = ", until=it == goal" if type_ == "int" and k > 1 and not again and self.chance(5) else ""
         single = pool.single and many == 1 and setting in {"", "k=1"} and not again
         self.write(f"Generate({setting}{until if setting else ''}) {call}{again}")
         return Pool(type_, single, False, pool.size * k * many)
