@@ -111,7 +111,7 @@ def test_what_an_expression_goes_through_is_bounded_whatever_it_does(expression:
 
 
 def test_what_is_quick_costs_little() -> None:
-    inputs = {"names": {str(n): n for n in range(20_000)}, "text": "word " * 2_000}
+    inputs: dict[str, Any] = {"names": {str(n): n for n in range(20_000)}, "text": "word " * 2_000}
     found = '[n for n in keys(names) if n in names and names[n] >= 0 and "word" in text]'
     text = f"scheme m(names: dict[str, int], text: str) -> any:\n    return len({found})\n"
     assert compile(text).run(inputs).value == 20_000
@@ -133,3 +133,13 @@ def test_an_example_without_a_value_has_a_place() -> None:
     (problem,) = caught.value.diagnostics
     assert (problem.code, text[problem.span.start : problem.span.end]) == ("GOT0405", "1 // 0")
     assert "main.got" in caught.value.sources
+
+
+@pytest.mark.parametrize(("result", "value"), [("int", "none if it > 0 else 1"), ("str", "{a: it}.a")])
+def test_a_result_is_of_the_type_that_its_scheme_declares(result: str, value: str) -> None:
+    declarations = "scheme loose(n: int) -> any:\n    Map() n\n    return " + value.replace("it", "n")
+    with pytest.raises(
+        RunError, match=f"the result of scheme `main` is not {result}: expected {result}"
+    ) as caught:
+        run("Generate() next(1)\nloose(it)", declarations=declarations, result=result)
+    assert caught.value.outcome.ledger.accounts[0].calls == 1

@@ -48,6 +48,16 @@ def best_so_far(graph: Graph, scheme: Scheme) -> tuple[Operation, tuple[Thought,
     return (best[0], (best[1],)) if best is not None else (graph.operations[0], ())
 
 
+def wrong_result(scheme: Scheme, result: Operation, why: str) -> RunError:
+    """Why what a run gave is no result: what Python gives, and `none`, have no type before."""
+    span = result.step.span if result.step is not None else scheme.span
+    return RunError(
+        f"the result of scheme `{scheme.name}` is not {scheme.result}: {why}",
+        span=span,
+        help="declare what it gives, be it `any`",
+    )
+
+
 def truly_failed(context: Context, result: Operation) -> bool:
     """Whether the result was lost by more than a budget or a stop."""
     return any(not _cut_off(error) for _, error in _culprits(context, result))

@@ -19,7 +19,7 @@ from gotlang.runtime.calls import BLOCKS
 from gotlang.runtime.calls import scheme as lay_out
 from gotlang.runtime.collecting import seldom
 from gotlang.runtime.context import Compile, Context, Failure
-from gotlang.runtime.ending import best_score, best_so_far, measured, no_result, truly_failed
+from gotlang.runtime.ending import best_score, best_so_far, measured, no_result, truly_failed, wrong_result
 from gotlang.runtime.engine import Engine
 from gotlang.runtime.events import Observer, guarded
 from gotlang.runtime.expand import Expander
@@ -30,7 +30,7 @@ from gotlang.runtime.ledger import Ledger, Times
 from gotlang.runtime.remaining import Remaining
 from gotlang.runtime.sampling import Sampler
 from gotlang.runtime.scheduler import scheduler
-from gotlang.types import Type, accepts, fits, of_value
+from gotlang.types import ListType, Type, accepts, fits, of_value
 
 DEFAULT_CONCURRENCY = 64
 """Requests under way at the same time where nothing else is said."""
@@ -172,6 +172,8 @@ def _outcome(context: Context, scheme: Scheme, handle: Handle, wall: float, stop
         operation, thoughts = best_so_far(graph, scheme)
     many = scheme.many and operation is handle.operation
     value: Any = [t.value for t in thoughts] if many else thoughts[0].value if thoughts else None
+    if done and (why := fits(ListType(scheme.result) if many else scheme.result, value)):
+        lost = wrong_result(scheme, operation, why)
     ledger = sampler.ledger
     ledger.settle(graph, operation)
     outcome = Outcome(
