@@ -183,3 +183,14 @@ def test_how_long_an_answer_took_does_not_hang_on_what_was_asked_with_it() -> No
         for late in ("first", "second")
     ]
     assert everything(found[0]) == everything(found[1])
+
+
+def test_what_a_thought_cost_does_not_hang_on_what_was_asked_with_it() -> None:
+    text = TOGETHER.replace("Pool() one, three", "Pool() one, three\n    Score() cost(it)")
+    stand_ins = dict.fromkeys(("first", "second", "near"), lambda rng, x: str(x))
+    costs = []
+    for late in ("first", "second"):
+        found = run_in_order(text, {"x": 1}, Delayed(SimulatedModel(stand_ins), late=late))
+        costs.append([thought.score for thought in found.outcome.thoughts])
+    assert costs[0] == costs[1]
+    assert costs[0][0] > costs[0][1] == costs[0][3], "one that is asked alone pays the whole prompt"

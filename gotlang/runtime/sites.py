@@ -13,7 +13,7 @@ from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import call_python
 from gotlang.ir.names import GIVEN, free_names
 from gotlang.ir.thought import Thought, named_thoughts
-from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, Request, Settings, endpoint_of
+from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, Request, Settings, Usage, endpoint_of
 from gotlang.runtime.context import Context, OperationFailed
 from gotlang.runtime.draws import Draw, Missing
 from gotlang.runtime.graph import Operation, longest
@@ -36,7 +36,8 @@ JUST_THE_FIRST = (0,)
 class Site:
     """One request of an operation with the number of its first draw, and the thoughts it was made from.
 
-    `values` is how many values each answer must hold, where the prompt says so.
+    `values` is how many values each answer must hold, where the prompt says so, `together` how many answers
+    the operation asked for in one request, whoever really asked for which.
     """
 
     model: Model
@@ -46,6 +47,7 @@ class Site:
     parents: tuple[Thought, ...]
     names: Mapping[str, Any]
     values: int | None = None
+    together: int = 1
 
 
 @final
@@ -195,6 +197,7 @@ async def _draw_one(
         absolute = [n for n, drawn in zip(absolute, draws, strict=True) if not isinstance(drawn, Missing)]
     hops, start = longest(operation)
     batch = max(1, model.batch) if fused else 1
+    place.together = min(batch, len(numbers))
     start += spent.seconds
     sampler.ledger.rounds.append(
         Round(
@@ -274,8 +277,11 @@ def made(operation: Operation, value: Any, index: int, place: Site, drawn: Draw)
     logprob = answer.logprob
     if logprob is not None and answer.tokens:
         logprob /= len(answer.tokens)
-    price = place.model.price
-    usd = price.usd(stored.usage) / stored.batch if price is not None else None
+    price, usd = place.model.price, None
+    if price is not None:
+        # Its share of the prompt, and its own tokens: the same in whatever order operations share answers.
+        read = Usage(stored.usage.input_tokens, 0, stored.usage.cached_input_tokens)
+        usd = price.usd(read) / place.together + price.usd(Usage(0, answer.output_tokens))
     return Thought(
         value, operation, index, place.parents, logprob=logprob, usd=usd, call=place.key, tokens=answer.tokens
     )
