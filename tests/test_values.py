@@ -98,7 +98,7 @@ foreach one in lists:
     ],
 )
 def test_what_an_expression_goes_through_is_bounded_whatever_it_does(expression: str) -> None:
-    inputs = {
+    inputs: dict[str, Any] = {
         "xs": list(range(20_000)),
         "ys": list(range(20_000)),
         "text": "a" * 50_000,
