@@ -123,7 +123,7 @@ class ExpressionChecker:
             )
         elif name in {"thoughts", "truth", "done", "result"}:
             where = {
-                "thoughts": "in `Aggregate` and `Pool`",
+                "thoughts": "where they are looked at together, as in `Aggregate` and `Pool`",
                 "truth": "in `GroundTruth`",
                 "done": "inside `foreach ... after`",
                 "result": "in a study's objective",
