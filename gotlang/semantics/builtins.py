@@ -297,7 +297,10 @@ THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
         FLOAT,
         "how probable the model's answer was, a token on average, or a field of it (needs `logprobs=true`)",
     ),
-    "cost": (FLOAT, "what the thought's answer cost, in US dollars"),
+    "cost": (
+        FLOAT,
+        "what the thought's answer cost, in US dollars: its own tokens, and its share of the prompt",
+    ),
     "score": (FLOAT, "the score a `Score` gave the thought"),
     "valid": (BOOL, "whether a `Validate` found the thought valid"),
 }

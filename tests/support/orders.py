@@ -113,7 +113,7 @@ def shape(graph: Graph) -> dict[tuple[Any, ...], tuple[Any, ...]]:
             _path(operation.origin) if operation.origin is not None else None,
             operation.hops,
             round(operation.seconds, 6),
-            [(t.value, t.score, t.valid, t.index, _path(t.maker)) for t in operation.output],
+            [(t.value, t.score, t.valid, t.usd, t.index, _path(t.maker)) for t in operation.output],
         )
     return found
 
