@@ -123,11 +123,11 @@ def show(key: str, cache: str, json: bool) -> int:
         say(f"{named} · seed {request['sample']} · {settings}")
         for role, text in request["messages"]:
             say(style.blue(f"--- {harmless(role)} ---"))
-            say(_seen(text))
+            say(text)
     for draw in sorted(stored):
         one = stored[draw]
         say(style.blue(f"--- answer {draw} ({one.answer.output_tokens} tokens, {one.latency_s:.1f} s) ---"))
-        say(_seen(one.answer.text))
+        say(one.answer.text)
     return 0
 
 
@@ -136,11 +136,6 @@ def _when(created: float) -> str:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
     except (OverflowError, ValueError, OSError):  # an import may hold any number
         return "at some time".ljust(16)
-
-
-def _seen(text: str) -> str:
-    """A text as it came, but for a terminal, which it could steer."""
-    return harmless(text) if sys.stdout.isatty() else text
 
 
 def _find(cache: Cache, key: str) -> str:

@@ -16,6 +16,7 @@ from gotlang.errors import CompileError, GotError, RunError
 
 FORMAT_VERSION = 1
 """Of every document that `--json` prints."""
+_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 
 
 @final
@@ -70,22 +71,31 @@ def plainer(error: UnicodeError) -> tuple[str, int]:
 
 def complain(text: str) -> None:
     """A line on stderr."""
-    print(text, file=sys.stderr)
+    print(_steady(text, sys.stderr), file=sys.stderr)
 
 
 def say(text: str) -> None:
     """A line on stdout."""
-    print(text)
+    print(_steady(text, sys.stdout))
 
 
 def harmless(text: str) -> str:
     """A text from a stranger without what steers a terminal: control characters stand as `\\x1b`."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
+    return re.sub(_CONTROL, _escaped, text)
+
+
+def _steady(text: str, stream: TextIO) -> str:
+    """A line as it is, but for a terminal, which models and strangers could steer: they may color it."""
+    return re.sub(rf"(?!\x1b\[[0-9;]*m){_CONTROL}", _escaped, text) if stream.isatty() else text
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\x{ord(found[0]):02x}"
 
 
 def document(content: dict[str, Any]) -> None:
     """The one JSON document of a command on stdout."""
-    print(to_json(content, indent=2 if sys.stdout.isatty() else None))
+    say(to_json(content, indent=2 if sys.stdout.isatty() else None))
 
 
 def to_json(content: Any, *, indent: int | None = None) -> str:

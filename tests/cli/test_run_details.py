@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,28 @@ def test_failures_are_grouped_by_reason_with_their_place(gotc: Gotc, folder: Pat
     assert done.err.count("there is no number in it") == 1  # in the error, not among other reasons
     assert "vote.got:11:5\n" in done.err
     assert len([f for f in done.json()["error"]["failed"] if f["draw"] is not None]) == 9
+
+
+def terminal(folder: Path, *arguments: str) -> str:
+    """What a command writes to a terminal."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "gotlang", *arguments]
+    done = subprocess.Popen(command, cwd=folder, env=environment(TERM="xterm"), stdout=follower)
+    os.close(follower)
+    shown = b""
+    with suppress(OSError):  # the other end is closed
+        while piece := os.read(leader, 65536):
+            shown += piece
+    os.close(leader)
+    assert done.wait(10) == 0
+    return shown.decode()
+
+
+def test_an_answer_steers_no_terminal(gotc: Gotc, folder: Path) -> None:
+    (folder / "vote_sim.py").write_text("def answer(rng, question):\n    return 'gone\\x1b[2J\\x9b2J\\r'\n")
+    (folder / "vote.got").write_text((folder / "vote.got").read_text().replace("int", "str"))
+    assert terminal(folder, *RUN, *WHY) == "gone\\x1b[2J\\x9b2J\r\n"
+    assert gotc(*RUN, *WHY).out == "gone\x1b[2J\x9b2J\n"  # as it came where no terminal is
 
 
 def test_a_terminal_gets_a_line_that_renews_itself_and_colors(folder: Path) -> None:
