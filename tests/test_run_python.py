@@ -149,12 +149,21 @@ def test_an_async_call_that_hangs_is_cancelled(tmp_path: Path) -> None:
         asyncio.run(load(tmp_path / "main.got").arun(x=1, options=options))
 
 
-def test_whatever_an_async_call_raises_is_a_failure(tmp_path: Path) -> None:
-    (tmp_path / "tools.py").write_text(
-        "class Own(BaseException):\n    pass\n\nasync def f(x):\n    raise Own('no')\n"
-    )
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("raise Own('no')", r"Own: no \(.*tools.py:7\)"),
+        ("raise TimeoutError('mine')", r"TimeoutError: mine \(.*tools.py:7\)"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise asyncio.CancelledError()", "CancelledError"),
+        ("asyncio.current_task().cancel(); await asyncio.sleep(30)", "CancelledError"),
+    ],
+)
+def test_whatever_an_async_call_raises_is_a_failure(tmp_path: Path, line: str, told: str) -> None:
+    own = "class Own(BaseException):\n    pass\n"
+    (tmp_path / "tools.py").write_text(f"import asyncio\n\n{own}\nasync def f(x):\n    {line}\n")
     (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
-    with pytest.raises(RunError, match=r"`f` raised Own: no \(.*tools.py:5\)"):
+    with pytest.raises(RunError, match=f"`f` raised {told}"):
         load(tmp_path / "main.got").run(x=1, options=Options(model=SimulatedModel(STAND_INS)))
 
 

@@ -112,21 +112,28 @@ async def call_out(
 async def awaited(work: Awaitable[T], name: str, timeout_s: float | None) -> T:
     """What an async function gives. Raises EvaluationError for whatever it raises, and when it takes too long
     (not where time is simulated: what it waits for may be real)."""
-    limit = None if isinstance(asyncio.get_running_loop(), VirtualTimeLoop) else timeout_s
-    try:
-        async with asyncio.timeout(limit) as within:
+    loop = asyncio.get_running_loop()
+    limit = None if isinstance(loop, VirtualTimeLoop) else timeout_s
+
+    caller = asyncio.current_task()
+    assert caller is not None
+
+    async def alone() -> T:
+        try:
             return await work
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        except (GotError, KeyboardInterrupt, GeneratorExit):
             raise
-        raise raised(name, error) from error
-    except (GotError, KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:
-        if within.expired():
-            raise _late(name, limit) from None
-        raise raised(name, error) from error
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and caller.cancelling():
+                raise
+            raise raised(name, error) from error
+
+    try:
+        async with asyncio.timeout(limit):
+            # In a task of its own: what it does to the task that it runs in, it does to itself.
+            return await loop.create_task(alone())
+    except TimeoutError:
+        raise _late(name, limit) from None
 
 
 async def in_thread(work: Callable[[], T], name: str, timeout_s: float | None) -> T:
