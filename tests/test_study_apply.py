@@ -12,6 +12,7 @@ import pytest
 
 from gotlang.api import Program, load
 from gotlang.errors import CompileError
+from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Param
 from gotlang.syntax.format import format_module
 from gotlang.tune.texts import Texts, shot
@@ -133,7 +134,7 @@ def test_settings_that_were_tuned_are_written_where_they_are_asked_with(tmp_path
     path.write_text(ASKS)
     found = Tuned("both", "both", settings={"temperature": 0.25, "model": "small", "concurrency": 2})
     made = tuned(load(path), found).ir(0)
-    asked = {p.name: {name: value.value for name, value in p.settings} for p in made.prompts}  # type: ignore[attr-defined]
+    asked = {p.name: {name: evaluate(value, {}) for name, value in p.settings} for p in made.prompts}
     both = {"temperature": 0.25, "model": "small"}
     assert asked == {"double": both, "other": {}, "halve": both}
     assert apply(load(path), found) == [path]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gotlang.ir import program as ir
-from gotlang.syntax.expressions import Expression, Node
+from gotlang.syntax.expressions import Expression
 
 Change = Callable[[Expression], Expression]
 """An expression that stands by itself in a step to the one that should stand there."""
@@ -20,9 +20,9 @@ def with_expressions(step: ir.AnyStep, change: Change) -> ir.AnyStep:
 
 
 def _changed(value: Any, change: Change) -> Any:
+    if isinstance(value, Expression):
+        return change(value)
     match value:
-        case Node():
-            return change(value)  # type: ignore[arg-type]  # the only nodes in a step are expressions
         case ir.Stop():
             arguments = tuple((name, change(argument)) for name, argument in value.arguments)
             return ir.Stop(value.score, arguments, change(value.count))
