@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache, Stored
 from gotlang.cache.memory import MemoryCache
-from gotlang.models.base import Answer, Message, Request, Settings, Usage
+from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 
 SECONDS = 2.0
 OPENINGS = 20
@@ -32,7 +32,7 @@ OPENINGS = 20
 
 def a_request(number: int) -> Request:
     text = f"Sort list {number} of 16 digits in ascending order. Output only the sorted list, nothing else."
-    return Request("small", (Message("user", text * 4),), Settings(0.7), prompt="sort")
+    return Request("small", (Message("user", text * 4),), DecodingSettings(0.7), prompt="sort")
 
 
 def fill(cache: Cache, entries: int) -> list[str]:
@@ -40,7 +40,7 @@ def fill(cache: Cache, entries: int) -> list[str]:
     keys = []
     for number in range(entries):
         request = a_request(number)
-        answer = Answer("[0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9]", output_tokens=48)
+        answer = Completion("[0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9]", output_tokens=48)
         keys.append(request.key())
         cache.put(keys[-1], request, {0: Stored(answer, Usage(120, 48), 1.5, created=1000.0)})
     return keys

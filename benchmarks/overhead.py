@@ -26,7 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from gotlang.api import Options, Session, compile
-from gotlang.models.base import Answer, Message, Reply, Request, Usage
+from gotlang.models.base import PERMITTED, Completion, Message, Model, Permit, Reply, Request, Usage
 from gotlang.result import Result
 from gotlang.runtime.run import DEFAULT_CONCURRENCY
 
@@ -73,7 +73,7 @@ CALLS = 50_000
 """Calls of one measurement, at least."""
 
 
-class AtOnce:
+class AtOnce(Model):
     """Answers at once, and never twice the same, so that no two operations ask the same."""
 
     name, simulated, price, batch = "at once", False, None, 1
@@ -81,13 +81,10 @@ class AtOnce:
     def __init__(self) -> None:
         self.answers = itertools.count(1_000_000)
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         await asyncio.sleep(0)
         text = "[4, 5, 6, 7]" if request.prompt == "parts" else str(next(self.answers))
-        return Reply((Answer(text, output_tokens=1),), Usage(5, 1), 0.0)
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
+        return Reply((Completion(text, output_tokens=1),), Usage(5, 1), 0.0)
 
 
 async def bare(calls: int) -> float:

@@ -28,7 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from gotlang.api import Options, Session, load
-from gotlang.models.base import Reply, Request
+from gotlang.models.base import PERMITTED, Model, Permit, Reply, Request
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.events import Asked, Event
 from gotlang.runtime.graph import Graph, Operation, before
@@ -41,7 +41,7 @@ ARMS: list[tuple[bool, int | None]] = [(True, None), (True, 16), (False, None), 
 """With sample fusion or without, and how many calls may be under way."""
 
 
-class Slow:
+class Slow(Model):
     """Answers known before, each after 50 ms."""
 
     name, simulated, price, batch = "slow", False, None, 128
@@ -51,15 +51,12 @@ class Slow:
         self.inside = SimulatedModel(load_simulators(PROGRAM.ir(), allowed=True))
         self.call_s = 0.0
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
-        key = (request.key(), n, draw)
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        key = (request.key(), n, first)
         if key not in self.known:
-            self.known[key] = await self.inside.ask(request, n, draw)
+            self.known[key] = await self.inside.ask(request, n, first, permit)
         await asyncio.sleep(self.call_s)
         return self.known[key]
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
 
 def numbers() -> list[int]:

@@ -24,7 +24,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from gotlang.api import Options
-from gotlang.models.base import Answer, Price, Reply, Request, Usage
+from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
 from gotlang.tune.driver import tune
 from gotlang.tune.plan import read_plan
 
@@ -54,7 +54,7 @@ study near:
 """
 
 
-class Slow:
+class Slow(Model):
     """Takes its time, and guesses best at a temperature of 0.9."""
 
     name = "slow"
@@ -62,16 +62,13 @@ class Slow:
     batch = 1
     price = Price(1.0, 1.0)
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
-        """One answer, the same for the same request and draw."""
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        """One answer, the same for the same request and sample."""
         await asyncio.sleep(SECONDS)
         spread = 4 + abs(float(request.settings.temperature or 0.0) - 0.9) * 20
-        off = random.Random(f"{request.key()} {draw}").uniform(-spread, spread)
+        off = random.Random(f"{request.key()} {first}").uniform(-spread, spread)
         said = str(int(request.arguments["target"]) + round(off))
-        return Reply((Answer(said, output_tokens=3),), Usage(20, 3), SECONDS)
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
+        return Reply((Completion(said, output_tokens=3),), Usage(20, 3), SECONDS)
 
 
 def work() -> dict[str, Any]:

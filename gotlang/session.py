@@ -13,7 +13,6 @@ from gotlang.cache.base import Cache
 from gotlang.errors import UsageError
 from gotlang.ir.names import reached_names
 from gotlang.ir.program import Scheme
-from gotlang.models.base import refused_by
 from gotlang.models.registry import ModelOptions, is_simulated
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
@@ -227,7 +226,7 @@ class Session:
 
     def _check_probabilities(self, scheme: Scheme) -> None:
         """Raise UsageError where a scheme rests on log-probabilities that its endpoint does not give."""
-        if "logprobs" in refused_by(self.model) and "confidence" in reached_names(self.ir, scheme):
+        if "logprobs" in self.model.refuses and "confidence" in reached_names(self.ir, scheme):
             raise UsageError(
                 f"`{scheme.name}` asks how sure the model was, and `{self.model.name}` refused to say before",
                 help="choose another model; `gotc models forget` has it tried again",

@@ -17,7 +17,7 @@ from support.gotc import document, gotc, start, vote
 
 from gotlang.api import Options, Session, load
 from gotlang.errors import GotError, ModelError, UsageError
-from gotlang.models.base import Message, Price, Reply, Request, Settings
+from gotlang.models.base import DecodingSettings, Message, Price, Reply, Request
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.pending import KEPT_S, Pending
 
@@ -25,7 +25,7 @@ PRICE = Price(1.0, 2.0, source="a test")
 
 
 def a_request(text: str = "why?") -> Request:
-    return Request("small", (Message("user", text),), Settings(0.7, max_tokens=20), prompt="answer")
+    return Request("small", (Message("user", text),), DecodingSettings(0.7, max_tokens=20), prompt="answer")
 
 
 async def briefly(seconds: float) -> None:
@@ -62,7 +62,7 @@ def test_what_waits_together_goes_together_at_half_the_price(tmp_path: Path) -> 
 
     with BatchServer(said, looks=3) as server:
         replies, price = use(server, tmp_path, work)
-    assert [[a.text for a in r.answers] for r in replies] == [
+    assert [[a.text for a in r.completions] for r in replies] == [
         [f"question {number} {i}" for i in range(3)] for number in range(200)
     ]
     assert len(server.batches) == 1
@@ -74,7 +74,7 @@ def test_what_some_call_the_end_of_a_line_stands_in_answers(tmp_path: Path) -> N
     with BatchServer(lambda body, index: "one\u2028two\u0085three") as server:
         (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
         assert len(server.batches) == 1
-    assert [a.text for a in reply.answers] == ["one\u2028two\u0085three"]
+    assert [a.text for a in reply.completions] == ["one\u2028two\u0085three"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_is_no_result_is_passed_over(tmp_path: Path, row: str) -> None:
 
     with BatchServer(said, watch=spoil) as server:
         (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
-    assert reply.answers[0].text == "why? 0"
+    assert reply.completions[0].text == "why? 0"
 
 
 @pytest.mark.parametrize("said", ["", "<html>", "[]", '"late"', "7", "{}", '{"id": 5, "status": ["x"]}'])
@@ -140,7 +140,7 @@ def test_a_line_that_fails_fails_alone_and_one_that_may_pass_goes_again(tmp_path
         found = use(server, tmp_path, lambda model: ask_all(model, [a_request(text) for text in texts]))
     assert isinstance(found[1], ModelError)
     assert "this prompt is not allowed" in str(found[1])
-    assert [one.answers[0].text for one in (found[0], *found[2:])] == ["good 0", "late 0", "busy 0"]
+    assert [one.completions[0].text for one in (found[0], *found[2:])] == ["good 0", "late 0", "busy 0"]
     assert [len(made.requests) for made in server.batches.values()] == [4, 2]
     assert server.charged == 3
 
@@ -173,7 +173,7 @@ def test_requests_that_an_expired_batch_did_not_get_to_go_again(tmp_path: Path) 
             return await asking
 
         found = use(server, tmp_path, work)
-    assert [one.answers[0].text for one in found] == ["0 0", "1 0", "2 0", "3 0"]
+    assert [one.completions[0].text for one in found] == ["0 0", "1 0", "2 0", "3 0"]
     assert server.charged == 4
 
 
@@ -216,7 +216,7 @@ def test_a_stopped_run_s_batch_is_collected_by_the_next(tmp_path: Path) -> None:
         use(server, tmp_path, stop_early)
         server.looks = 1
         found = use(server, tmp_path, lambda model: ask_all(model, requests))
-        assert [one.answers[0].text for one in found] == [f"{number} 0" for number in range(5)]
+        assert [one.completions[0].text for one in found] == [f"{number} 0" for number in range(5)]
         assert len(server.batches) == 1
         # What was handed out is asked for anew: a cache would have it.
         use(server, tmp_path, lambda model: ask_all(model, requests[:1]))
@@ -228,7 +228,7 @@ def test_a_batch_made_in_the_moment_of_the_kill_is_found_by_its_mark(tmp_path: P
         (error,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
         assert "the next run goes on with it" in str(error)
         (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
-    assert reply.answers[0].text == "why? 0"
+    assert reply.completions[0].text == "why? 0"
     assert len(server.batches) == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -240,7 +240,7 @@ def test_a_batch_that_its_provider_forgot_is_made_again(tmp_path: Path) -> None:
         (line,) = server.batches["batch_0"].requests
         pending.name(pending.add([line]), "batch_gone")
         (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
-    assert reply.answers[0].text == "why? 0"
+    assert reply.completions[0].text == "why? 0"
     assert list(tmp_path.iterdir()) == []
 
 

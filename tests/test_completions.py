@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gotlang.models.base import Message, Request, Settings
-from gotlang.models.completions import Completion, read_completion
+from gotlang.models.base import DecodingSettings, Message, Request
+from gotlang.models.completions import Completions, read_completion
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.retries import asked_wait, duration
 from gotlang.models.troubles import of_status
 from gotlang.models.wire import Response
 
-REQUEST = Request("m", (Message("user", "Sort."),), Settings(logprobs=True))
+REQUEST = Request("m", (Message("user", "Sort."),), DecodingSettings(logprobs=True))
 ENDPOINT = Endpoint("http://127.0.0.1:1/v1", "no-key")
 
 FIELDS = (
@@ -47,12 +47,12 @@ def _shaped(part: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 @given(anything | _shaped(anything), st.integers(1, 5))
 def test_any_json_is_read_or_refused(payload: object, n: int) -> None:
     read = read_completion(json.dumps(payload), REQUEST, n, cut=("x",))
-    if isinstance(read, Completion):
-        assert 1 <= len(read.answers) <= n
-        assert sum(answer.output_tokens for answer in read.answers) == read.usage.output_tokens
-        assert all(answer.output_tokens >= 0 for answer in read.answers)
+    if isinstance(read, Completions):
+        assert 1 <= len(read.completions) <= n
+        assert sum(answer.output_tokens for answer in read.completions) == read.usage.output_tokens
+        assert all(answer.output_tokens >= 0 for answer in read.completions)
         assert read.usage.input_tokens > 0
-        assert read.usage.output_tokens > 0 or not any(answer.text for answer in read.answers)
+        assert read.usage.output_tokens > 0 or not any(answer.text for answer in read.completions)
     else:
         assert read.reason
 

@@ -11,7 +11,7 @@ from gotlang.api import Options, check, compile
 from gotlang.errors import EvaluationError
 from gotlang.ir.confidence import confidence, field_confidence
 from gotlang.ir.thought import Thought
-from gotlang.models.base import Answer, Reply, Request, Usage
+from gotlang.models.base import PERMITTED, Completion, Model, Permit, Reply, Request, Usage
 
 HALF = math.log(0.5)
 SURE = math.log(0.9)
@@ -67,19 +67,16 @@ scheme sure(text: str) -> float:
 '''
 
 
-class Rater:
+class Rater(Model):
     """A model that writes `Rating: 80`, the number with probability 0.9, every other token with 0.5."""
 
     name, simulated, price, batch = "rater", False, None, 8
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         tokens = (("Rating: ", HALF), ("80", SURE), ("\nWhy: good", HALF))
         text = "".join(token for token, _ in tokens)
         total = sum(p for _, p in tokens)
-        return Reply((Answer(text, logprob=total, tokens=tokens, output_tokens=3),) * n, Usage(1, 3), 0.0)
-
-    async def close(self) -> None:
-        pass
+        return Reply((Completion(text, logprob=total, tokens=tokens, output_tokens=3),) * n, Usage(1, 3), 0.0)
 
 
 @pytest.mark.parametrize(

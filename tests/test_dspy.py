@@ -14,7 +14,7 @@ pytest.importorskip("dspy", reason="the extra `tune` is not installed")
 from support.studies import HARM, SECRETS, TWO_PROMPTS, Obedient, as_answer, prompt_plan
 
 from gotlang.api import Options, compile
-from gotlang.models.base import Answer, Reply, Request
+from gotlang.models.base import PERMITTED, Completion, Permit, Reply, Request
 from gotlang.tune.driver import Studied, tune
 from gotlang.tune.dspy_program import dspy_module, tuned_program
 from gotlang.tune.rows import read_rows, split
@@ -65,13 +65,13 @@ def test_a_proposer_that_only_harms_leaves_the_original(tmp_path: Path, optimize
 class Distracted(Obedient):
     """A model that any worked example leads astray."""
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """One answer; wrong below an example."""
-        reply = await super().ask(request, n, draw)
+        reply = await super().ask(request, n, first, permit)
         shown = re.search(r": -?\d+\n-?\d+", "\n".join(m.content for m in request.messages))
         if shown is None:
             return reply
-        return Reply((Answer("1000", output_tokens=5),), reply.usage, reply.latency_s)
+        return Reply((Completion("1000", output_tokens=5),), reply.usage, reply.latency_s)
 
 
 def test_examples_that_only_harm_leave_the_original(tmp_path: Path) -> None:
@@ -93,10 +93,10 @@ def test_no_test_row_is_shown_to_an_optimizer(tmp_path: Path, optimizer: str) ->
     shown: list[str] = []
 
     class Noting(Obedient):
-        async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+        async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
             """One answer; what was asked is noted."""
             shown.extend(message.content for message in request.messages)
-            return await super().ask(request, n, draw)
+            return await super().ask(request, n, first, permit)
 
     ends: list[int] = []
 

@@ -11,7 +11,7 @@ from support.openai_server import OpenAIServer
 from gotlang.cache.cassette import open_recording
 from gotlang.cache.replay import ReplayModel
 from gotlang.errors import UsageError
-from gotlang.models.base import Message, Request, endpoint_of
+from gotlang.models.base import Message, Request
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.simulated import SimulatedModel
@@ -41,8 +41,8 @@ def test_keys_tell_endpoints_apart_and_nothing_else_changes_by_them() -> None:
     assert plain.key() != there.key()
     assert "endpoint" not in plain.identity()
     assert {**plain.identity(), "endpoint": "http://host.example/v1"} == there.identity()
-    assert endpoint_of(SimulatedModel({})) == ""
-    assert endpoint_of(OpenAIModel("small", base_url="http://127.0.0.1:9/v1")) == "http://127.0.0.1:9/v1"
+    assert SimulatedModel({}).endpoint == ""
+    assert OpenAIModel("small", base_url="http://127.0.0.1:9/v1").endpoint == "http://127.0.0.1:9/v1"
 
 
 def test_two_endpoints_share_a_cache_and_no_answer(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from support.openai_server import OpenAIServer
 
 from gotlang.api import Options, load
 from gotlang.errors import UsageError
-from gotlang.models.base import Message, Reply, Request, Settings
+from gotlang.models.base import DecodingSettings, Message, Reply, Request
 from gotlang.models.capabilities import Capabilities
 from gotlang.models.known import KEPT_S, Known
 from gotlang.models.openai import OpenAIModel
@@ -21,7 +21,7 @@ from gotlang.models.openai import OpenAIModel
 REQUEST = Request(
     "small",
     (Message("system", "Be brief."), Message("user", "why?")),
-    Settings(0.7, top_p=0.9, max_tokens=20, stop=("\n",), logprobs=True, seed=3),
+    DecodingSettings(0.7, top_p=0.9, max_tokens=20, stop=("\n",), logprobs=True, seed=3),
 )
 ALL = {"temperature", "top_p", "stop", "logprobs", "seed", "system", "max_tokens", "n"}
 
@@ -31,8 +31,8 @@ def ask(server: OpenAIServer, known: Known, n: int = 3) -> list[Reply]:
         model = OpenAIModel("small", base_url=server.url, known=known)
         try:
             replies = [await model.ask(REQUEST, n)]
-            while sum(len(reply.answers) for reply in replies) < n:
-                replies.append(await model.ask(REQUEST, n, sum(len(reply.answers) for reply in replies)))
+            while sum(len(reply.completions) for reply in replies) < n:
+                replies.append(await model.ask(REQUEST, n, sum(len(reply.completions) for reply in replies)))
             return replies
         finally:
             await model.close()
@@ -99,7 +99,7 @@ def test_where_it_cannot_be_written_runs_go_on(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with OpenAIServer(refuses={"seed"}) as server:
         (reply, *_) = ask(server, Known(tmp_path / "file" / "endpoints.json"))
-    assert reply.answers
+    assert reply.completions
 
 
 def test_from_the_command_line_it_is_shown_and_forgotten(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from support.clocks import FakeTime
 from support.laws import tried
 from support.rationing import rush
 
-from gotlang.models.base import Message, Request, Settings, Usage
+from gotlang.models.base import DecodingSettings, Message, Request, Usage
 from gotlang.models.estimates import Estimates
 from gotlang.models.limits import Limits
 from gotlang.models.loops import VirtualTimeLoop
@@ -358,7 +358,7 @@ def test_known_limits_bound_the_space() -> None:
 
 def test_what_a_request_takes_is_learned_by_its_prompt() -> None:
     def request(prompt: str) -> Request:
-        return Request("m", (Message("user", "x" * 68),), Settings(max_tokens=500), prompt=prompt)
+        return Request("m", (Message("user", "x" * 68),), DecodingSettings(max_tokens=500), prompt=prompt)
 
     estimates = Estimates()
     assert estimates.of(request("sort"), 2) == (0.4 * 100 + 1000, 0.4 * 100 + 1000)

@@ -24,13 +24,15 @@ from support.listening import COMMAND
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models import weights
-from gotlang.models.base import Message, Request, Settings
+from gotlang.models.base import DecodingSettings, Message, Request
 from gotlang.models.local import FREE, LocalModel, open_local
 from gotlang.models.weights import SOURCES, Source, find_weights
 from gotlang.runtime.schemas import response_format
 from gotlang.types import LiteralType, RecordType
 
-REQUEST = Request("small", (Message("user", "Say a number."),), Settings(0.7, max_tokens=8), prompt="say")
+REQUEST = Request(
+    "small", (Message("user", "Say a number."),), DecodingSettings(0.7, max_tokens=8), prompt="say"
+)
 
 
 def alive(pid: int) -> bool:
@@ -57,8 +59,8 @@ def test_it_starts_once_answers_and_ends_with_the_model() -> None:
         assert model._process is not None
         pid = model._process.pid
         await model.close()
-        assert all(len(reply.answers) == 1 for reply in replies)
-        return {reply.answers[0].text for reply in replies}, pid
+        assert all(len(reply.completions) == 1 for reply in replies)
+        return {reply.completions[0].text for reply in replies}, pid
 
     texts, pid = asyncio.run(main())
     assert len(texts) == 8
@@ -73,9 +75,9 @@ def test_draws_are_seeded_by_request_and_number_and_no_key_is_handed_on(
     async def main() -> list[str]:
         model = LocalModel("small", COMMAND)
         try:
-            said = [(await model.ask(REQUEST, 1, draw)).answers[0].text for draw in (0, 1, 0)]
+            said = [(await model.ask(REQUEST, 1, draw)).completions[0].text for draw in (0, 1, 0)]
             given = replace(REQUEST, settings=replace(REQUEST.settings, seed=5))
-            return [*said, (await model.ask(given, 1, 2)).answers[0].text]
+            return [*said, (await model.ask(given, 1, 2)).completions[0].text]
         finally:
             await model.close()
 
@@ -269,7 +271,7 @@ def test_a_real_model_answers_the_same_again_and_costs_nothing() -> None:
     question = Request(
         find_weights("smollm2").name,
         (Message("user", "Name a colour and a fruit."),),
-        Settings(0.9, max_tokens=12, logprobs=True),
+        DecodingSettings(0.9, max_tokens=12, logprobs=True),
     )
 
     mood = RecordType((("mood", LiteralType(("glad", "sad"))),))
@@ -287,9 +289,9 @@ def test_a_real_model_answers_the_same_again_and_costs_nothing() -> None:
         for reply in replies:
             assert reply.usage.input_tokens > 0
             assert 0 < reply.usage.output_tokens <= 12
-            assert reply.answers[0].logprob is not None
+            assert reply.completions[0].logprob is not None
         assert json.loads(formed.answers[0].text)["mood"] in ("glad", "sad")
-        return [reply.answers[0].text for reply in replies]
+        return [reply.completions[0].text for reply in replies]
 
     first, second, again = asyncio.run(main())
     assert first == again != second

@@ -31,7 +31,7 @@ def test_usage_that_cannot_be_true_becomes_a_bound(usage: object) -> None:
         reply = ask(server, n=2)
     assert server.charged.input_tokens <= reply.usage.input_tokens <= token_bound(a_request())
     assert server.charged.output_tokens <= reply.usage.output_tokens <= 2 * len("answer 0") + 2
-    assert sum(answer.output_tokens for answer in reply.answers) == reply.usage.output_tokens
+    assert sum(answer.output_tokens for answer in reply.completions) == reply.usage.output_tokens
     assert "bounded by bytes" in reply.notes[0]
 
 
@@ -51,7 +51,7 @@ def test_unknown_finish_reasons_pass_and_missing_ones_are_unknown() -> None:
 
     with OpenAIServer(faults=[edited(edit)]) as server:
         reply = ask(server, n=2)
-    assert [answer.finish_reason for answer in reply.answers] == ["tired", "unknown"]
+    assert [answer.finish_reason for answer in reply.completions] == ["tired", "unknown"]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_messages_without_a_plain_text_are_answers_too(message: Body, text: str)
         completion["choices"][0]["finish_reason"] = "content_filter"
 
     with OpenAIServer(faults=[edited(edit)]) as server:
-        answer = ask(server).answers[0]
+        answer = ask(server).completions[0]
     assert (answer.text, answer.finish_reason) == (text, "content_filter")
 
 
@@ -80,7 +80,7 @@ def test_choices_are_put_in_their_order() -> None:
 
     with OpenAIServer(faults=[edited(edit)]) as server:
         reply = ask(server, n=3)
-    assert [answer.text for answer in reply.answers] == ["answer 0", "answer 1", "answer 2"]
+    assert [answer.text for answer in reply.completions] == ["answer 0", "answer 1", "answer 2"]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,6 @@ def test_log_probabilities_that_cannot_be_read_are_missing(logprobs: object) -> 
 
     with OpenAIServer(faults=[edited(edit)]) as server:
         reply = ask(server, a_request(logprobs=True))
-    assert reply.answers[0].logprob is None
-    assert reply.answers[0].tokens == ()
+    assert reply.completions[0].logprob is None
+    assert reply.completions[0].tokens == ()
     assert reply.notes == ("log-probabilities were asked for and not given",)

@@ -57,7 +57,7 @@ def test_a_failure_that_passes_is_retried(name: str) -> None:
             return await model.ask(a_request(), 1), await model.ask(a_request(), 2)
 
         (_, reply), sleeps = use(server, work)
-    assert len(reply.answers) == 2
+    assert len(reply.completions) == 2
     assert reply.requests == 3
     assert 0.25 <= sleeps[0] <= 0.5 <= sleeps[1] <= 1.0
     assert len(server.requests) == 4

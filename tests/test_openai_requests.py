@@ -18,7 +18,7 @@ from support.openai_server import (
 )
 
 from gotlang.errors import ModelError
-from gotlang.models.base import Message, Reply, Request, Settings, Usage
+from gotlang.models.base import DecodingSettings, Message, Reply, Request, Usage
 from gotlang.models.openai import OpenAIModel
 
 
@@ -26,7 +26,7 @@ def test_a_request_goes_out_as_it_is_told() -> None:
     request = Request(
         MODEL,
         (Message("system", "Be brief."), Message("user", "Sort ünï.")),
-        Settings(temperature=0.5, top_p=0.9, max_tokens=33, stop=("\n",), logprobs=True, seed=7),
+        DecodingSettings(temperature=0.5, top_p=0.9, max_tokens=33, stop=("\n",), logprobs=True, seed=7),
     )
     with OpenAIServer() as server:
         ask(server, request, n=3)
@@ -65,11 +65,11 @@ def test_answers_come_with_their_usage_and_log_probabilities() -> None:
     texts = ["[1, 2, 3]", "no"]
     with OpenAIServer(lambda body, index: texts[index]) as server:
         reply = ask(server, a_request(logprobs=True), n=2)
-    assert [answer.text for answer in reply.answers] == texts
-    assert [answer.logprob for answer in reply.answers] == [-0.75, -0.25]
-    assert reply.answers[0].tokens == (("[1, ", -0.25), ("2, 3", -0.25), ("]", -0.25))
+    assert [answer.text for answer in reply.completions] == texts
+    assert [answer.logprob for answer in reply.completions] == [-0.75, -0.25]
+    assert reply.completions[0].tokens == (("[1, ", -0.25), ("2, 3", -0.25), ("]", -0.25))
     assert reply.usage == server.charged
-    assert [answer.output_tokens for answer in reply.answers] == [3, 1]
+    assert [answer.output_tokens for answer in reply.completions] == [3, 1]
     assert (reply.requests, reply.notes, reply.lost) == (1, (), 0)
 
 
@@ -132,7 +132,7 @@ def test_more_choices_than_asked_for_are_not_more_answers() -> None:
         completion["choices"] *= 2
 
     with OpenAIServer(faults=[edited(double)]) as server:
-        assert len(ask(server, n=2).answers) == 2
+        assert len(ask(server, n=2).completions) == 2
 
 
 @pytest.mark.parametrize(
@@ -185,13 +185,13 @@ def test_many_calls_that_meet_the_same_refusal_at_once_all_get_their_answers() -
 
     with OpenAIServer(refuses={"temperature", "seed", "n"}, latency_s=0.002) as server:
         replies, _ = use(server, work)
-    assert all(len(reply.answers) == 1 for reply in replies)
+    assert all(len(reply.completions) == 1 for reply in replies)
 
 
 def test_stop_is_obeyed_here_where_the_endpoint_does_not() -> None:
     with OpenAIServer(lambda body, index: "[1, 2]\nand more", refuses={"stop"}) as server:
         reply = ask(server, a_request(stop=("\n",), logprobs=True))
-    answer = reply.answers[0]
+    answer = reply.completions[0]
     assert (answer.text, answer.finish_reason) == ("[1, 2]", "stop")
     assert "".join(token for token, _ in answer.tokens) == "[1, 2]\na"
 
@@ -267,4 +267,4 @@ def test_what_did_not_help_is_not_remembered() -> None:
     with OpenAIServer(faults=prompt_is_bad) as server:
         reply, _ = use(server, work)
     assert reply.notes == ()
-    assert len(reply.answers) == 2
+    assert len(reply.completions) == 2

@@ -14,12 +14,12 @@ from support.gotc import SORT128, document, gotc, vote
 
 from gotlang.api import Options, load
 from gotlang.errors import ModelError, UsageError
-from gotlang.models.base import Message, Reply, Request, Settings
+from gotlang.models.base import DecodingSettings, Message, Reply, Request
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.models.rehearsal import Rehearsal, RehearsedModel, read_rehearsal
 
 REQUEST = Request(
-    "simulated", (Message("user", "Sort 3, 1, 2."),), Settings(0.7, max_tokens=64), prompt="sort"
+    "simulated", (Message("user", "Sort 3, 1, 2."),), DecodingSettings(0.7, max_tokens=64), prompt="sort"
 )
 NUMBERS = [7, 3, 1, 9, 2, 5, 8, 0, 4, 6] * 13
 

@@ -22,7 +22,7 @@ from gotlang.cache.cassette import Recorded, Recording, open_recording
 from gotlang.cache.memory import MemoryCache
 from gotlang.cache.replay import ReplayModel
 from gotlang.errors import CacheError, ModelError, RunError, UsageError
-from gotlang.models.base import Message, Price, Request, Settings
+from gotlang.models.base import DecodingSettings, Message, Price, Request
 
 NUMBERS = [7, 3, 1, 9, 2, 5, 8, 0, 4, 6] * 13
 QUESTION = ("--input", "question=why")
@@ -208,9 +208,9 @@ def asked(request: Request, n: int = 1, draw: int = 0) -> Any:
 
 
 def test_answers_of_one_request_come_together_and_others_apart() -> None:
-    assert [answer.text for answer in asked(a_request(), 9).answers] == ["0", "1", "2"]
-    assert [answer.text for answer in asked(a_request(), 9, 2).answers] == ["2"]
-    assert [answer.text for answer in asked(a_request(), 9, 3).answers] == ["3"]
+    assert [answer.text for answer in asked(a_request(), 9).completions] == ["0", "1", "2"]
+    assert [answer.text for answer in asked(a_request(), 9, 2).completions] == ["2"]
+    assert [answer.text for answer in asked(a_request(), 9, 3).completions] == ["3"]
     assert asked(a_request(), 2).usage.output_tokens == 12
 
 
@@ -224,7 +224,7 @@ KNOWN = a_request()
         (replace(KNOWN, prompt="merge", sample=9), 0, "nothing of that prompt"),
         (replace(KNOWN, model="other"), 0, "model `stand-in`, not `other`"),
         (replace(KNOWN, sample=4), 0, "seed 3, not 4"),
-        (replace(KNOWN, settings=Settings(0.8, stop=("\n",))), 0, "temperature 0.7, not 0.8"),
+        (replace(KNOWN, settings=DecodingSettings(0.8, stop=("\n",))), 0, "temperature 0.7, not 0.8"),
         (replace(KNOWN, messages=KNOWN.messages[1:]), 0, "2 messages, not 1"),
         (
             replace(KNOWN, messages=(Message("user", "Answer with a list."), KNOWN.messages[1])),

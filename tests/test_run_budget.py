@@ -25,7 +25,7 @@ from support.orders import on_virtual_time
 
 from gotlang.api import Options, Session, compile, load
 from gotlang.errors import RunError
-from gotlang.models.base import Message, Price, Request, Settings, Usage, token_bound
+from gotlang.models.base import DecodingSettings, Message, Price, Request, Usage, token_bound
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
@@ -72,7 +72,7 @@ def at_least(amount: Fraction) -> float:
 
 
 def test_the_worst_case_of_a_price_that_is_higher_for_cached_tokens() -> None:
-    request = Request("m", (Message("user", "why?"),), Settings(max_tokens=10))
+    request = Request("m", (Message("user", "why?"),), DecodingSettings(max_tokens=10))
     price = Price(1.0, 2.0, cached_input_per_million=5.0)
     most = token_bound(request)
     assert worst_case(request, 1, price) >= cost(price, Usage(most, 10, most))

@@ -16,7 +16,7 @@ from support.plans import Failing
 
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import RunError
-from gotlang.models.base import Reply, Request
+from gotlang.models.base import PERMITTED, Permit, Reply, Request
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 
@@ -231,9 +231,9 @@ def test_nothing_new_is_asked_once_the_result_is_lost() -> None:
     asked: list[int] = []
 
     class Counting(Delayed):
-        async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+        async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
             asked.append(self.under_way)
-            return await super().ask(request, n, draw)
+            return await super().ask(request, n, first, permit)
 
     model = Counting(SimulatedModel(PARTLY), Random(1))
     lines = "\n".join("    " + line for line in body.splitlines())

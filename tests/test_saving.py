@@ -10,7 +10,7 @@ from gotlang.cache.codec import MAX_VALUE_BYTES
 from gotlang.cache.memory import MemoryCache
 from gotlang.cache.sqlite import SqliteCache
 from gotlang.errors import CacheError
-from gotlang.models.base import Answer, Message, Request, Usage
+from gotlang.models.base import Completion, Message, Request, Usage
 from gotlang.runtime.saving import Keeper
 
 
@@ -28,7 +28,7 @@ class Full(MemoryCache):
 def put(keeper: Keeper, number: int, answers: int = 1) -> int:
     """Keep answers of one more request."""
     request = Request("m", (Message("user", str(number)),))
-    stored = {draw: Stored(Answer(str(number)), Usage(1, 1), 0.1) for draw in range(answers)}
+    stored = {draw: Stored(Completion(str(number)), Usage(1, 1), 0.1) for draw in range(answers)}
     return keeper.put(request.key(), request, stored)
 
 
@@ -63,7 +63,7 @@ def test_an_answer_that_no_cache_takes_keeps_back_no_other(tmp_path: Path) -> No
     cache = SqliteCache(tmp_path / "cache.sqlite")
     keeper = Keeper(cache)
     request = Request("m", (Message("user", "long"),))
-    long = Stored(Answer("x" * (MAX_VALUE_BYTES // 4)), Usage(1, 1), 0.1)
+    long = Stored(Completion("x" * (MAX_VALUE_BYTES // 4)), Usage(1, 1), 0.1)
     assert keeper.put(request.key(), request, {0: long}) == 1
     assert [put(keeper, number) for number in (1, 2, 3)] == [0, 0, 0]
     assert len(list(cache.entries())) == 3

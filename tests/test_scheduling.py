@@ -13,7 +13,7 @@ from support.orders import on_virtual_time
 
 from gotlang.api import Options, Session, compile
 from gotlang.errors import UsageError
-from gotlang.models.base import Price, Reply, Request
+from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request
 from gotlang.models.simulated import SimulatedModel
 
 TEXT = """
@@ -54,7 +54,7 @@ STAND_INS = {name: lambda rng, x: str(x) for name in ("first", "then", "last")}
 
 
 @dataclass
-class Watching:
+class Watching(Model):
     """A model whose answers take a second; it notes what was asked, and how much at a time."""
 
     name: str = "watched"
@@ -65,7 +65,7 @@ class Watching:
     under_way: Counter[str] = field(default_factory=Counter)
     most: Counter[str] = field(default_factory=Counter)
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         self.asked.append(request.messages[-1].content)
         for name in (self.name, "all"):
             self.under_way[name] += 1
@@ -73,10 +73,7 @@ class Watching:
         await asyncio.sleep(1.0)
         for name in (self.name, "all"):
             self.under_way[name] -= 1
-        return await SimulatedModel(STAND_INS).ask(request, n, draw)
-
-    async def close(self) -> None:
-        pass
+        return await SimulatedModel(STAND_INS).ask(request, n, first, permit)
 
 
 def asked(scheme: str, **options: Any) -> list[str]:

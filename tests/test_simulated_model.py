@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gotlang.errors import ModelError, UsageError
-from gotlang.models.base import Message, Reply, Request, Settings
+from gotlang.models.base import DecodingSettings, Message, Reply, Request
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.models.simulated import GPT_35_TURBO_LATENCY, Simulated, SimulatedModel
 
@@ -45,7 +45,7 @@ def request(prompt: str = "number", highest: int = 10**9, sample: int = 0, **set
     return Request(
         "simulated",
         (Message("user", f"{prompt}: a number below {highest}"),),
-        Settings(**({"temperature": 1.0} | settings)),
+        DecodingSettings(**({"temperature": 1.0} | settings)),
         sample,
         prompt,
         {"highest": highest},
@@ -57,7 +57,7 @@ def ask(asked: Request, n: int = 1, draw: int = 0, model: SimulatedModel | None 
 
 
 def texts(reply: Reply) -> list[str]:
-    return [answer.text for answer in reply.answers]
+    return [answer.text for answer in reply.completions]
 
 
 # ---------------------------------------------------------------- identity
@@ -103,41 +103,41 @@ def test_a_stand_in_that_asks_for_the_temperature_gets_it() -> None:
 
 
 def test_batch_limits_the_answers_of_one_request() -> None:
-    assert len(ask(request(), 200).answers) == 128
+    assert len(ask(request(), 200).completions) == 128
     one_at_a_time = SimulatedModel(STAND_INS, batch=1)
     assert one_at_a_time.batch == 1
-    assert len(ask(request(), 5, model=one_at_a_time).answers) == 1
+    assert len(ask(request(), 5, model=one_at_a_time).completions) == 1
 
 
 def test_long_answers_are_cut_at_max_tokens() -> None:
-    answer = ask(request("wordy", 100, max_tokens=7)).answers[0]
+    answer = ask(request("wordy", 100, max_tokens=7)).completions[0]
     assert (answer.text, answer.finish_reason, answer.output_tokens) == (
         "one two three one two three one",
         "length",
         7,
     )
-    assert ask(request("wordy", 1, max_tokens=7)).answers[0].finish_reason == "stop"
+    assert ask(request("wordy", 1, max_tokens=7)).completions[0].finish_reason == "stop"
 
 
 def test_stop_ends_an_answer_and_is_not_part_of_it() -> None:
-    answer = ask(request("wordy", 1, stop=("three", "two"))).answers[0]
+    answer = ask(request("wordy", 1, stop=("three", "two"))).completions[0]
     assert (answer.text, answer.finish_reason) == ("one ", "stop")
 
 
 def test_confidence_is_given_when_asked_for() -> None:
     asked = request("sure", 7, logprobs=True)
-    answer = ask(asked).answers[0]
+    answer = ask(asked).completions[0]
     assert answer.logprob == -1.5
     assert "".join(token for token, _ in answer.tokens) == answer.text
     assert sum(logprob for _, logprob in answer.tokens) == pytest.approx(-1.5)
-    assert ask(request("sure", 7)).answers[0].logprob is None
-    cut = ask(replace(asked, settings=replace(asked.settings, max_tokens=2))).answers[0]
+    assert ask(request("sure", 7)).completions[0].logprob is None
+    cut = ask(replace(asked, settings=replace(asked.settings, max_tokens=2))).completions[0]
     assert cut.logprob == pytest.approx(-1.5 * 2 / answer.output_tokens)
 
 
 def test_a_stand_in_without_confidence_is_noted() -> None:
     reply = ask(request(logprobs=True))
-    assert reply.answers[0].logprob is None
+    assert reply.completions[0].logprob is None
     assert "number" in reply.notes[0] and "Simulated(text, logprob)" in reply.notes[0]
     assert ask(request()).notes == ask(request("sure", 7, logprobs=True)).notes == ()
 
@@ -146,7 +146,7 @@ def test_a_prompt_is_paid_once_for_all_its_answers() -> None:
     model = SimulatedModel(STAND_INS)
     one, ten = ask(request(), 1, model=model), ask(request(), 10, model=model)
     assert one.usage.input_tokens == ten.usage.input_tokens
-    assert ten.usage.output_tokens == sum(answer.output_tokens for answer in ten.answers)
+    assert ten.usage.output_tokens == sum(answer.output_tokens for answer in ten.completions)
     assert model.price is not None and "simulated" in model.price.source
     assert model.price.usd(one.usage) == pytest.approx(
         (one.usage.input_tokens * 0.5 + one.usage.output_tokens * 1.5) / 1e6

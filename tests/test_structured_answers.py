@@ -14,7 +14,7 @@ from support.openai_server import OpenAIServer
 from gotlang.api import Options, Program, compile
 from gotlang.cache.codec import decode_request, encode_request, request_from
 from gotlang.errors import GotError
-from gotlang.models.base import Message, Request, Settings
+from gotlang.models.base import DecodingSettings, Message, Request
 from gotlang.runtime.schemas import response_format
 from gotlang.types import ANY, BOOL, FLOAT, INT, STR, DictType, ListType, LiteralType, RecordType, Type
 
@@ -72,7 +72,9 @@ def test_a_recording_tells_that_the_form_was_changed(tmp_path: Path) -> None:
 
 def test_a_key_without_a_form_is_what_it_was_and_one_with_it_is_kept() -> None:
     plain = Request("m", (Message("user", "x"),))
-    held = Request("m", plain.messages, Settings(response_format=response_format(RecordType((("a", INT),)))))
+    held = Request(
+        "m", plain.messages, DecodingSettings(response_format=response_format(RecordType((("a", INT),))))
+    )
     assert "response_format" not in plain.identity()["settings"]
     assert plain.key() != held.key()
     assert request_from(json.loads(encode_request(held))) == held

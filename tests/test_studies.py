@@ -17,7 +17,7 @@ from support.studies import GUESS, course, guess_plan, guess_study
 
 from gotlang.api import Options, compile, load
 from gotlang.errors import BudgetExceeded, CompileError, ModelError, UsageError
-from gotlang.models.base import Answer, Price, Reply, Request, Usage
+from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.events import Asked
 from gotlang.tune.driver import tune
@@ -168,7 +168,7 @@ def test_a_row_that_fails_makes_a_trial_worse_not_better(tmp_path: Path) -> None
     assert done.tuned.params["style"] == "plain"
 
 
-class Mortal:
+class Mortal(Model):
     """A model that is as wrong as a request has letters, and answers no more from a number of requests on."""
 
     name, simulated, price, batch = "mortal", False, Price(1.0, 2.0), 8
@@ -176,16 +176,13 @@ class Mortal:
     def __init__(self, lives: float = float("inf")) -> None:
         self.lives = lives
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """Answers, while it lives."""
         self.lives -= 1
         if self.lives < 0:
             raise ModelError("nobody is there")
-        said = [str(int(request.arguments["target"]) + (draw + i) * 7 % 11 - 5) for i in range(n)]
-        return Reply(tuple(Answer(text, output_tokens=2) for text in said), Usage(20, 2 * n), 0.1)
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
+        said = [str(int(request.arguments["target"]) + (first + i) * 7 % 11 - 5) for i in range(n)]
+        return Reply(tuple(Completion(text, output_tokens=2) for text in said), Usage(20, 2 * n), 0.1)
 
 
 @pytest.mark.parametrize("lives", [15, 27])

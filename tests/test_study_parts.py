@@ -19,7 +19,7 @@ from support.studies import guess_plan
 
 from gotlang.api import compile
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
-from gotlang.models.base import Message, Price, Request, Settings
+from gotlang.models.base import DecodingSettings, Message, Price, Request
 from gotlang.syntax.format import format_module
 from gotlang.tune.forecast import Forecast
 from gotlang.tune.plan import Method, read_plan
@@ -250,7 +250,7 @@ def test_equal_programs_are_never_called_worse() -> None:
 # ---------------------------------------------------------------- money
 
 PRICE = Price(1.0, 1.0)
-ASKED = Request("m", (Message("user", "x" * 100),), Settings(max_tokens=1000))
+ASKED = Request("m", (Message("user", "x" * 100),), DecodingSettings(max_tokens=1000))
 
 
 def test_the_book_outlives_a_worker_that_dies(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
-from gotlang.models.base import Answer, Request, Usage
+from gotlang.models.base import Completion, Request, Usage
 
 
 @final
@@ -18,7 +18,7 @@ class Stored:
     `position` this answer's place among them (0 to batch - 1), `latency_s` the seconds it took.
     """
 
-    answer: Answer
+    answer: Completion
     usage: Usage
     latency_s: float
     batch: int = 1

@@ -15,7 +15,7 @@ from typing import Any
 
 from gotlang.cache.base import Stored
 from gotlang.errors import CacheError
-from gotlang.models.base import Answer, Message, Request, Settings, Usage
+from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 
 MAX_VALUE_BYTES = 64 * 1024 * 1024
 """A stored value that is longer is a damaged one; what is stored is at most a quarter as many characters."""
@@ -113,7 +113,7 @@ def stored_from(data: Any) -> Stored:
     if position >= batch:
         raise Damaged(f"`position` {position} is not below `batch` {batch}")
     return Stored(
-        answer=Answer(
+        answer=Completion(
             text=_text(data, "text"),
             finish_reason=_text(data, "finish_reason"),
             logprob=None if logprob is None else _logprob(logprob),
@@ -152,7 +152,7 @@ def request_from(data: Any) -> Request:
         model=_text(data, "model"),
         endpoint=_text(data, "endpoint") if "endpoint" in data else "",
         messages=tuple(Message(role, content) for role, content in messages),
-        settings=Settings(
+        settings=DecodingSettings(
             temperature=_optional_number(settings, "temperature"),
             top_p=_optional_number(settings, "top_p"),
             max_tokens=_count(settings, "max_tokens"),

@@ -13,7 +13,7 @@ from typing import Any, final
 
 from gotlang.cache.cassette import Recorded, Recording
 from gotlang.errors import ModelError, UsageError
-from gotlang.models.base import Price, Reply, Request, Usage
+from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.endpoint import OPENAI_URL
 
 _AT_URL = re.compile(r"@(https?://.+)$")
@@ -22,7 +22,7 @@ _SHOWN = 60
 
 
 @final
-class ReplayModel:
+class ReplayModel(Model):
     """Answers as the model `name` did in a recording; None: the one that the recording is of.
 
     `price` stands in for a price that the recording does not know. `simulated` tells whether the answers that
@@ -48,34 +48,31 @@ class ReplayModel:
         """How many answers one request of the recorded model might ask for."""
         return self._recorded.batch
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """The recorded answers from the draw on, as many of n as are in a row and came with one request.
 
         Raises ModelError where the first of them is not recorded.
         """
         key = request.key()
-        found = self._recording.cache.get(key, range(draw, draw + n))
-        if draw not in found:
-            raise ModelError(self._missing(request, key, draw), help=self._help())
-        first = found[draw]
-        together = [first]
-        for number in range(draw + 1, draw + n):
+        found = self._recording.cache.get(key, range(first, first + n))
+        if first not in found:
+            raise ModelError(self._missing(request, key, first), help=self._help())
+        start = found[first]
+        together = [start]
+        for number in range(first + 1, first + n):
             stored = found.get(number)
-            if stored is None or (stored.usage, stored.batch) != (first.usage, first.batch):
+            if stored is None or (stored.usage, stored.batch) != (start.usage, start.batch):
                 break
-            if stored.position != first.position + len(together):
+            if stored.position != start.position + len(together):
                 break
             together.append(stored)
-        usage = first.usage
-        if len(together) < first.batch:  # the whole request's tokens are not all these answers'
+        usage = start.usage
+        if len(together) < start.batch:  # the whole request's tokens are not all these answers'
             written = sum(stored.answer.output_tokens for stored in together)
             usage = Usage(usage.input_tokens, written, usage.cached_input_tokens)
         answers = tuple(stored.answer for stored in together)
         seconds = tuple(stored.latency_s for stored in together)
         return Reply(answers, usage, max(seconds), requests=0, latencies_s=seconds)
-
-    async def close(self) -> None:
-        """Nothing to let go of: whoever opened the recording closes it."""
 
     def _help(self) -> str:
         return "record the run anew with --record, or undo the change"

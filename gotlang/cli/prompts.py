@@ -16,11 +16,11 @@ import click
 from gotlang.cli.options import input_options, pairs, param_options
 from gotlang.cli.output import FORMAT_VERSION, Style, document, errors_as_document, say
 from gotlang.errors import ModelError, RunError, UsageError
+from gotlang.models.base import PERMITTED, Message, Model, Permit, Price, Reply, Request
 
 if TYPE_CHECKING:
     from gotlang.api import Program
     from gotlang.ir.program import Prompt
-    from gotlang.models.base import Message, Price, Reply, Request
 
 
 @final
@@ -34,7 +34,7 @@ class Shown:
 
 
 @final
-class Listener:
+class Listener(Model):
     """A model that notes what it is asked and never answers."""
 
     name = "nobody"
@@ -45,13 +45,10 @@ class Listener:
     def __init__(self) -> None:
         self.heard: dict[str, Request] = {}
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """Raises ModelError."""
         self.heard.setdefault(request.key(), request)
         raise ModelError("no model is asked")
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
 
 @click.command("prompts")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol, final
 
 DEFAULT_MAX_TOKENS = 2048
-"""Answer tokens of a request where a prompt sets no `max_tokens`; always sent, so that a budget holds."""
+"""Completion tokens of a request where a prompt sets no `max_tokens`; always sent, so that a budget holds."""
 
 
 @final
@@ -24,7 +23,7 @@ class Message:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DecodingSettings:
     """Decoding settings. None means: what the endpoint does when it is not told.
 
     `response_format` is the form that answers must have, as JSON text.
@@ -46,12 +45,12 @@ class Request:
     part of the identity: they say where it came from, for traces and for the simulated model.
 
     `sample` names the space that draws are counted in (the run's `--seed`). `endpoint` is whose model it is,
-    as `endpoint_of` tells: models of one name behind two addresses are two models.
+    as `Model.endpoint` tells: models of one name behind two addresses are two models.
     """
 
     model: str
     messages: tuple[Message, ...]
-    settings: Settings = Settings()
+    settings: DecodingSettings = DecodingSettings()
     sample: int = 0
     prompt: str = field(default="", compare=False)
     arguments: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
@@ -104,7 +103,7 @@ class Usage:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Completion:
     """One answer of a model.
 
     `logprob` is the sum of its tokens' log-probabilities (None where not asked for or not given);
@@ -130,7 +129,7 @@ class Reply:
     are known (stand-ins), so that they do not hang on what was asked together.
     """
 
-    answers: tuple[Answer, ...]
+    completions: tuple[Completion, ...]
     usage: Usage
     latency_s: float
     requests: int = 1
@@ -170,84 +169,79 @@ class Price:
         ) / 1e6
 
 
-REPEATS: ContextVar[Callable[[Usage | None], Awaitable[None]] | None] = ContextVar("REPEATS", default=None)
-"""Set by whoever asks a model under a budget; see `may_repeat`."""
+class AlreadyCached(Exception):
+    """Another process stored some of the requested completions meanwhile: do not send the request."""
 
 
-async def may_repeat(usage: Usage | None) -> None:
-    """Wait for leave to send a request again after one that brought nothing and may have been charged.
+def _send() -> None:
+    """Send it."""
 
-    `usage` is what it was charged for, None where that is not known. Raises BudgetExceeded where the budget
-    does not allow another.
+
+async def _retry(usage: Usage | None) -> None:
+    """Send it again."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """The caller's say on each HTTP request that one `Model.ask` sends.
+
+    - `send()` is called when a request that waited for a limit is about to go out for the first time. Raises
+      AlreadyCached if it is not needed any more.
+    - `await retry(usage)` comes before a request is sent again after one that failed but may have been
+      billed; `usage` is what was billed, None if unknown. Raises BudgetExceeded if the budget does not
+      allow another.
+
+    A model lets through what they raise. The default permits everything.
     """
-    permit = REPEATS.get()
-    if permit is not None:
-        await permit(usage)
+
+    send: Callable[[], None] = _send
+    retry: Callable[[Usage | None], Awaitable[None]] = _retry
 
 
-class NoLongerWanted(Exception):
-    """What a request would ask is there meanwhile, in part at least: it is not sent."""
-
-
-WANTED: ContextVar[Callable[[], None] | None] = ContextVar("WANTED", default=None)
-"""Set by whoever asks a model for what another process may be asking for, too; see `still_wanted`."""
-
-
-def still_wanted() -> None:
-    """Look once more whether a request that waited for leave to be sent is to be sent.
-
-    Raises NoLongerWanted where it is not.
-    """
-    look = WANTED.get()
-    if look is not None:
-        look()
+PERMITTED = Permit()
 
 
 class Model(Protocol):
-    """A model that answers.
+    """A model that completes prompts. A subclass inherits the defaults of `endpoint`, `refuses` and `close`.
 
     The contract, which every implementation passes in `tests/contracts/test_models.py`:
-    - `ask` gives between 1 and n answers, or raises ModelError; it never gives an empty reply and
+    - `ask` returns between 1 and n completions, or raises ModelError; it never returns an empty reply and
       swallows no other exception; cancelling it leaves nothing running.
-    - Fewer than n answers are allowed (an endpoint without n gives 1): the caller asks again for the rest.
-    - It obeys its own limits (rate, time-outs, retries) and says what the wire saw in `Reply.requests`.
-    - When it waited for leave to send a request, it calls `still_wanted`, and lets through what that raises.
-    - Before it sends again what may have been charged, it awaits `may_repeat`, and lets through what that
-      raises: a budget counts each such request.
-    - `price` is None where it is unknown, never 0 for "don't know".
+    - Fewer than n completions are allowed (an endpoint without `n` returns 1): the caller asks for the rest.
+    - It obeys its own limits (rate, timeouts, retries) and counts HTTP requests in `Reply.requests`.
+    - It calls `permit.send` before it sends a request, and awaits `permit.retry` before it sends a request
+      again that may have been billed.
+    - `price` is None if unknown, never 0 for "don't know".
     """
 
     name: str
-    """As it stands in requests and in ledgers, without the provider's prefix."""
+    """The name in requests and ledgers, without the provider's prefix."""
     simulated: bool
-    """Whether answers are made up by stand-ins; every output that rests on it says so."""
+    """Whether completions are made up by a simulator; every output that depends on it says so."""
+    endpoint: str = ""
+    """The URL that the name belongs to, without secrets; empty if the name alone identifies the model
+    (OpenAI's own, local ones, the simulator)."""
 
     @property
     def price(self) -> Price | None:
-        """What tokens cost, or None where that is not known."""
+        """The price of tokens, or None if unknown."""
 
     @property
     def batch(self) -> int:
-        """How many answers one request may ask for (1 where `n` is refused)."""
+        """How many completions one request may ask for (1 if `n` is refused)."""
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
-        """n answers to a request, the first of which is the draw numbered `draw`."""
+    @property
+    def refuses(self) -> frozenset[str]:
+        """The settings that the endpoint is known to refuse, before anything is asked."""
+        return frozenset()
+
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        """Up to n completions of a request: the samples numbered from `first` on."""
 
     async def close(self) -> None:
-        """Let go of connections. The model is not used afterwards."""
-
-
-def endpoint_of(model: Model) -> str:
-    """The address that a model's name has its meaning at, without anything secret; empty where the name alone
-    says which model it is (OpenAI's own, local ones, stand-ins), and for models that do not tell."""
-    endpoint = getattr(model, "endpoint", "")
-    return endpoint if isinstance(endpoint, str) else ""
-
-
-def refused_by(model: Model) -> frozenset[str]:
-    """The settings that a model's endpoint is known not to take, before anything is asked."""
-    refused: object = getattr(model, "refuses", None)
-    return refused if isinstance(refused, frozenset) else frozenset()
+        """Release connections and processes. The model is not used afterwards."""
+        return
 
 
 def token_bound(request: Request) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from gotlang.models.base import Answer, Request, Usage, token_bound
+from gotlang.models.base import Completion, Request, Usage, token_bound
 
 MOST_TOKENS = 10_000_000
 """No model reads or writes more in one request: a count above it is a mistake."""
@@ -17,19 +17,19 @@ MOST_TOKENS = 10_000_000
 
 @final
 @dataclass(frozen=True, slots=True)
-class Completion:
+class Completions:
     """The answers in one body, at least one. `notes` say what was missing, in words."""
 
-    answers: tuple[Answer, ...]
+    completions: tuple[Completion, ...]
     usage: Usage
     notes: tuple[str, ...] = ()
 
-    def without(self, hide: Callable[[str], str]) -> Completion:
+    def without(self, hide: Callable[[str], str]) -> Completions:
         """Its answers with `hide` over every text. Tokens that only together hold what it hides go."""
-        return replace(self, answers=tuple(_hidden(answer, hide) for answer in self.answers))
+        return replace(self, completions=tuple(_hidden(one, hide) for one in self.completions))
 
 
-def _hidden(answer: Answer, hide: Callable[[str], str]) -> Answer:
+def _hidden(answer: Completion, hide: Callable[[str], str]) -> Completion:
     whole = "".join(token for token, _ in answer.tokens)
     tokens = answer.tokens if hide(whole) == whole else ()
     return replace(answer, text=hide(answer.text), finish_reason=hide(answer.finish_reason), tokens=tokens)
@@ -47,7 +47,7 @@ class Unreadable:
 
 def read_completion(
     body: str, request: Request, n: int, *, cut: Sequence[str] = ()
-) -> Completion | Unreadable:
+) -> Completions | Unreadable:
     """The up to n answers of a response body. `cut` are stop sequences that the endpoint did not obey.
 
     Usage that is missing or absurd is replaced by a bound from the number of bytes, with a note.
@@ -73,12 +73,12 @@ def read_completion(
     if request.settings.logprobs and any(a.logprob is None for a in answers):
         notes = (*notes, "log-probabilities were asked for and not given")
     shares = _shares(usage.output_tokens, [len(a.text) for a in answers])
-    return Completion(
+    return Completions(
         tuple(replace(a, output_tokens=s) for a, s in zip(answers, shares, strict=True)), usage, notes
     )
 
 
-def _answer(choice: dict[str, Any], cut: Sequence[str]) -> Answer:
+def _answer(choice: dict[str, Any], cut: Sequence[str]) -> Completion:
     message = choice["message"]
     text = _text(message.get("content"))
     if text is None:
@@ -89,7 +89,7 @@ def _answer(choice: dict[str, Any], cut: Sequence[str]) -> Answer:
     if end is not None:
         text, reason = text[:end], "stop"
         tokens = _first(tokens, end)
-    return Answer(
+    return Completion(
         text=text,
         finish_reason=reason if isinstance(reason, str) and reason else "unknown",
         logprob=math.fsum(p for _, p in tokens) if tokens else None,

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, final
 
 from gotlang.errors import ModelError, UsageError
-from gotlang.models.base import Model, Price, Reply, Request
+from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request
 from gotlang.models.endpoint import KEY_VARIABLE, NO_KEY, Endpoint
 from gotlang.models.local_server import LISTENING
 from gotlang.models.openai import OpenAIModel
@@ -36,7 +36,7 @@ REQUEST_TIMEOUT_S = 600.0
 
 
 @final
-class LocalModel:
+class LocalModel(Model):
     """A model in a process of its own, which `command` starts on the first request.
 
     The process prints `listening URL` and ends when its standard input is closed. `slots` is how many
@@ -46,18 +46,19 @@ class LocalModel:
 
     simulated = False
     batch = 1
+    price: Price | None = FREE
 
     def __init__(self, name: str, command: Sequence[str], *, slots: int = 1, price: Price = FREE) -> None:
         self.name = name
-        self.price: Price | None = price
+        self.price = price
         self._command = tuple(command)
         self._slots = asyncio.Semaphore(slots)
         self._starting = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
         self._model: OpenAIModel | None = None
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
-        """One answer: the draw numbered `draw`."""
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        """One answer: the sample numbered `first`."""
         settings = request.settings
         if settings.seed is None:
             # The draw's number is added to it further down.
@@ -65,7 +66,7 @@ class LocalModel:
             settings = replace(settings, seed=seed)
         async with self._slots:
             model = await self._started()
-            return await model.ask(replace(request, settings=settings), 1, draw)
+            return await model.ask(replace(request, settings=settings), 1, first, permit)
 
     async def close(self) -> None:
         """End the process."""

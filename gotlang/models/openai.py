@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, final
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models import troubles
-from gotlang.models.base import Price, Reply, Request, Usage, may_repeat, still_wanted
+from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.capabilities import Capabilities, Refusal, find_refusal
-from gotlang.models.completions import Completion, read_completion
+from gotlang.models.completions import Completions, read_completion
 from gotlang.models.endpoint import Endpoint, find_endpoint
 from gotlang.models.estimates import Estimates
 from gotlang.models.known import Known
@@ -49,6 +49,7 @@ class _Call:
     request: Request
     n: int
     draw: int
+    permit: Permit
     ticket: int
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
     refusals: list[Refusal] = field(default_factory=list)
@@ -62,7 +63,7 @@ class _Call:
 
 
 @final
-class OpenAIModel:
+class OpenAIModel(Model):
     """A model behind an OpenAI-compatible endpoint: OpenAI, vLLM, llama.cpp, Ollama, a gateway, and so on.
 
     - `base_url`: else OPENAI_BASE_URL, else OpenAI's own. The key comes from OPENAI_API_KEY only; endpoints
@@ -115,6 +116,7 @@ class OpenAIModel:
             raise UsageError(f"`retries` of model `{name}` is {retries}", help="give 0 or more")
         self.name = name
         self._endpoint = endpoint or find_endpoint(base_url)
+        self.endpoint = self._endpoint.identity
         self._given_price = price
         self._retries = retries
         self._sleep = sleep
@@ -151,11 +153,6 @@ class OpenAIModel:
         return price.times(0.5, "half in batches") if price is not None and self._in_batches else price
 
     @property
-    def endpoint(self) -> str:
-        """What tells its endpoint from others in requests' keys; empty for OpenAI's own."""
-        return self._endpoint.identity
-
-    @property
     def batch(self) -> int:
         """How many answers one request may ask for, as far as is known."""
         return self._capabilities.batch
@@ -170,13 +167,13 @@ class OpenAIModel:
         """What the endpoint takes, as far as is known."""
         return self._capabilities
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """Between 1 and n answers. `latency_s` is that of the request that was answered, without waiting for
         leave to send it. Raises ModelError where there is no answer, with the endpoint's words."""
-        call = _Call(request, n, draw, self._limits.ticket())
+        call = _Call(request, n, first, permit, self._limits.ticket())
         if self._in_batches:
             # What a run that was ended had asked for is known by it.
-            call.key = f"{request.key()}:{draw}"
+            call.key = f"{request.key()}:{first}"
         while True:
             outcome = await self._attempt(call)
             if isinstance(outcome, Reply):
@@ -186,7 +183,7 @@ class OpenAIModel:
             if not outcome.retryable or call.failures >= self._retries:
                 raise self._error(call, outcome)
             if outcome.lost or outcome.usage is not None:
-                await may_repeat(outcome.usage)
+                await permit.retry(outcome.usage)
             # A congested endpoint makes everyone wait, in `Limits`; other failures only whoever met them.
             if not outcome.congested:
                 await self._sleep(_wait(outcome, call, self._chance))
@@ -218,7 +215,7 @@ class OpenAIModel:
         try:
             if not call.requests:
                 self._wire.prepare()
-                still_wanted()
+                call.permit.send()
             charged = None
             call.requests += 1
             sent = self._clock()
@@ -233,11 +230,11 @@ class OpenAIModel:
                 self._limits.congested(entered, _wait(outcome, call, self._chance), refused=refused)
         finally:
             self._limits.leave(entered, charged, headers)
-        return self._reply(call, outcome, asked) if isinstance(outcome, Completion) else outcome
+        return self._reply(call, outcome, asked) if isinstance(outcome, Completions) else outcome
 
     def _judge(
         self, call: _Call, response: Response | NoResponse, asked: int, capabilities: Capabilities
-    ) -> Completion | Trouble:
+    ) -> Completions | Trouble:
         if isinstance(response, NoResponse):
             trouble = troubles.of_no_response(response, self._endpoint, reached=self._reached)
         else:
@@ -245,7 +242,7 @@ class OpenAIModel:
             if response.status == 200:
                 cut = call.request.settings.stop if "stop" in capabilities.refused else ()
                 read = read_completion(response.body, call.request, asked, cut=cut)
-                if isinstance(read, Completion):
+                if isinstance(read, Completions):
                     return read.without(self._endpoint.hide)
                 trouble = troubles.of_unreadable(read, self._endpoint)
             else:
@@ -256,17 +253,17 @@ class OpenAIModel:
             call.usage += trouble.usage
         return trouble
 
-    def _reply(self, call: _Call, completion: Completion, asked: int) -> Reply:
+    def _reply(self, call: _Call, completion: Completions, asked: int) -> Reply:
         """Commit what was learned on the way, now that it is known to have helped."""
-        found = self._known(call).giving(asked, len(completion.answers))
+        found = self._known(call).giving(asked, len(completion.completions))
         news = found.known != self._capabilities.known
         self._capabilities = found
         if news and self._learned is not None:
             self._learned.learn(self._endpoint.shown, self.name, found)
-        self._estimates.learn(call.request, len(completion.answers), completion.usage)
+        self._estimates.learn(call.request, len(completion.completions), completion.usage)
         notes = self._capabilities.notes(call.request, call.n) + completion.notes
         return Reply(
-            completion.answers,
+            completion.completions,
             call.usage + completion.usage,
             call.latency_s,
             requests=call.requests,

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any, final
 
 from gotlang.errors import ModelError, UsageError
-from gotlang.models.base import Price, Reply, Request, Usage
+from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.estimates import Estimates
 from gotlang.models.limits import Limits
 from gotlang.models.retries import back_off
@@ -100,7 +100,7 @@ _MEANS = {
 
 
 @final
-class RehearsedModel:
+class RehearsedModel(Model):
     """A simulated model behind limits and failures.
 
     `virtual` says that it runs on a virtual clock. On a real one nothing is waited for: answers come at once,
@@ -153,7 +153,7 @@ class RehearsedModel:
         rehearsal = self._rehearsal
         return Limits(rehearsal.rpm, rehearsal.tpm, clock=asyncio.get_running_loop().time)
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """As `SimulatedModel.ask`, when its turn has come. `requests` of the reply counts those that failed.
 
         Raises ModelError where it failed more often than it may be sent again.
@@ -161,7 +161,7 @@ class RehearsedModel:
         ticket = self._limits.ticket()
         for attempt in range(1, self._retries + 2):
             try:
-                reply = await self._send(request, n, draw, ticket)
+                reply = await self._send(request, n, first, ticket, permit)
             except ModelError as error:
                 if not error.retryable or attempt > self._retries:
                     error.requests = attempt
@@ -171,18 +171,15 @@ class RehearsedModel:
                 return replace(reply, requests=attempt)
         raise AssertionError("the last attempt returns or raises")
 
-    async def close(self) -> None:
-        """Nothing to let go of."""
-
-    async def _send(self, request: Request, n: int, draw: int, ticket: int) -> Reply:
+    async def _send(self, request: Request, n: int, first: int, ticket: int, permit: Permit) -> Reply:
         if not self._virtual or (self._rehearsal.rpm is None and self._rehearsal.tpm is None):
-            return await self._model.ask(request, n, draw)
+            return await self._model.ask(request, n, first, permit)
         answers = min(n, self.batch)
         entered = await self._limits.enter(ticket, lambda: self._estimates.of(request, answers))
         taken: float | None = 0.0
         try:
-            reply = await self._model.ask(request, n, draw)
-            self._estimates.learn(request, len(reply.answers), reply.usage)
+            reply = await self._model.ask(request, n, first, permit)
+            self._estimates.learn(request, len(reply.completions), reply.usage)
             taken = _tokens(reply.usage)
             return reply
         finally:

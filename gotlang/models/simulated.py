@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import final
 
 from gotlang.errors import ModelError, UsageError
-from gotlang.models.base import Answer, Price, Reply, Request, Usage
+from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.tokens import estimate_tokens, split_tokens
 
 NAME = "simulated"
@@ -80,7 +80,7 @@ GPT_35_TURBO_LATENCY = Latency(
 
 
 @final
-class SimulatedModel:
+class SimulatedModel(Model):
     """A model whose answers are made up by stand-ins, one for each prompt, by the prompt's name.
 
     `price` and `latency` are those of gpt-3.5-turbo unless given; a price of None is unknown. `batch` is how
@@ -132,17 +132,17 @@ class SimulatedModel:
         """How many answers one request may ask for."""
         return self._batch
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
-        """Up to `batch` of n answers, the first of which is the draw numbered `draw`.
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        """Up to `batch` of n answers, the first of which is the sample numbered `first`.
 
         Raises ModelError where the prompt has no stand-in, where the stand-in raises or returns what is not
         text, and, retryable, for the share of requests that `failure_rate` says.
         """
         key = replace(request, model=NAME).key()
-        self._fail_sometimes(key, draw)
-        answers: list[Answer] = []
+        self._fail_sometimes(key, first)
+        answers: list[Completion] = []
         latencies: list[float] = []
-        for index in range(draw, draw + max(1, min(n, self._batch))):
+        for index in range(first, first + max(1, min(n, self._batch))):
             # At temperature 0 every draw is the first one, as it would be from a model.
             drawn = 0 if request.settings.temperature == 0 else index
             answer = self._answer(request, self._random(key, drawn, "answer"))
@@ -155,9 +155,6 @@ class SimulatedModel:
         silent = request.settings.logprobs and any(answer.logprob is None for answer in answers)
         notes = (_no_confidence(request),) if silent else ()
         return Reply(tuple(answers), usage, latency, notes=notes, latencies_s=tuple(latencies))
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
 
     def _random(self, key: str, number: int, purpose: str) -> random.Random:
         digest = hashlib.sha256(f"{self._seed}/{key}/{number}/{purpose}".encode()).digest()
@@ -172,7 +169,7 @@ class SimulatedModel:
             raise ModelError("the simulated endpoint is overloaded (failure_rate)", retryable=True)
         self._failed.pop((key, draw), None)
 
-    def _answer(self, request: Request, rng: random.Random) -> Answer:
+    def _answer(self, request: Request, rng: random.Random) -> Completion:
         said = self._call(request, rng)
         whole = said if isinstance(said, str) else said.text
         text = whole
@@ -184,11 +181,11 @@ class SimulatedModel:
             tokens = tokens[: request.settings.max_tokens]
             text, finish_reason = "".join(tokens), "length"
         if isinstance(said, str) or not request.settings.logprobs:
-            return Answer(text, finish_reason, output_tokens=len(tokens))
+            return Completion(text, finish_reason, output_tokens=len(tokens))
         kept = 1.0 if text == whole else len(tokens) / estimate_tokens(whole)
         logprob = said.logprob * kept
         each = tuple((token, logprob / len(tokens)) for token in tokens)
-        return Answer(text, finish_reason, logprob, each, len(tokens))
+        return Completion(text, finish_reason, logprob, each, len(tokens))
 
     def _call(self, request: Request, rng: random.Random) -> str | Simulated:
         simulator = self._simulators.get(request.prompt)

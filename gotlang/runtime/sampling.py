@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cache.base import Cache, Stored
 from gotlang.errors import BudgetExceeded, CacheError, EvaluationError, GotError, ModelError
-from gotlang.models.base import REPEATS, WANTED, Model, NoLongerWanted, Reply, Request
+from gotlang.models.base import AlreadyCached, Model, Permit, Reply, Request
 from gotlang.runtime.budget import Allowance, Budget
 from gotlang.runtime.draws import Draw, Found, Missing, Source
 from gotlang.runtime.events import Asked, Observer, Unsaved
@@ -210,13 +210,13 @@ class Sampler:
         return bool(stored)
 
     def _again(self, keeper: Keeper, wanted: _Wanted, numbers: Sequence[int]) -> Callable[[], None]:
-        """Looks once more for what another process may have got meanwhile; then raises NoLongerWanted."""
+        """Looks once more for what another process may have got meanwhile; then raises AlreadyCached."""
 
         def look() -> None:
             if asyncio.get_running_loop().time() - wanted.looked >= AT_ONCE_S:
                 with suppress(CacheError):
                     if self._look(keeper, wanted, numbers):
-                        raise NoLongerWanted
+                        raise AlreadyCached
 
         return look
 
@@ -259,16 +259,16 @@ class Sampler:
     async def _send(self, wanted: _Wanted, numbers: list[int], allowance: Allowance) -> Reply | None:
         model, paid = wanted.model, self.ledger.paid
         look = self._again(self.keeper, wanted, numbers) if self.keeper is not None else None
-        token, wanted_token = REPEATS.set(allowance.again), WANTED.set(look)
+        permit = Permit(retry=allowance.again) if look is None else Permit(look, allowance.again)
         try:
             if look is not None:
                 look()
-            reply = await model.ask(wanted.request, allowance.answers, numbers[0])
-            answered = len(reply.answers)
+            reply = await model.ask(wanted.request, allowance.answers, numbers[0], permit)
+            answered = len(reply.completions)
             if not answered:
                 raise ModelError(f"`{model.name}` gave no answer and did not say why", requests=1, lost=1)
             allowance.answered(answered, reply.usage, reply.lost)
-        except NoLongerWanted:
+        except AlreadyCached:
             allowance.returned()
         except BudgetExceeded as error:
             allowance.returned()
@@ -295,8 +295,6 @@ class Sampler:
                 self.notes.update(dict.fromkeys(reply.notes))
             return reply
         finally:
-            REPEATS.reset(token)
-            WANTED.reset(wanted_token)
             paid.lost += allowance.lost
         # What is known to have been charged without an answer.
         paid.add(0, 0, allowance.charged, model.price, 0.0)
@@ -304,12 +302,12 @@ class Sampler:
 
     def _keep(self, wanted: _Wanted, numbers: list[int], reply: Reply) -> None:
         """Hand out the answers; what is paid is kept before anything else may go wrong."""
-        made, answered = self.now(), len(reply.answers)
+        made, answered = self.now(), len(reply.completions)
         seconds = reply.latencies_s if len(reply.latencies_s) == answered else (reply.latency_s,) * answered
         stored = {
             number: Stored(answer, reply.usage, took, answered, position, made)
             for position, (number, answer, took) in enumerate(
-                zip(numbers, reply.answers, seconds, strict=False)
+                zip(numbers, reply.completions, seconds, strict=False)
             )
         }
         if self.keeper is not None:

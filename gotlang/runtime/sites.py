@@ -13,7 +13,7 @@ from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import call_python
 from gotlang.ir.names import GIVEN, free_names
 from gotlang.ir.thought import Thought, named_thoughts
-from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, Request, Settings, Usage, endpoint_of
+from gotlang.models.base import DEFAULT_MAX_TOKENS, DecodingSettings, Model, Request, Usage
 from gotlang.runtime.context import Context, OperationFailed
 from gotlang.runtime.draws import Draw, Missing
 from gotlang.runtime.graph import Operation, longest
@@ -90,7 +90,7 @@ def site(
         context.seed,
         prompt.name,
         values,
-        endpoint_of(model),
+        model.endpoint,
     )
     wanted = None
     if prompt.count is not None:
@@ -117,10 +117,10 @@ def _made_from(
     return tuple(made_from.values())
 
 
-_PLAIN = Settings()
+_PLAIN = DecodingSettings()
 
 
-def _settings(chosen: Mapping[str, Any], prompt: ir.Prompt) -> Settings:
+def _settings(chosen: Mapping[str, Any], prompt: ir.Prompt) -> DecodingSettings:
     """Decoding settings. Raises EvaluationError where one is not of its kind."""
     if not chosen:
         return _PLAIN
@@ -131,7 +131,7 @@ def _settings(chosen: Mapping[str, Any], prompt: ir.Prompt) -> Settings:
     most = chosen.get("max_tokens", DEFAULT_MAX_TOKENS)
     if not isinstance(most, int) or isinstance(most, bool) or most < 1:
         raise EvaluationError(f"`max_tokens` must be a whole number of at least 1, not {most!r:.60}")
-    return Settings(
+    return DecodingSettings(
         temperature=_number(chosen, "temperature"),
         top_p=_number(chosen, "top_p"),
         max_tokens=most,

@@ -9,7 +9,16 @@ import re
 from typing import Any, final
 
 from gotlang.errors import BudgetExceeded, ModelError
-from gotlang.models.base import Answer, Message, Model, Request, Settings, endpoint_of
+from gotlang.models.base import (
+    PERMITTED,
+    Completion,
+    DecodingSettings,
+    Message,
+    Model,
+    Permit,
+    Price,
+    Request,
+)
 from gotlang.runtime.draws import Missing
 from gotlang.runtime.sampling import Sampler
 
@@ -65,7 +74,7 @@ class Proposer:
             usage=usage,
         )
 
-    async def _answer(self, request: Any) -> Answer:
+    async def _answer(self, request: Any) -> Completion:
         said = [
             Message(m.role if m.role != "developer" else "system", m.text or "") for m in request.messages
         ]
@@ -73,11 +82,11 @@ class Proposer:
             system = request.system
             text = system if isinstance(system, str) else "".join(part.text for part in system)
             said.insert(0, Message("system", text))
-        settings = Settings(
+        settings = DecodingSettings(
             temperature=request.config.temperature, max_tokens=request.config.max_tokens or MAX_TOKENS
         )
         asked = Request(
-            self.model.name, tuple(said), settings, self._seed, PROMPT, endpoint=endpoint_of(self.model)
+            self.model.name, tuple(said), settings, self._seed, PROMPT, endpoint=self.model.endpoint
         )
         number = self._asked.get(asked.key(), 0)
         self._asked[asked.key()] = number + 1
@@ -139,32 +148,30 @@ _FIELDS = re.compile(r"\[\[ ## (\w+) ## \]\]")
 
 
 @final
-class RehearsedProposer:
+class RehearsedProposer(Model):
     """Stands in for a proposer where the program's own stand-ins stand in for the model: it repeats the
     text that it is given with a piece of general advice, a new one for each draw. It has the price of the
     model."""
 
     simulated = True
+    price: Price | None = None
+    batch = 1
 
     def __init__(self, model: Model) -> None:
         self.name = f"{model.name}-proposer"
         self.price = model.price
-        self.batch = 1
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Any:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Any:
         """One answer, with every field that the request asks for."""
         from gotlang.models.base import Reply, Usage
         from gotlang.models.tokens import estimate_tokens
 
         asked = request.messages[-1].content
-        advice = _ADVICE[(draw + len(asked)) % len(_ADVICE)]
+        advice = _ADVICE[(first + len(asked)) % len(_ADVICE)]
         proposal = _in_form(asked, f"{_given(asked)}\n{advice}".strip())
         tokens = estimate_tokens(proposal)
         usage = Usage(sum(estimate_tokens(m.content) for m in request.messages), tokens)
-        return Reply((Answer(proposal, output_tokens=tokens),), usage, 0.0)
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
+        return Reply((Completion(proposal, output_tokens=tokens),), usage, 0.0)
 
 
 def _given(asked: str) -> str:

@@ -13,7 +13,7 @@ from gotlang.cache import open_cache
 from gotlang.cache.base import Stored
 from gotlang.cli.options import CACHE
 from gotlang.cli.output import harmless
-from gotlang.models.base import Answer, Message, Request, Usage
+from gotlang.models.base import Completion, Message, Request, Usage
 
 RUN = ("run", "vote.got", "--json", "--input")
 
@@ -39,7 +39,7 @@ def test_there_is_none_yet(gotc: Gotc) -> None:
 def test_what_came_from_a_stranger_steers_no_terminal(gotc: Gotc) -> None:
     request = Request("m\x1b[31m", (Message("user", "hi\x1b[2J\u3000"),), prompt="p\x9b")
     with closing(open_cache("odd.sqlite")) as cache:
-        cache.put(request.key(), request, {0: Stored(Answer("a\x07"), Usage(1, 1), 0.1, created=1e300)})
+        cache.put(request.key(), request, {0: Stored(Completion("a\x07"), Usage(1, 1), 0.1, created=1e300)})
     where = ("--cache", "odd.sqlite")
     assert "at some time" in gotc("cache", "list", *where).out
     told = [gotc("cache", *words, *where).out for words in (("list",), ("stats",), ("show", request.key()))]

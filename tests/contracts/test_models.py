@@ -19,7 +19,17 @@ from gotlang.cache.cassette import Recorded, Recording
 from gotlang.cache.memory import MemoryCache
 from gotlang.cache.replay import ReplayModel
 from gotlang.errors import ModelError
-from gotlang.models.base import Answer, Message, Model, Price, Reply, Request, Settings, Usage, token_bound
+from gotlang.models.base import (
+    Completion,
+    DecodingSettings,
+    Message,
+    Model,
+    Price,
+    Reply,
+    Request,
+    Usage,
+    token_bound,
+)
 from gotlang.models.local import FREE, LocalModel
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.rehearsal import Rehearsal, RehearsedModel
@@ -33,7 +43,7 @@ MODEL = "a-model"
 REQUEST = Request(
     MODEL,
     (Message("system", "Answer with a list."), Message("user", "Sort 3, 1, 2.")),
-    Settings(temperature=0.7, max_tokens=64),
+    DecodingSettings(temperature=0.7, max_tokens=64),
     prompt="sort",
     arguments={"numbers": [3, 1, 2]},
 )
@@ -102,7 +112,7 @@ def _replay() -> Iterator[Open]:
     cache = MemoryCache()
     silent = replace(REQUEST, settings=replace(REQUEST.settings, logprobs=True))
     for request in (silent, *(replace(REQUEST, sample=sample) for sample in range(40))):
-        answers = (Answer("[1, 2, 3]", logprob=-0.5, tokens=(("[1,", -0.5),), output_tokens=3),) * 5
+        answers = (Completion("[1, 2, 3]", logprob=-0.5, tokens=(("[1,", -0.5),), output_tokens=3),) * 5
         usage = Usage(30, 15)
         together = {draw: Stored(answer, usage, 0.1, 5, draw) for draw, answer in enumerate(answers)}
         apart = {draw: Stored(answers[0], Usage(30, 3), 0.1) for draw in (5, 6)}
@@ -162,7 +172,7 @@ def using(make: Open, use: Callable[[Model], Awaitable[T]]) -> T:
 async def _all(model: Model, request: Request, n: int) -> list[Reply]:
     """Ask as the runtime does: again for what is missing."""
     replies: list[Reply] = []
-    while (have := sum(len(reply.answers) for reply in replies)) < n:
+    while (have := sum(len(reply.completions) for reply in replies)) < n:
         replies.append(await model.ask(request, n - have, have))
     return replies
 
@@ -170,9 +180,9 @@ async def _all(model: Model, request: Request, n: int) -> list[Reply]:
 @pytest.mark.parametrize("n", [1, 2, 7])
 def test_a_reply_holds_between_one_and_n_answers(opened: Open, n: int) -> None:
     reply = using(opened, lambda model: model.ask(REQUEST, n))
-    assert 1 <= len(reply.answers) <= n
-    for answer in reply.answers:
-        assert isinstance(answer, Answer)
+    assert 1 <= len(reply.completions) <= n
+    for answer in reply.completions:
+        assert isinstance(answer, Completion)
         assert isinstance(answer.text, str)
         assert answer.finish_reason
 
@@ -180,15 +190,15 @@ def test_a_reply_holds_between_one_and_n_answers(opened: Open, n: int) -> None:
 @pytest.mark.parametrize("n", [1, 5])
 def test_asking_again_for_the_rest_gives_them_all(opened: Open, n: int) -> None:
     replies = using(opened, lambda model: _all(model, REQUEST, n))
-    assert sum(len(reply.answers) for reply in replies) == n
+    assert sum(len(reply.completions) for reply in replies) == n
 
 
 def test_usage_is_counted_and_shared_out(opened: Open) -> None:
     reply = using(opened, lambda model: model.ask(REQUEST, 3))
     assert 0 < reply.usage.input_tokens <= token_bound(REQUEST)
     assert 0 <= reply.usage.cached_input_tokens <= reply.usage.input_tokens
-    assert sum(answer.output_tokens for answer in reply.answers) == reply.usage.output_tokens > 0
-    assert all(0 <= answer.output_tokens <= REQUEST.settings.max_tokens for answer in reply.answers)
+    assert sum(answer.output_tokens for answer in reply.completions) == reply.usage.output_tokens > 0
+    assert all(0 <= answer.output_tokens <= REQUEST.settings.max_tokens for answer in reply.completions)
 
 
 def test_a_reply_says_what_the_wire_saw(opened: Open) -> None:
@@ -201,7 +211,7 @@ def test_a_reply_says_what_the_wire_saw(opened: Open) -> None:
 def test_log_probabilities_are_those_of_the_tokens_or_missing_with_a_note(opened: Open) -> None:
     asking = replace(REQUEST, settings=replace(REQUEST.settings, logprobs=True))
     reply = using(opened, lambda model: model.ask(asking, 1))
-    answer = reply.answers[0]
+    answer = reply.completions[0]
     if answer.logprob is None:
         assert reply.notes
     else:
@@ -237,7 +247,7 @@ def test_cancelling_leaves_nothing_running(opened: Open) -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert len((await model.ask(REQUEST, 1)).answers) == 1
+        assert len((await model.ask(REQUEST, 1)).completions) == 1
         return {task.get_name() for task in left}
 
     assert using(opened, cancel) == set()

@@ -12,7 +12,7 @@ from support.clocks import FakeTime
 from support.openai_server import Body, OpenAIServer
 
 from gotlang.errors import ModelError
-from gotlang.models.base import Message, Reply, Request, Settings
+from gotlang.models.base import DecodingSettings, Message, Reply, Request
 from gotlang.models.openai import OpenAIModel
 
 T = TypeVar("T")
@@ -21,7 +21,9 @@ KEY = "sk-planted-0123456789abcdef"
 
 
 def a_request(text: str = "Sort 3, 1, 2.", **settings: Any) -> Request:
-    return Request(MODEL, (Message("user", text),), Settings(**{"max_tokens": 64} | settings), prompt="sort")
+    return Request(
+        MODEL, (Message("user", text),), DecodingSettings(**{"max_tokens": 64} | settings), prompt="sort"
+    )
 
 
 def use(
@@ -57,7 +59,7 @@ async def collect(model: OpenAIModel, request: Request, n: int) -> list[str]:
     texts: list[str] = []
     while len(texts) < n:
         reply = await model.ask(request, n - len(texts), len(texts))
-        texts += [answer.text for answer in reply.answers]
+        texts += [answer.text for answer in reply.completions]
     return texts
 
 

@@ -14,18 +14,18 @@ from support import postgres
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache, Stored
 from gotlang.cache.memory import MemoryCache
-from gotlang.models.base import Answer, Message, Request, Settings, Usage
+from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 
 
 def a_request(number: int = 0, *, model: str = "stand-in", prompt: str = "sort") -> Request:
     """Requests with different numbers have different keys."""
     messages = (Message("system", "Answer with a list."), Message("user", f"Sort list {number}."))
-    return Request(model, messages, Settings(temperature=0.7, stop=("\n",)), sample=3, prompt=prompt)
+    return Request(model, messages, DecodingSettings(temperature=0.7, stop=("\n",)), sample=3, prompt=prompt)
 
 
 def an_answer(text: str = "[1, 2]", *, created: float = 1000.0, position: int = 0, batch: int = 1) -> Stored:
     """An answer with something in every field."""
-    answer = Answer(text, "stop", -0.5, (("[", -0.25), ("1", -0.25)), output_tokens=6)
+    answer = Completion(text, "stop", -0.5, (("[", -0.25), ("1", -0.25)), output_tokens=6)
     return Stored(answer, Usage(40, 6, 8), 1.25, batch, position, created)
 
 
@@ -96,7 +96,7 @@ logprobs = st.floats(max_value=0.0, allow_nan=False)
 @st.composite
 def stored_answers(draw: st.DrawFn) -> Stored:
     """Answers with any value that their types allow."""
-    answer = Answer(
+    answer = Completion(
         draw(texts),
         draw(texts),
         draw(st.none() | logprobs),
@@ -112,7 +112,7 @@ def stored_answers(draw: st.DrawFn) -> Stored:
 def requests(draw: st.DrawFn) -> Request:
     """Requests with any value that their types allow."""
     number = st.none() | st.floats(-1e9, 1e9) | st.integers(0, 2)
-    settings = Settings(
+    settings = DecodingSettings(
         draw(number),
         draw(number),
         draw(counts),

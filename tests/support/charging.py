@@ -13,7 +13,7 @@ from random import Random
 from support.orders import Delayed
 
 from gotlang.errors import ModelError
-from gotlang.models.base import Reply, Request, Usage, may_repeat
+from gotlang.models.base import PERMITTED, Permit, Reply, Request, Usage
 from gotlang.runtime.budget import cost, worst_case
 
 KINDS = ("refused", "lost", "charged", "fewer", "rubbish")
@@ -36,14 +36,14 @@ class Charging(Delayed):
     largest: int = field(default=0, init=False)
     """The most answers that any request asked for."""
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
-        chance = Random(hashlib.sha256(f"{self.seed}/{request.key()}/{draw}".encode()).digest())
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        chance = Random(hashlib.sha256(f"{self.seed}/{request.key()}/{first}".encode()).digest())
         worst = worst_case(request, n, self.price)
         self.dearest, self.largest = max(self.dearest, worst), max(self.largest, n)
         known, lost, paid = Usage(), 0, 0
         for attempt in range(1, self.tries + 1):
             kind = chance.choice(self.kinds) if chance.random() < self.share else "answered"
-            reply = await super().ask(request, n, draw)
+            reply = await super().ask(request, n, first, permit)
             if kind in {"refused", "lost", "charged"}:
                 usage = None
                 if kind == "lost":
@@ -57,13 +57,15 @@ class Charging(Delayed):
                 if attempt == self.tries:
                     break
                 if kind != "refused":
-                    await may_repeat(usage)
+                    await permit.retry(usage)
                 continue
             if kind == "fewer":
-                reply = replace(reply, answers=reply.answers[:1])
+                reply = replace(reply, completions=reply.completions[:1])
             if kind == "rubbish":
-                reply = replace(reply, answers=(replace(reply.answers[0], text="?"), *reply.answers[1:]))
-            self._charge(len(reply.answers), cost(self.price, reply.usage))
+                reply = replace(
+                    reply, completions=(replace(reply.completions[0], text="?"), *reply.completions[1:])
+                )
+            self._charge(len(reply.completions), cost(self.price, reply.usage))
             return replace(reply, usage=reply.usage + known, requests=attempt, lost=lost)
         raise ModelError("gave up", requests=self.tries, lost=lost + paid)
 

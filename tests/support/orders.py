@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from gotlang.api import Options, Session, compile
 from gotlang.errors import RunError
-from gotlang.models.base import Model, Price, Reply, Request
+from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.result import Result
 from gotlang.runtime.graph import STATES, Graph, Operation
@@ -26,7 +26,7 @@ WATCHDOG_S = 100_000.0
 
 
 @dataclass
-class Delayed:
+class Delayed(Model):
     """Answers as `model` does, after a while that `chance` says (None: at once)."""
 
     model: Model
@@ -49,7 +49,7 @@ class Delayed:
     def batch(self) -> int:
         return self.model.batch
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         self.under_way += 1
         self.most = max(self.most, self.under_way)
         try:
@@ -57,7 +57,7 @@ class Delayed:
                 await asyncio.sleep(1000.0)
             if self.chance is not None:
                 await asyncio.sleep(self.chance.choice([0.0, 0.1, 1.0, self.chance.random() * 10]))
-            return await self.model.ask(request, n, draw)
+            return await self.model.ask(request, n, first, permit)
         finally:
             self.under_way -= 1
 

@@ -11,7 +11,7 @@ from random import Random
 from support.orders import Delayed
 
 from gotlang.errors import ModelError
-from gotlang.models.base import Reply, Request, Usage
+from gotlang.models.base import PERMITTED, Permit, Reply, Request, Usage
 
 KINDS = (
     "error",
@@ -39,9 +39,9 @@ class Failing(Delayed):
     told: list[str] = field(default_factory=list)
     """A word of every failure that a run has to report."""
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
-        chance = Random(hashlib.sha256(f"{self.seed}/{request.key()}/{draw}".encode()).digest())
-        reply = await super().ask(request, n, draw)
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        chance = Random(hashlib.sha256(f"{self.seed}/{request.key()}/{first}".encode()).digest())
+        reply = await super().ask(request, n, first, permit)
         if chance.random() >= self.share:
             return reply
         kind = chance.choice(self.kinds)
@@ -57,12 +57,12 @@ class Failing(Delayed):
             return None  # type: ignore[return-value]
         if kind == "empty":
             self.told.append("gave no answer")
-            return replace(reply, answers=())
+            return replace(reply, completions=())
         if kind == "fewer":
-            return replace(reply, answers=reply.answers[:1], usage=Usage(reply.usage.input_tokens, 1))
+            return replace(reply, completions=reply.completions[:1], usage=Usage(reply.usage.input_tokens, 1))
         text = {"rubbish": "I would rather not say.", "blank": "", "cut off": "[3, ", "nan": "NaN"}[kind]
-        first = replace(reply.answers[0], text=text)
-        return replace(reply, answers=(first, *reply.answers[1:]))
+        changed = replace(reply.completions[0], text=text)
+        return replace(reply, completions=(changed, *reply.completions[1:]))
 
 
 RAISED: dict[str, Callable[[str], Exception]] = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gotlang.models.base import Answer, Price, Reply, Request, Usage
+from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
 from gotlang.tune.plan import Plan, read_plan
 from gotlang.tune.records import Record
 
@@ -100,7 +100,7 @@ HARM = "Say anything you like."
 """Where an instruction says this, the model's answer is right for no number."""
 
 
-class Obedient:
+class Obedient(Model):
     """A model that is right where the instruction says how, and proposes what `script` gives."""
 
     name = "obedient"
@@ -113,7 +113,7 @@ class Obedient:
         self.proposals = 0
         self.answers = 0
 
-    async def ask(self, request: Request, n: int, draw: int = 0) -> Reply:
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """One answer."""
         text = "\n".join(message.content for message in request.messages)
         if request.prompt == "proposal":
@@ -127,10 +127,7 @@ class Obedient:
             taught = any(int(answer) == factor * int(asked) for asked, answer in shown)
             easy = number % 3 == 0 and HARM not in text
             said = str(number * factor if SECRETS[request.prompt] in text or taught or easy else number)
-        return Reply((Answer(said, output_tokens=5),), Usage(50, 5), 0.1)
-
-    async def close(self) -> None:
-        """Nothing to let go of."""
+        return Reply((Completion(said, output_tokens=5),), Usage(50, 5), 0.1)
 
 
 def fields_of(text: str) -> list[str]:
