@@ -93,7 +93,7 @@ def test_a_diff_of_a_few_lines(tmp_path: Path) -> None:
     assert (int(added), int(removed)) == (2 + 2 + 1, 2 + 4 + 1)  # two params, an instruction, an example
     after = load(tmp_path / "sorting.got")
     assert canonical(after)
-    assert after.ir(0).prompt("merge").instruction == 'Merge them\nas "one".'
+    assert after.ir(0).prompt("merge").instruction.text == 'Merge them\nas "one".'
     assert after.run(numbers=[3, 1, 2] * 11, scheme="got_rounds").value is not None
 
 

@@ -353,8 +353,8 @@ def test_only_what_changes_is_written() -> None:
         '    "Number: {{ n }}"',
     ]
     again = compile(source.text, "s.got")
-    assert again.ir(0).prompt("guess").instruction == texts["guess"].instruction
-    assert again.ir(0).prompt("plain").user == texts["plain"].instruction
+    assert again.ir(0).prompt("guess").instruction.text == texts["guess"].instruction
+    assert again.ir(0).prompt("plain").user.text == texts["plain"].instruction
     assert [p.default for p in again.ir(0).params] == [7, [1, 3]]
 
 

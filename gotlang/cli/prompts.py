@@ -158,10 +158,10 @@ def with_holes(prompt: Prompt) -> tuple[Message, ...]:
     from gotlang.models.base import Message
     from gotlang.runtime.render import examples
 
-    parts = [prompt.instruction] if prompt.instruction is not None else []
+    parts = [prompt.instruction.text] if prompt.instruction is not None else []
     if prompt.user is not None:
-        parts += [*examples(prompt), prompt.user]
+        parts += [*examples(prompt), prompt.user.text]
     messages = [Message("user", "\n\n".join(parts))]
     if prompt.system is not None:
-        messages.insert(0, Message("system", prompt.system))
+        messages.insert(0, Message("system", prompt.system.text))
     return tuple(messages)

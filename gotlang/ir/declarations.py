@@ -6,12 +6,14 @@ from typing import Any
 
 from gotlang.diagnostics import Diagnostic
 from gotlang.errors import CompileError, EvaluationError
+from gotlang.forms import Form
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import evaluate
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
+from gotlang.templates import Template
 from gotlang.types import STR, ListType, Type, accepts, fits
 
 
@@ -37,18 +39,27 @@ def _value(node: e.Expression) -> Any:
         raise CompileError((diagnostic,)) from None
 
 
+def _example(node: n.Example, result: Type, form: Form | None) -> ir.Example:
+    """The IR of an example. Raises CompileError if no response text would be read as its output."""
+    inputs = tuple((a.name.text, _value(a.value)) for a in node.inputs if a.name is not None)
+    output = _value(node.output)
+    if isinstance(output, str) and not accepts(result, STR) and fits(result, output) is not None:
+        return ir.Example(inputs, output, output)  # the response itself
+    from gotlang.runtime.read import render_value
+
+    try:
+        return ir.Example(inputs, output, render_value(output, result, form))
+    except EvaluationError as error:
+        raise CompileError((Diagnostic("GOT0405", error.message, node.output.span),)) from None
+
+
 def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
     """The IR of a prompt whose types are known."""
     result: Type = ListType(signature.result) if signature.many else signature.result
-    examples = []
-    for example in node.examples:
-        inputs = tuple((a.name.text, _value(a.value)) for a in example.inputs if a.name is not None)
-        output = _value(example.output)
-        raw = isinstance(output, str) and not accepts(result, STR) and fits(result, output) is not None
-        examples.append(ir.Example(inputs, output, raw))
+    form = node.parse.form if node.parse else None
 
-    def text(constant: e.Constant | None) -> str | None:
-        return str(constant.value) if constant is not None else None
+    def template(constant: e.Constant | None) -> Template | None:
+        return Template.parse(str(constant.value)) if constant is not None else None
 
     return ir.Prompt(
         signature.name,
@@ -56,11 +67,11 @@ def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
         signature.result,
         signature.many,
         tuple((s.name.text, s.value) for s in node.settings if s.name.text != "count"),
-        text(node.system),
-        text(node.instruction),
-        tuple(examples),
-        text(node.user),
-        node.parse.form if node.parse else None,
+        template(node.system),
+        template(node.instruction),
+        tuple(_example(example, result, form) for example in node.examples),
+        template(node.user),
+        form,
         node.parse.function.text if node.parse and node.parse.function else None,
         next((s.value for s in node.settings if s.name.text == "count"), None),
         span=node.span,

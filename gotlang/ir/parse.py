@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lark.exceptions import LarkError
@@ -298,9 +297,5 @@ def _python(node: n.ImportPython) -> ir.PythonImport:
 
 
 def _prompt(node: n.Prompt) -> ir.Prompt:
-    """A prompt; `opening` stands among the settings, where no program can have it."""
-    opening = [s.value for s in node.settings if s.name.text == "opening"]
-    settings = tuple(s for s in node.settings if s.name.text != "opening")
     signature = Signature(node.name.text, _typed(node.parameters), to_type(node.result), node.many)
-    prompt = build_prompt(replace(node, settings=settings), signature)
-    return replace(prompt, opening=str(opening[0].value)) if opening else prompt  # type: ignore[union-attr]
+    return build_prompt(node, signature)

@@ -41,6 +41,7 @@ from gotlang.ir.steps import (
 )
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax.expressions import Expression
+from gotlang.templates import Template
 from gotlang.types import Type
 
 __all__ = [
@@ -111,35 +112,31 @@ class Param:
 @final
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A worked example of a prompt: its inputs by name and its answer (`raw`: as the model wrote it)."""
+    """A worked example of a prompt: inputs by name, the output, and a response text that reads as it."""
 
     inputs: tuple[tuple[str, Any], ...]
     output: Any
-    raw: bool = False
+    response: str
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt. `system`, `instruction` and `user` are templates; `reader` names a Python reader.
-
-    `count` is how many values an answer must hold where the prompt says `many` (None: any number). `opening`
-    is what every user message starts with, filled in already (see the pass that splits templates).
-    """
+    """A prompt. `reader` names a Python reader; `count` is the number of values a response must hold if the
+    prompt says `many` (None: any number)."""
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
     result: Type
     many: bool
     settings: Arguments = ()
-    system: str | None = None
-    instruction: str | None = None
+    system: Template | None = None
+    instruction: Template | None = None
     examples: tuple[Example, ...] = ()
-    user: str | None = None
+    user: Template | None = None
     form: Form | None = None
     reader: str | None = None
     count: Expression | None = None
-    opening: str | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

@@ -70,17 +70,17 @@ def _prompt(prompt: ir.Prompt) -> Iterator[str]:
     settings = [*prompt.settings, *([("count", prompt.count)] if prompt.count is not None else [])]
     for name, value in settings:
         yield f"{_INDENT}{name} {format_expression(value)}"
-    for name in ("system", "instruction", "opening"):
-        text = getattr(prompt, name)
-        if text is not None:
-            yield from _text(f"{name} ", text)
+    if prompt.system is not None:
+        yield from _text("system ", prompt.system.text)
+    if prompt.instruction is not None:
+        yield from _text("instruction ", prompt.instruction.text)
     if prompt.examples:
         yield f"{_INDENT}examples:"
     for example in prompt.examples:
         inputs = ", ".join(f"{name} = {_value(value)}" for name, value in example.inputs)
         yield f"{_INDENT * 2}{inputs} -> {_value(example.output)}"
     if prompt.user is not None:
-        yield from _text("user ", prompt.user)
+        yield from _text("user ", prompt.user.text)
     if prompt.reader is not None:
         yield f"{_INDENT}parse with {prompt.reader}"
     elif prompt.form is not None:

@@ -158,7 +158,8 @@ def _changed(value: Any, before: Any) -> str:
 
 def _prompt(done: Studied, name: str, texts: Texts) -> str:
     prompt = done.plan.program.ir(0).prompt(name)
-    before = prompt.instruction if prompt.instruction is not None else prompt.user or ""
+    text = prompt.instruction or prompt.user
+    before = text.text if text is not None else ""
     after = texts.instruction if texts.instruction is not None else before
     left, right = _marked(before, after)
     shots = "".join(

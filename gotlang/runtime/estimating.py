@@ -81,7 +81,7 @@ def _count(messages: tuple[Message, ...]) -> int:
 def _shown(prompt: Prompt, name: str) -> int:
     """How often a text shows a value."""
     texts = (text for text in (prompt.system, prompt.instruction, prompt.user) if text is not None)
-    return sum(len(re.findall(rf"\{{[{{%][^{{}}]*\b{name}\b[^{{}}]*[}}%]\}}", text)) for text in texts)
+    return sum(len(re.findall(rf"\{{[{{%][^{{}}]*\b{name}\b[^{{}}]*[}}%]\}}", text.text)) for text in texts)
 
 
 def _smallest(type_: Type) -> Any:

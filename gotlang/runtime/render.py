@@ -11,9 +11,6 @@ from typing import Any
 
 from gotlang.ir.program import Prompt
 from gotlang.models.base import Message
-from gotlang.runtime.read import render_value
-from gotlang.templates import Template
-from gotlang.types import ListType
 
 
 def render(
@@ -23,31 +20,20 @@ def render(
 
     Raises TemplateError where a text cannot be filled in.
     """
-    parts = []
-    if prompt.instruction is not None:
-        parts.append(Template.parse(prompt.instruction).render(arguments))
+    parts = [] if prompt.instruction is None else [prompt.instruction.render(arguments)]
     if prompt.user is not None:
-        parts += [
-            *(examples(prompt) if shown is None else shown),
-            Template.parse(prompt.user).render(arguments),
-        ]
-    messages = [Message("user", "\n\n".join(parts))]
-    if prompt.system is not None:
-        messages.insert(0, Message("system", Template.parse(prompt.system).render(arguments)))
-    return tuple(messages)
+        parts += examples(prompt) if shown is None else shown
+        parts.append(prompt.user.render(arguments))
+    user = Message("user", "\n\n".join(parts))
+    return (user,) if prompt.system is None else (Message("system", prompt.system.render(arguments)), user)
 
 
 def examples(prompt: Prompt) -> list[str]:
     """A prompt's examples as they stand in its message: the text for their inputs, with their answers."""
-    if not prompt.examples:
+    text = prompt.user
+    if text is None:
         return []
-    text = Template.parse(prompt.user or "")
-    result = ListType(prompt.result) if prompt.many else prompt.result
-    out = []
-    for example in prompt.examples:
-        answer = example.output if example.raw else render_value(example.output, result, prompt.form)
-        out.append(answered(text.render(dict(example.inputs)), answer))
-    return out
+    return [answered(text.render(dict(example.inputs)), example.response) for example in prompt.examples]
 
 
 def answered(question: str, answer: str) -> str:

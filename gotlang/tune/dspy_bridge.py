@@ -61,7 +61,8 @@ class Listener:
 
 def instruction_of(prompt: Prompt) -> str:
     """The text of a prompt that optimizers change."""
-    return prompt.instruction if prompt.instruction is not None else prompt.user or ""
+    text = prompt.instruction or prompt.user
+    return text.text if text is not None else ""
 
 
 def usable(prompt: Prompt, text: str) -> bool:

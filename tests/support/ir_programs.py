@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import strategies as st
 from support.programs import expressions, texts
 
+from gotlang.errors import EvaluationError
 from gotlang.forms import After, Json, Lines, Tag
 from gotlang.ir import program as ir
+from gotlang.runtime.read import render_value
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
+from gotlang.templates import Template
 from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, STR, DictType, ListType, LiteralType, RecordType, fits
 
 names = st.sampled_from(["a", "k", "settings", "stop", "x_1", "one", "value", "enter", "by"])
@@ -32,6 +36,7 @@ plain = st.recursive(
     max_leaves=4,
 )
 some = st.none() | values
+templates = texts.map(lambda text: Template.parse(text.replace("{", "{{ value }} (")))
 
 
 def _several(items: st.SearchStrategy[Any], least: int = 0, most: int = 3) -> st.SearchStrategy[Any]:
@@ -134,6 +139,9 @@ _params = st.builds(
 @st.composite
 def _prompts(draw: st.DrawFn) -> ir.Prompt:
     result, many = draw(types), draw(st.booleans())
+    reader = draw(st.none() | names)
+    forms = st.none() | st.sampled_from([Json(), Tag("a"), Lines(), Lines('{x} "'), After("So:\n")])
+    form = draw(forms) if reader is None else None
     examples = []
     for inputs, output in draw(
         st.lists(st.tuples(st.dictionaries(names, plain, min_size=1), plain), max_size=2)
@@ -141,24 +149,23 @@ def _prompts(draw: st.DrawFn) -> ir.Prompt:
         whole = ListType(result) if many else result
         raw = isinstance(output, str) and fits(whole, output) is not None and whole not in (STR, ANY)
         raw = raw and not isinstance(whole, LiteralType)
-        examples.append(ir.Example(tuple(inputs.items()), output, raw))
-    user = draw(st.none() | texts)
-    reader = draw(st.none() | names)
-    forms = st.none() | st.sampled_from([Json(), Tag("a"), Lines(), Lines('{x} "'), After("So:\n")])
+        with suppress(EvaluationError):  # no response reads as an output of another type
+            response = output if raw else render_value(output, whole, form)
+            examples.append(ir.Example(tuple(inputs.items()), output, response))
+    user = draw(st.none() | templates)
     return ir.Prompt(
         draw(names),
         draw(_parameters),
         result,
         many,
         draw(arguments.map(lambda found: tuple((f"s_{name}", value) for name, value in found))),
-        draw(st.none() | texts),
-        draw(texts if user is None else st.none() | texts),
+        draw(st.none() | templates),
+        draw(templates if user is None else st.none() | templates),
         tuple(examples),
         user,
-        draw(forms) if reader is None else None,
+        form,
         reader,
         draw(some),
-        draw(st.none() | texts),
     )
 
 

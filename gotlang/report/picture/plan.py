@@ -130,7 +130,7 @@ class _Planner:
         prompt = next((p for p in self.program.prompts if p.name == name), None)
         if prompt is not None:
             texts = {"system": prompt.system, "instruction": prompt.instruction, "user": prompt.user}
-            self.details[number] = {"prompt": {k: v for k, v in texts.items() if v}}
+            self.details[number] = {"prompt": {k: v.text for k, v in texts.items() if v and v.text}}
         return number
 
 
