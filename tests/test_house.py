@@ -35,9 +35,9 @@ def test_a_module_imports_from_lower_floors_only() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_no_module_is_longer_than_400_lines() -> None:
+def test_no_module_is_longer_than_700_lines() -> None:
     sizes = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES}
-    assert {name: size for name, size in sizes.items() if size > 400} == {}
+    assert {name: size for name, size in sizes.items() if size > 700} == {}
 
 
 def test_every_module_says_what_it_is() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gotlang.convert import convert, from_text
+from gotlang.answers.conversion import convert, from_text
+from gotlang.answers.literals import DEEPEST, Quality, literal, number, scan, strict
 from gotlang.errors import ReadError
-from gotlang.literals import DEEPEST, Quality, literal, number, scan, strict
 from gotlang.types import ANY, BOOL, FLOAT, INT, STR, DictType, ListType, LiteralType, RecordType, Type
 
 

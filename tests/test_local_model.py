@@ -22,12 +22,12 @@ import pytest
 from support.gotc import environment, gotc, vote
 from support.listening import COMMAND
 
+from gotlang.answers.schema import response_format
 from gotlang.errors import ModelError, UsageError
 from gotlang.models import weights
 from gotlang.models.base import DecodingSettings, Message, Request
 from gotlang.models.local import FREE, LocalModel, open_local
 from gotlang.models.weights import SOURCES, Source, find_weights
-from gotlang.runtime.schemas import response_format
 from gotlang.types import LiteralType, RecordType
 
 REQUEST = Request(

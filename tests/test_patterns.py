@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gotlang.patterns import Pattern, PatternError
+from gotlang.answers.forms import Pattern, PatternError
 
 STEP = "{left} + {right} = {result} (left: {rest})"
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.laws import tried
 
+from gotlang.answers.forms import After, Form, Json, Lines, Tag
+from gotlang.answers.reader import read, write
 from gotlang.errors import EvaluationError, ReadError
-from gotlang.forms import After, Form, Json, Lines, Tag
-from gotlang.runtime.read import read, render_value
 from gotlang.types import (
     ANY,
     BOOL,
@@ -385,7 +385,7 @@ def test_python_reads_back(case: tuple[Type, Any]) -> None:
 def test_rendered_values_read_back(case: tuple[Type, Any], form: Form | None) -> None:
     type_, value = case
     try:
-        answer = render_value(value, type_, form)
+        answer = write(value, type_, form)
     except EvaluationError:
         assert isinstance(form, Lines | After)  # a text may hold a new line, or the words themselves
         return
@@ -396,7 +396,7 @@ def test_rendered_values_read_back(case: tuple[Type, Any], form: Form | None) ->
        "result": st.integers(), "rest": st.lists(st.integers(), min_size=1)}), min_size=1))  # fmt: skip
 def test_a_filled_pattern_reads_back(steps: list[dict[str, Any]]) -> None:
     form = Lines("{left} + {right} = {result} (left: {rest})")
-    answer = render_value(steps, ListType(STEP), form)
+    answer = write(steps, ListType(STEP), form)
     assert read(answer, STEP, form, True) == steps
 
 
@@ -419,12 +419,12 @@ def test_a_filled_pattern_reads_back(steps: list[dict[str, Any]]) -> None:
     ],
 )  # fmt: skip
 def test_rendering(value: Any, type_: Type, form: Form | None, answer: str) -> None:
-    assert render_value(value, type_, form) == answer
+    assert write(value, type_, form) == answer
 
 
 def test_what_cannot_be_written_is_said() -> None:
     with pytest.raises(EvaluationError, match="cannot be written"):
-        render_value("a! b", STR, Lines("{x}!"))
+        write("a! b", STR, Lines("{x}!"))
 
 
 SIGNS = [*"[]{}()<>,:;'\"`#/*\\.-+=0123 \n“”’", "```", "```json\n", "...", "true", "None", "word", "Answer:"]

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.openai_server import OpenAIServer
 
+from gotlang.answers.schema import response_format
 from gotlang.api import Options, Program, compile
 from gotlang.cache.codec import decode_request, encode_request, request_from
 from gotlang.errors import GotError
 from gotlang.models.base import DecodingSettings, Message, Request
-from gotlang.runtime.schemas import response_format
 from gotlang.types import ANY, BOOL, FLOAT, INT, STR, DictType, ListType, LiteralType, RecordType, Type
 
 PROGRAM = """\

@@ -79,8 +79,8 @@ def _from_data(
 
 
 def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
-    from gotlang.convert import convert
-    from gotlang.literals import strict
+    from gotlang.answers.conversion import convert
+    from gotlang.answers.literals import strict
 
     shown = "standard input" if path == "-" else path
     try:

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from gotlang.answers.literals import strict
 from gotlang.data.table import Table
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
-from gotlang.literals import strict
 
 KINDS: Final = (".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 

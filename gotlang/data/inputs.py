@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gotlang.convert import convert, from_text
+from gotlang.answers.conversion import convert, from_text
 from gotlang.data.table import Table
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError

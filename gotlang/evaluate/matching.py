@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import final
 
-from gotlang.convert import convert, from_text, same_name
+from gotlang.answers.conversion import convert, from_text, same_name
 from gotlang.data.inputs import numbered
 from gotlang.data.table import Table
 from gotlang.diagnostics import nearest

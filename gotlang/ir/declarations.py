@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gotlang.answers.forms import Form
 from gotlang.diagnostics import Diagnostic
 from gotlang.errors import CompileError, EvaluationError
-from gotlang.forms import Form
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import evaluate
 from gotlang.semantics.params import constant_value
@@ -45,10 +45,10 @@ def _example(node: n.Example, result: Type, form: Form | None) -> ir.Example:
     output = _value(node.output)
     if isinstance(output, str) and not accepts(result, STR) and fits(result, output) is not None:
         return ir.Example(inputs, output, output)  # the response itself
-    from gotlang.runtime.read import render_value
+    from gotlang.answers.reader import write
 
     try:
-        return ir.Example(inputs, output, render_value(output, result, form))
+        return ir.Example(inputs, output, write(output, result, form))
     except EvaluationError as error:
         raise CompileError((Diagnostic("GOT0405", error.message, node.output.span),)) from None
 

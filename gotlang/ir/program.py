@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, final
 
-from gotlang.forms import Form
+from gotlang.answers.forms import Form
 from gotlang.ir.steps import (
     AnyStep,
     Arguments,

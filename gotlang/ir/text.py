@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gotlang.forms import After, Form, Json, Lines, Tag
+from gotlang.answers.forms import After, Form, Json, Lines, Tag
 from gotlang.ir import program as ir
 from gotlang.ir.literals import literal
 from gotlang.syntax.expressions import Expression

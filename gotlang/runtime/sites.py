@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, final
 
+from gotlang.answers.reader import read
+from gotlang.answers.schema import response_format
 from gotlang.errors import EvaluationError, GotError, ReadError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
@@ -19,9 +21,7 @@ from gotlang.runtime.draws import Draw, Missing
 from gotlang.runtime.graph import Operation, longest
 from gotlang.runtime.ledger import Round, waited
 from gotlang.runtime.places import place
-from gotlang.runtime.read import read
 from gotlang.runtime.render import examples, render
-from gotlang.runtime.schemas import response_format
 from gotlang.runtime.values import count, real
 from gotlang.types import fits
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from gotlang.answers.metrics import exact_match, f1
 from gotlang.semantics import functions as f
-from gotlang.semantics.answers import exact_match, f1
 from gotlang.types import (
     ANY,
     BOOL,

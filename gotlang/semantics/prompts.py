@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gotlang.answers.forms import Json
 from gotlang.diagnostics import Label, nearest
 from gotlang.errors import TemplateError
-from gotlang.forms import Json
 from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.operations import PROMPT_SETTINGS
@@ -203,7 +203,7 @@ def _constant(node: e.Expression, expressions: ExpressionChecker) -> None:
 
 
 def _parse_form(node: n.ParseForm, signature: Signature, symbols: Symbols, report: Report) -> None:
-    from gotlang.forms import After, Lines, Tag
+    from gotlang.answers.forms import After, Lines, Tag
 
     if node.function is not None:
         name = node.function.text
@@ -223,7 +223,7 @@ def _parse_form(node: n.ParseForm, signature: Signature, symbols: Symbols, repor
         case After("") | Lines(""):
             _bad_form(report, node.span, "this text is empty")
         case Lines(str() as pattern):
-            from gotlang.patterns import Pattern, PatternError
+            from gotlang.answers.forms import Pattern, PatternError
 
             try:
                 holes = Pattern.parse(pattern).holes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gotlang.forms import After, Json, Lines, Tag
+from gotlang.answers.forms import After, Json, Lines, Tag
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.build_expressions import present

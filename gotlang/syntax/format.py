@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gotlang.forms import After, Json, Lines, Tag
+from gotlang.answers.forms import After, Json, Lines, Tag
 from gotlang.span import Source
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from gotlang.forms import Form
+from gotlang.answers.forms import Form
 from gotlang.syntax.expressions import Argument, Constant, Expression, Identifier, Node
 
 # ---------------------------------------------------------------- types

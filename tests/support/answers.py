@@ -6,10 +6,10 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gotlang.answers.reader import write
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Program, Prompt
 from gotlang.models.simulated import SimulatedModel
-from gotlang.runtime.read import render_value
 from gotlang.types import AnyType, DictType, ListType, LiteralType, RecordType, Simple, Type
 
 WORDS = ("alpha", "beta", "gamma", "delta")
@@ -42,9 +42,9 @@ def answering(prompt: Prompt, params: Mapping[str, Any]) -> Callable[..., str]:
 
     def answer(rng: random.Random, **arguments: Any) -> str:
         if prompt.count is None:
-            return render_value(some_value(result, rng), result, prompt.form)
+            return write(some_value(result, rng), result, prompt.form)
         count = evaluate(prompt.count, {**params, **arguments})
-        return render_value([some_value(prompt.result, rng) for _ in range(count)], result, prompt.form)
+        return write([some_value(prompt.result, rng) for _ in range(count)], result, prompt.form)
 
     return answer
 

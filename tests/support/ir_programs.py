@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import strategies as st
 from support.programs import expressions, texts
 
+from gotlang.answers.forms import After, Json, Lines, Tag
+from gotlang.answers.reader import write
 from gotlang.errors import EvaluationError
-from gotlang.forms import After, Json, Lines, Tag
 from gotlang.ir import program as ir
-from gotlang.runtime.read import render_value
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.templates import Template
@@ -150,7 +150,7 @@ def _prompts(draw: st.DrawFn) -> ir.Prompt:
         raw = isinstance(output, str) and fits(whole, output) is not None and whole not in (STR, ANY)
         raw = raw and not isinstance(whole, LiteralType)
         with suppress(EvaluationError):  # no response reads as an output of another type
-            response = output if raw else render_value(output, whole, form)
+            response = output if raw else write(output, whole, form)
             examples.append(ir.Example(tuple(inputs.items()), output, response))
     user = draw(st.none() | templates)
     return ir.Prompt(

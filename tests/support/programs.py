@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from gotlang.forms import After, Json, Lines, Tag
+from gotlang.answers.forms import After, Json, Lines, Tag
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

@@ -1,18 +1,18 @@
-"""One pass over a text that finds every list and object in it, whatever stands around them.
+"""Values inside free text, written as JSON, as Python, or nearly so.
 
-No character is looked at twice and the stack is our own, so a megabyte of brackets costs a second or two, and
-no crash. Where brackets turn out to hold no value they are given up at once, never tried again from inside.
+Models write lists and objects with single quotes, comments, trailing commas, tuples, words without quotes,
+and lose the last bracket; data files hold Python's `repr`. One lenient scanner reads them all. No character
+is looked at twice and the stack is explicit, so a megabyte of brackets costs a second or two and no crash.
+Brackets that turn out to hold no value are dropped at once, never tried again from inside.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, final
-
-from gotlang.literals.numbers import numeral
-from gotlang.literals.strings import STRINGS, unescape
 
 DEEPEST: Final = 100
 """Brackets inside each other that are still read; no type of the language is near it."""
@@ -259,3 +259,116 @@ class _Scanner:
             value = open_.value()
             if value and not open_.words and open_.bracket != "(":
                 self.found.append(Found(value, open_.start, self.at, Quality.CLEAN, whole=False))
+
+
+def strict(text: str) -> Any:
+    """The value of a JSON text. Raises ValueError, also for NaN, endless digits and deep nesting."""
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("brackets too deep inside each other") from None
+    brackets = text.count("[") + text.count("{")
+    if brackets > DEEPEST and isinstance(value, list | dict) and _deeper(value):
+        raise ValueError("brackets too deep inside each other")
+    return value
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def _deeper(value: Any) -> bool:
+    """Whether a value has more than the allowed levels, looked at level by level."""
+    level = [value]
+    for _ in range(DEEPEST):
+        parts = [part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)]
+        level = [part for part in parts if isinstance(part, list | dict)]
+        if not level:
+            return False
+    return True
+
+
+def literal(text: str) -> Any:
+    """The list or object that a text is, all of it, as JSON or Python wrote it: `[1, 2]`, `{'a': 1}`,
+    `Counter({'a': 1})`. Raises ValueError where it is anything else."""
+    text = text.strip()
+    try:
+        value = strict(text)
+    except ValueError:
+        found = scan(text)
+        only = found[0] if len(found) == 1 else None
+        if only is None or not only.whole or only.quality is Quality.PIECE or only.end != len(text):
+            raise ValueError("not a list or an object") from None
+        if only.start and not text[: only.start].isidentifier():
+            raise ValueError("not a list or an object") from None
+        value = only.value
+    if not isinstance(value, list | dict):
+        raise ValueError("not a list or an object")
+    return value
+
+
+_NUMERAL = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_AMOUNT = re.compile(
+    r"([+-]?)\$?((?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*%?"
+)
+
+
+def number(text: str) -> int | float | None:
+    """The number that a text is, with the signs people put around one (`1,234`, `$5`, `85%`); else None."""
+    text = text.strip().replace("\N{MINUS SIGN}", "-")
+    match = _AMOUNT.fullmatch(text)
+    return numeral(match[1] + match[2].replace(",", "")) if match else None
+
+
+def numeral(text: str) -> int | float | None:
+    """The number that a text is as a program would write it; else None. Neither infinity nor NaN is one."""
+    if not _NUMERAL.fullmatch(text):
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    # A number too large for a float, and a row of digits too long for an int, are none.
+    return value if abs(value) != float("inf") and not text.lstrip("+-").isdigit() else None
+
+
+QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`"}
+
+
+def _string(closer: str) -> re.Pattern[str]:
+    # A quote ends a string where what follows can follow a string; elsewhere it is a quote that the model
+    # forgot to escape: 'it's', "the "old" house".
+    ends = r"(?=\s*(?:[,\]}):]|//|\#|/\*|```|\Z))"
+    return re.compile(rf"((?:[^{closer}\\]|\\.|{closer}(?!{ends}))*+){closer}", re.DOTALL)
+
+
+STRINGS: Final = {opener: _string(closer) for opener, closer in QUOTES.items()}
+"""By the opening quote: what follows it, up to and with the closing one."""
+
+_ESCAPE = re.compile(
+    r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)",
+    re.DOTALL,
+)
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1]
+    if len(code) == 1:
+        # An escape that nobody defines keeps its backslash: models write LaTeX into JSON.
+        return _ESCAPED.get(code, code if code in "\"'\\/`" else "\\" + code)
+    if len(code) > 9:
+        return (bytes.fromhex(code[1:5]) + bytes.fromhex(code[7:])).decode("utf-16-be")
+    return chr(int(code[1:], 16))
+
+
+def unescape(content: str) -> str:
+    """What the inside of a quoted text says."""
+    return _ESCAPE.sub(_unescaped, content) if "\\" in content else content

@@ -10,13 +10,11 @@ import json
 import re
 from typing import Any
 
-from gotlang.convert import convert, from_text, shown
+from gotlang.answers.conversion import convert, from_text, shown
+from gotlang.answers.extraction import fenced, lines_of, one, plain, several, unmarked
+from gotlang.answers.forms import After, Form, Json, Lines, Pattern, Tag
+from gotlang.answers.literals import strict
 from gotlang.errors import EvaluationError, ReadError
-from gotlang.forms import After, Form, Json, Lines, Tag
-from gotlang.literals import strict
-from gotlang.patterns import Pattern
-from gotlang.runtime import prose
-from gotlang.runtime.answers import fenced, one, plain, several
 from gotlang.types import STR, ListType, RecordType, Type
 
 
@@ -112,7 +110,7 @@ def _lines(text: str, form: Lines, type_: Type, many: bool) -> list[Any]:
     if form.pattern is not None:
         values = _matching(text, form.pattern, element)
     else:
-        lines = prose.lines_of(text)
+        lines = lines_of(text)
         values = _each_line(lines if listed or many else lines[-1:], element)
     if many:
         return values
@@ -137,7 +135,7 @@ def _matching(text: str, pattern_text: str, element: Type) -> list[Any]:
     failure: ReadError | None = None
     for line in text.splitlines():
         # A number or bullet is seldom part of the first hole, but it may be: `- 3 + 5 = 2`.
-        for candidate in dict.fromkeys((prose.unmarked(line), line)):
+        for candidate in dict.fromkeys((unmarked(line), line)):
             holes = pattern.match(candidate)
             if holes is None:
                 continue
@@ -169,7 +167,7 @@ def _in_hole(content: str, type_: Type) -> Any:
     return from_text(content, type_) if type_ != STR else plain(content)
 
 
-def render_value(value: Any, type_: Type, form: Form | None) -> str:
+def write(value: Any, type_: Type, form: Form | None) -> str:
     """An answer that reads as `value`, as an example shows it to a model; a prompt with `many` gives the list
     of its values and their list type.
 

@@ -1,7 +1,8 @@
-"""Line patterns: `"{left} + {right} = {result} (left: {rest})"`, a text with named holes.
+"""The forms of responses: what a prompt declares after `parse`, and the line patterns of `parse lines`.
 
-They are not regular expressions: each piece of text is searched once, from left to right, and a hole is what
-stands between two of them. So matching takes time in proportion to the line, whatever the pattern.
+A pattern (`"{left} + {right} = {result} (left: {rest})"`) is a text with named holes, not a regular
+expression: each piece of text is searched once, from left to right, and a hole is what is between two of
+them. Matching takes time in proportion to the line, whatever the pattern.
 """
 
 from __future__ import annotations
@@ -11,6 +12,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Json:
+    """`parse json`: JSON only, in a fence or not."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """`parse tag("Merged")`: what stands between `<Merged>` and `</Merged>`."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """`parse lines`, `parse lines matching "{left} + {right}"`: one value a line, holes in braces."""
+
+    pattern: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class After:
+    """`parse after "So the answer is:"`: what follows the last time the text stands there."""
+
+    text: str
+
+
+Form = Json | Tag | Lines | After
+
 
 _MOST_HOLES: Final = 50
 _SPACES = re.compile(r"\s+")

@@ -12,8 +12,8 @@ from contextlib import suppress
 from math import isfinite
 from typing import Any, Final
 
+from gotlang.answers.literals import Word, literal, number, strict
 from gotlang.errors import ReadError
-from gotlang.literals import Word, literal, number, strict
 from gotlang.types import (
     BOOL,
     FLOAT,

@@ -1,0 +1,1 @@
+"""Reading responses: forms, literals, conversion to types, extraction from prose, schemas."""
