@@ -15,7 +15,7 @@ from gotlang.answers.extraction import fenced, lines_of, one, plain, several, un
 from gotlang.answers.forms import After, Form, Json, Lines, Pattern, Tag
 from gotlang.answers.literals import strict
 from gotlang.errors import EvaluationError, ReadError
-from gotlang.types import STR, ListType, RecordType, Type
+from gotlang.types import STR, ListType, RecordType, Type, fits
 
 
 def read(text: str, type_: Type, form: Form | None, many: bool) -> list[Any]:
@@ -168,12 +168,14 @@ def _in_hole(content: str, type_: Type) -> Any:
 
 
 def write(value: Any, type_: Type, form: Form | None) -> str:
-    """An answer that reads as `value`, as an example shows it to a model; a prompt with `many` gives the list
-    of its values and their list type.
+    """A response that reads as `value`, as an example shows it to a model; for a prompt with `many`, pass the
+    list of its values and their list type.
 
-    Raises EvaluationError for a value that cannot be written in the form, such as a text that holds the
-    closing tag.
+    Raises EvaluationError for a value of another type, and for one that the form cannot express, such as a
+    text that contains the closing tag.
     """
+    if (why := fits(type_, value)) is not None:
+        raise EvaluationError(why)
     for answer in _answers(value, type_, form):
         try:
             if read(answer, type_, form, False) == [value]:
