@@ -1,0 +1,115 @@
+"""msgspec or pydantic for records: import time in fresh interpreters, and speed on a cached answer.
+
+    pip install pydantic && python benchmarks/records.py
+
+Import times are medians beyond what `gotlang.cli.main` and the runtime import anyway, the case of `gotc run`,
+and beyond an empty interpreter. Both libraries get the same fields with the same checks.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import timeit
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import msgspec
+from pydantic import Field, TypeAdapter
+
+from gotlang.cache.base import StoredSample
+from gotlang.cache.codec import decode_sample, encode_sample
+from gotlang.models.base import Answer, Usage
+from gotlang.records import Count, Seconds
+
+RUN = "import gotlang.cli.running; import gotlang.cache.base"
+STARTS = 15
+CALLS = 20_000
+
+Logprob = float | Literal["inf", "-inf", "nan"]
+PCount = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+PSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class TokensM(msgspec.Struct):
+    input_tokens: Count
+    output_tokens: Count
+    cached_input_tokens: Count
+
+
+class SampleM(msgspec.Struct):
+    text: str
+    finish_reason: str
+    logprob: Logprob | None
+    tokens: list[tuple[str, Logprob]]
+    output_tokens: Count
+    usage: TokensM
+    latency_s: Seconds
+    batch: Count
+    position: Count
+    created: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class TokensP:
+    input_tokens: PCount
+    output_tokens: PCount
+    cached_input_tokens: PCount
+
+
+@dataclass(frozen=True, slots=True)
+class SampleP:
+    text: str
+    finish_reason: str
+    logprob: Logprob | None
+    tokens: list[tuple[str, Logprob]]
+    output_tokens: PCount
+    usage: TokensP
+    latency_s: PSeconds
+    batch: PCount
+    position: PCount
+    created: PSeconds
+
+
+def import_ms(before: str, what: str) -> float:
+    """Milliseconds that importing takes after other imports: the median of fresh interpreters."""
+    code = f"import time\n{before}\nt = time.perf_counter()\n{what}\nprint(time.perf_counter() - t)"
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(STARTS)]
+    return statistics.median(float(run.stdout) for run in runs) * 1000
+
+
+def microseconds(call: Callable[[], object]) -> float:
+    return min(timeit.repeat(call, number=CALLS, repeat=5)) / CALLS * 1e6
+
+
+def main() -> None:
+    stored = StoredSample(
+        Answer("[0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9]", output_tokens=48), Usage(120, 48), 1.5
+    )
+    text = encode_sample(stored).encode()
+    decoder, adapter = msgspec.json.Decoder(SampleM), TypeAdapter(SampleP)
+    record, data = decoder.decode(text), adapter.validate_json(text)
+    for library, what, encode, decode in (
+        ("msgspec", "import msgspec", lambda: msgspec.json.encode(record), lambda: decoder.decode(text)),
+        (
+            "pydantic",
+            "from pydantic import TypeAdapter",
+            lambda: adapter.dump_json(data),
+            lambda: adapter.validate_json(text),
+        ),
+    ):
+        print(
+            f"{library:10} import {import_ms('', what):5.1f} ms alone, {import_ms(RUN, what):5.1f} ms in a run; "
+            f"encode {microseconds(encode):5.2f} us, decode {microseconds(decode):5.2f} us"
+        )
+    whole = microseconds(lambda: encode_sample(stored)), microseconds(lambda: decode_sample(text))
+    print(f"the codec of the cache, classes included: encode {whole[0]:.2f} us, decode {whole[1]:.2f} us")
+
+
+if __name__ == "__main__":
+    main()
