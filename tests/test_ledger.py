@@ -16,7 +16,7 @@ from support.orders import Delayed, on_virtual_time
 from support.plans import Failing
 
 from gotlang.api import Options, Session, compile
-from gotlang.cache.base import Stored
+from gotlang.cache.base import StoredSample
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import RunError
 from gotlang.models.base import Model, Price
@@ -37,7 +37,7 @@ Draw = tuple[str, int]
 class Seen:
     """Every answer that operations took, as the events tell of them."""
 
-    answers: list[tuple[Draw, Stored, str, Price]] = field(default_factory=list)
+    answers: list[tuple[Draw, StoredSample, str, Price]] = field(default_factory=list)
     asks: Asks = field(default_factory=Asks)
     cheap: Price = field(default_factory=lambda: Price(1.0, 2.0))
 
@@ -51,18 +51,18 @@ class Seen:
                     draw = (event.key, 0 if zero else number)
                     self.answers.append((draw, drawn[0], drawn[1], price))
 
-    def once(self, *, stored: bool) -> dict[Draw, tuple[Draw, Stored, str, Price]]:
+    def once(self, *, stored: bool) -> dict[Draw, tuple[Draw, StoredSample, str, Price]]:
         """Each answer once; without those that were there before, unless `stored`."""
         before = {draw for draw, _, source, _ in self.answers if source == "persistent"}
         return {entry[0]: entry for entry in self.answers if stored or entry[0] not in before}
 
 
-def same(account: Account, entries: Iterable[tuple[Draw, Stored, str, Price]]) -> None:
+def same(account: Account, entries: Iterable[tuple[Draw, StoredSample, str, Price]]) -> None:
     """An account holds these answers, each asked for by itself."""
     listed = [(stored, price) for _, stored, _, price in entries]
     assert account.calls == account.requests == len(listed)
     assert account.input_tokens == sum(stored.usage.input_tokens for stored, _ in listed)
-    assert account.output_tokens == sum(stored.answer.output_tokens for stored, _ in listed)
+    assert account.output_tokens == sum(stored.completion.output_tokens for stored, _ in listed)
     usd = math.fsum(price.usd(stored.usage) for stored, price in listed)
     assert account.usd is not None and math.isclose(account.usd, usd, rel_tol=1e-9, abs_tol=1e-15)
     seconds = math.fsum(stored.latency_s for stored, _ in listed)
@@ -151,7 +151,7 @@ def test_sums_are_those_of_the_operations_and_no_path_is_longer(
     paid = [entry for entry in seen.answers if entry[2] == "model"]
     assert (ledger.paid.calls, ledger.paid.output_tokens) == (
         len(paid),
-        sum(stored.answer.output_tokens for _, stored, _, _ in paid),
+        sum(stored.completion.output_tokens for _, stored, _, _ in paid),
     )
     if not share:
         assert ledger.paid.requests == len(paid) == ledger.accounts[2].calls

@@ -15,13 +15,13 @@ from support.caches import a_request, an_answer, no_postgres, postgres_schema
 from support.processes import output_of, python
 
 from gotlang.cache import open_cache
-from gotlang.cache.codec import encode_stored
+from gotlang.cache.codec import encode_sample
 from gotlang.errors import CacheError
 
 REQUEST = a_request()
 KEY = REQUEST.key()
 SET_ABOUT = "UPDATE gotlang_about SET value ="
-BROKEN = ["", "{", "[]", encode_stored(an_answer()).replace('"stop"', "3"), "[" * 100_000]
+BROKEN = ["", "{", "[]", encode_sample(an_answer()).replace('"stop"', "3"), "[" * 100_000]
 
 with_postgres = pytest.mark.skipif(bool(no_postgres), reason=no_postgres)
 
@@ -141,7 +141,7 @@ def test_tables_that_are_not_a_caches(address: str, statement: str, message: str
 
 @with_postgres
 @pytest.mark.parametrize(
-    "value", ["", "{", "[]", encode_stored(an_answer()).replace('"stop"', "3"), "[" * 100_000]
+    "value", ["", "{", "[]", encode_sample(an_answer()).replace('"stop"', "3"), "[" * 100_000]
 )
 def test_a_damaged_answer_is_a_miss_and_mends(address: str, value: str) -> None:
     fill(address)

@@ -18,7 +18,7 @@ from support.openai_server import OpenAIServer
 
 from gotlang.api import Options, load
 from gotlang.cache import open_cache
-from gotlang.cache.cassette import Recorded, Recording, open_recording
+from gotlang.cache.cassette import RecordedModel, Recording, open_recording
 from gotlang.cache.memory import MemoryCache
 from gotlang.cache.replay import ReplayModel
 from gotlang.errors import CacheError, ModelError, RunError, UsageError
@@ -187,7 +187,7 @@ def test_several_models_in_a_recording(tmp_path: Path) -> None:
     for name in ("large", "small"):
         request = a_request(model=name)
         cache.put(request.key(), request, {0: an_answer()})
-    recording = Recording("c.jsonl", cache, None, {"large": Recorded(), "small": Recorded()})
+    recording = Recording("c.jsonl", cache, None, {"large": RecordedModel(), "small": RecordedModel()})
     with pytest.raises(UsageError, match="several models: `large`, `small`"):
         ReplayModel(recording)
     with pytest.raises(UsageError, match="nothing of `medium`"):
@@ -203,7 +203,7 @@ def asked(request: Request, n: int = 1, draw: int = 0) -> Any:
     known = a_request()
     together = {draw: an_answer(str(draw), position=draw, batch=3) for draw in range(3)}
     cache.put(known.key(), known, {**together, 3: an_answer("3")})
-    model = ReplayModel(Recording("here/c.jsonl", cache, None, {known.model: Recorded()}))
+    model = ReplayModel(Recording("here/c.jsonl", cache, None, {known.model: RecordedModel()}))
     return asyncio.run(model.ask(request, n, draw))
 
 

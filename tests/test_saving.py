@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gotlang.cache.base import Stored
+from gotlang.cache.base import StoredSample
 from gotlang.cache.codec import MAX_VALUE_BYTES
 from gotlang.cache.memory import MemoryCache
 from gotlang.cache.sqlite import SqliteCache
@@ -19,7 +19,7 @@ class Full(MemoryCache):
 
     full = True
 
-    def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> None:
+    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> None:
         if self.full:
             raise CacheError("no room")
         super().put(key, request, stored)
@@ -28,7 +28,7 @@ class Full(MemoryCache):
 def put(keeper: Keeper, number: int, answers: int = 1) -> int:
     """Keep answers of one more request."""
     request = Request("m", (Message("user", str(number)),))
-    stored = {draw: Stored(Completion(str(number)), Usage(1, 1), 0.1) for draw in range(answers)}
+    stored = {draw: StoredSample(Completion(str(number)), Usage(1, 1), 0.1) for draw in range(answers)}
     return keeper.put(request.key(), request, stored)
 
 
@@ -63,7 +63,7 @@ def test_an_answer_that_no_cache_takes_keeps_back_no_other(tmp_path: Path) -> No
     cache = SqliteCache(tmp_path / "cache.sqlite")
     keeper = Keeper(cache)
     request = Request("m", (Message("user", "long"),))
-    long = Stored(Completion("x" * (MAX_VALUE_BYTES // 4)), Usage(1, 1), 0.1)
+    long = StoredSample(Completion("x" * (MAX_VALUE_BYTES // 4)), Usage(1, 1), 0.1)
     assert keeper.put(request.key(), request, {0: long}) == 1
     assert [put(keeper, number) for number in (1, 2, 3)] == [0, 0, 0]
     assert len(list(cache.entries())) == 3

@@ -20,7 +20,7 @@ from support.caches import a_request, an_answer
 from support.processes import output_of, python
 
 from gotlang.cache import open_cache, sqlite_file
-from gotlang.cache.codec import encode_request, encode_stored
+from gotlang.cache.codec import encode_request, encode_sample
 from gotlang.cache.sqlite import SqliteCache
 from gotlang.errors import CacheError
 
@@ -284,13 +284,13 @@ def test_reading_only(path: Path) -> None:
         "[" * 100_000,
         "9" * 5_000,
         '{"text": "hello"}',
-        encode_stored(an_answer()).replace('"stop"', "3"),
-        encode_stored(an_answer()).replace('"input_tokens":40', '"input_tokens":-1'),
-        encode_stored(an_answer()).replace('"input_tokens":40', '"input_tokens":true'),
-        encode_stored(an_answer()).replace('"latency_s":1.25', '"latency_s":1e999'),
-        encode_stored(an_answer()).replace('"latency_s":1.25', '"latency_s":"1"'),
-        encode_stored(an_answer()).replace('"position":0', '"position":1'),
-        encode_stored(an_answer()).replace('["[",-0.25]', '["["]'),
+        encode_sample(an_answer()).replace('"stop"', "3"),
+        encode_sample(an_answer()).replace('"input_tokens":40', '"input_tokens":-1'),
+        encode_sample(an_answer()).replace('"input_tokens":40', '"input_tokens":true'),
+        encode_sample(an_answer()).replace('"latency_s":1.25', '"latency_s":1e999'),
+        encode_sample(an_answer()).replace('"latency_s":1.25', '"latency_s":"1"'),
+        encode_sample(an_answer()).replace('"position":0', '"position":1'),
+        encode_sample(an_answer()).replace('["[",-0.25]', '["["]'),
         None,
         3,
         4.5,
@@ -476,7 +476,7 @@ def test_several_threads_use_one_cache(path: Path) -> None:
             request = a_request(number % 3)
             for draw in range(50):
                 cache.put(request.key(), request, {draw: an_answer(str(draw))})
-                assert cache.get(request.key(), [draw])[draw].answer.text == str(draw)
+                assert cache.get(request.key(), [draw])[draw].completion.text == str(draw)
         except BaseException as error:
             failures.append(error)
 
@@ -527,7 +527,7 @@ def test_four_processes_share_one_new_file(path: Path) -> None:
         for number in range(150):
             expected = {0: f"shared {number}", **{1 + me: f"own {me} {number}" for me in range(4)}}
             stored = cache.get(a_request(number).key())
-            assert {draw: one.answer.text for draw, one in stored.items()} == expected
+            assert {draw: one.completion.text for draw, one in stored.items()} == expected
 
 
 def test_a_process_that_keeps_the_file_locked(
@@ -712,7 +712,7 @@ def test_hits_and_opening_with_one_and_with_100_000_entries(path: Path) -> None:
     fill(path, draws=1)
     with closing(SqliteCache(path)) as cache:
         assert best_rate(cache, [KEY] * 2000) >= 5000
-    request, answer = encode_request(REQUEST), encode_stored(an_answer("[1, 2, 3]" * 20))
+    request, answer = encode_request(REQUEST), encode_sample(an_answer("[1, 2, 3]" * 20))
     keys = [f"{number:064x}" for number in range(100_000)]
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executemany("INSERT INTO requests VALUES (?, ?)", ((key, request) for key in keys))

@@ -11,14 +11,14 @@ from gotlang.models.base import Completion, Request, Usage
 
 @final
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredSample:
     """One paid answer with what it cost when it was made, so that a replay can tell what a run would cost.
 
     `usage` is that of the whole request it came from, `batch` the number of answers that shared it,
     `position` this answer's place among them (0 to batch - 1), `latency_s` the seconds it took.
     """
 
-    answer: Completion
+    completion: Completion
     usage: Usage
     latency_s: float
     batch: int = 1
@@ -56,10 +56,10 @@ class Cache(Protocol):
     - Every failure is a CacheError that names the file and the way out.
     """
 
-    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, Stored]:
+    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, StoredSample]:
         """The stored answers of a request among `draws` (None: all), by draw index."""
 
-    def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> None:
+    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> None:
         """Store answers of a request by draw index."""
 
     def request(self, key: str) -> dict[str, Any] | None:

@@ -28,7 +28,7 @@ _LARGEST_BATCH = 128
 
 @final
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedModel:
     """A model of a recording. `price` is None where it was unknown; `endpoints` are those that its answers
     came from."""
 
@@ -46,7 +46,7 @@ class Recording:
     place: str
     cache: Cache
     model: str | None = None
-    models: Mapping[str, Recorded] = field(default_factory=dict)
+    models: Mapping[str, RecordedModel] = field(default_factory=dict)
 
 
 def open_recording(path: str | os.PathLike[str]) -> Recording:
@@ -83,7 +83,7 @@ def check_replaceable(path: Path) -> None:
         raise UsageError(f"{path} is a database, and would be lost", help="name another file")
 
 
-def write_cassette(file: IO[str], cache: Cache, model: str, models: Mapping[str, Recorded]) -> None:
+def write_cassette(file: IO[str], cache: Cache, model: str, models: Mapping[str, RecordedModel]) -> None:
     """Write all that a cache holds as the cassette of a run on `model`. Equal caches give equal text."""
     about = {
         "model": model,
@@ -124,7 +124,7 @@ def _model(header: Any) -> str | None:
     return model
 
 
-def _models(header: Any) -> dict[str, Recorded]:
+def _models(header: Any) -> dict[str, RecordedModel]:
     found = header.get("models", {})
     if not isinstance(found, dict):
         raise Damaged("`models` is not an object")
@@ -133,17 +133,17 @@ def _models(header: Any) -> dict[str, Recorded]:
         batch = data.get("batch") if isinstance(data, dict) else None
         if type(batch) is not int or batch < 1:
             raise Damaged(f"`models` has no whole number of 1 or more as `batch` of {name[:40]!r}")
-        out[name] = Recorded(_price_from(data.get("price")), batch)
+        out[name] = RecordedModel(_price_from(data.get("price")), batch)
     return out
 
 
-def _with_endpoints(cache: Cache, models: Mapping[str, Recorded]) -> dict[str, Recorded]:
+def _with_endpoints(cache: Cache, models: Mapping[str, RecordedModel]) -> dict[str, RecordedModel]:
     """The models of a cache, as far as they are known, each with where its answers came from."""
     known, endpoints = dict(models), dict[str, dict[str, None]]()
     for entry in cache.entries():
         endpoints.setdefault(entry.model, {})[entry.endpoint] = None
     for name, found in endpoints.items():
-        known[name] = replace(known.get(name, Recorded()), endpoints=tuple(found))
+        known[name] = replace(known.get(name, RecordedModel()), endpoints=tuple(found))
     return known
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gotlang.cache.base import Stored
+from gotlang.cache.base import StoredSample
 from gotlang.errors import CacheError
 from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 
@@ -58,14 +58,14 @@ def from_json(text: str | bytes) -> Any:
         raise Damaged(f"not JSON: {error}") from None
 
 
-def encode_stored(stored: Stored) -> str:
+def encode_sample(stored: StoredSample) -> str:
     """A stored answer as JSON text. Raises CacheError where it is too long."""
-    return _short_enough(to_json(stored_data(stored)))
+    return _short_enough(to_json(sample_data(stored)))
 
 
-def decode_stored(text: str | bytes) -> Stored:
-    """The stored answer that `encode_stored` wrote. Raises Damaged."""
-    return stored_from(from_json(_readable(text)))
+def decode_sample(text: str | bytes) -> StoredSample:
+    """The stored answer that `encode_sample` wrote. Raises Damaged."""
+    return sample_from(from_json(_readable(text)))
 
 
 def encode_request(request: Request) -> str:
@@ -81,9 +81,9 @@ def decode_request(text: str | bytes) -> dict[str, Any]:
     return request_data(request_from(from_json(_readable(text))))
 
 
-def stored_data(stored: Stored) -> dict[str, Any]:
+def sample_data(stored: StoredSample) -> dict[str, Any]:
     """A stored answer as plain JSON data."""
-    answer, usage = stored.answer, stored.usage
+    answer, usage = stored.completion, stored.usage
     return {
         "text": answer.text,
         "finish_reason": answer.finish_reason,
@@ -102,7 +102,7 @@ def stored_data(stored: Stored) -> dict[str, Any]:
     }
 
 
-def stored_from(data: Any) -> Stored:
+def sample_from(data: Any) -> StoredSample:
     """The stored answer in plain JSON data. Raises Damaged."""
     usage = _get(data, "usage")
     logprob = _get(data, "logprob")
@@ -112,8 +112,8 @@ def stored_from(data: Any) -> Stored:
     batch, position = _count(data, "batch"), _count(data, "position")
     if position >= batch:
         raise Damaged(f"`position` {position} is not below `batch` {batch}")
-    return Stored(
-        answer=Completion(
+    return StoredSample(
+        completion=Completion(
             text=_text(data, "text"),
             finish_reason=_text(data, "finish_reason"),
             logprob=None if logprob is None else _logprob(logprob),

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from gotlang.cache.base import Cache, Entry, Stored
-from gotlang.cache.codec import Damaged, from_json, request_from, stored_data, stored_from, to_json
+from gotlang.cache.base import Cache, Entry, StoredSample
+from gotlang.cache.codec import Damaged, from_json, request_from, sample_data, sample_from, to_json
 from gotlang.errors import CacheError
 from gotlang.models.base import Request
 
@@ -125,7 +125,7 @@ def export_lines(cache: Cache, about: Mapping[str, Any] | None = None) -> Iterat
             line = {
                 "key": entry.key,
                 "request": request,
-                "draws": {str(draw): stored_data(draws[draw]) for draw in sorted(draws)},
+                "draws": {str(draw): sample_data(draws[draw]) for draw in sorted(draws)},
             }
             yield to_json(line)
 
@@ -172,7 +172,7 @@ def _check_header(data: Any) -> None:
         )
 
 
-def _line_from(data: Any) -> tuple[str, Request, dict[int, Stored]]:
+def _line_from(data: Any) -> tuple[str, Request, dict[int, StoredSample]]:
     if not isinstance(data, dict) or not data.keys() >= {"key", "request", "draws"}:
         raise Damaged("not an object with `key`, `request` and `draws`")
     request = request_from(data["request"])
@@ -185,7 +185,7 @@ def _line_from(data: Any) -> tuple[str, Request, dict[int, Stored]]:
         if not name.isascii() or not name.isdigit() or len(name) > 18 or str(int(name)) != name:
             raise Damaged(f"`draws` has {name[:40]!r} where a draw's number belongs")
         try:
-            draws[int(name)] = stored_from(value)
+            draws[int(name)] = sample_from(value)
         except Damaged as error:
             raise Damaged(f"draw {name}: {error}") from None
     return request.key(), request, draws

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
-from gotlang.cache.base import Entry, Stored
-from gotlang.cache.codec import check_key, encode_request, encode_stored, request_data
+from gotlang.cache.base import Entry, StoredSample
+from gotlang.cache.codec import check_key, encode_request, encode_sample, request_data
 from gotlang.models.base import Request
 
 
@@ -16,9 +16,9 @@ class MemoryCache:
 
     def __init__(self) -> None:
         self._requests: dict[str, Request] = {}
-        self._answers: dict[str, dict[int, Stored]] = {}
+        self._answers: dict[str, dict[int, StoredSample]] = {}
 
-    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, Stored]:
+    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, StoredSample]:
         """The stored answers of a request among `draws` (None: all), by draw index."""
         answers = self._answers.get(key)
         if answers is None:
@@ -27,7 +27,7 @@ class MemoryCache:
             return dict(answers)
         return {draw: answers[draw] for draw in draws if draw in answers}
 
-    def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> None:
+    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> None:
         """Store answers of a request by draw index. Raises ValueError for a key that is not a request key."""
         check_key(key)
         if stored:
@@ -45,7 +45,7 @@ class MemoryCache:
             answers = self._answers.get(key)
             if not answers:
                 continue  # removed while the caller was looking at the entries before
-            texts = [encode_request(request), *map(encode_stored, answers.values())]
+            texts = [encode_request(request), *map(encode_sample, answers.values())]
             size = sum(len(text.encode()) for text in texts)
             created = max(stored.created for stored in answers.values())
             yield Entry(key, len(answers), size, request.model, request.prompt, created, request.endpoint)

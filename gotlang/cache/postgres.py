@@ -12,14 +12,14 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, final
 
-from gotlang.cache.base import Entry, Stored
+from gotlang.cache.base import Entry, StoredSample
 from gotlang.cache.codec import (
     Damaged,
     check_key,
     decode_request,
-    decode_stored,
+    decode_sample,
     encode_request,
-    encode_stored,
+    encode_sample,
     from_json,
     is_key,
     to_json,
@@ -92,18 +92,18 @@ class PostgresCache:
             self._server.close()
             raise
 
-    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, Stored]:
+    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, StoredSample]:
         """The stored answers of a request among `draws` (None: all), by draw index."""
         wanted = None if draws is None else list(draws)
         found = {}
         for draw, value in self._server.rows(_GET, {"key": key, "draws": wanted}):
             try:
-                found[draw] = decode_stored(value)
+                found[draw] = decode_sample(value)
             except Damaged:
                 continue  # as if it were not there: the answer is asked for again and written over it
         return found
 
-    def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> None:
+    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> None:
         """Store answers of a request by draw index, all or none of them. Raises ValueError for a key that
         is not a request key."""
         check_key(key)
@@ -112,7 +112,7 @@ class PostgresCache:
             named = (key, encode_request(request))
             # In one order for everybody, so that two writers of the same rows do not wait for each other.
             answers = [
-                (key, draw, encode_stored(stored[draw]), stored[draw].created) for draw in sorted(stored)
+                (key, draw, encode_sample(stored[draw]), stored[draw].created) for draw in sorted(stored)
             ]
             self._server.call("write", partial(_put, named=named, answers=answers))
 

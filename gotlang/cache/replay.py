@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any, final
 
-from gotlang.cache.cassette import Recorded, Recording
+from gotlang.cache.cassette import RecordedModel, Recording
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.endpoint import OPENAI_URL
@@ -34,7 +34,7 @@ class ReplayModel(Model):
     def __init__(self, recording: Recording, name: str | None = None, *, price: Price | None = None) -> None:
         self.name, self.endpoint = _chosen(recording, name)
         self._recording = recording
-        self._recorded = recording.models.get(self.name, Recorded())
+        self._recorded = recording.models.get(self.name, RecordedModel())
         self.simulated = self.name.partition("@")[0] == "simulated"
         self._price = price
 
@@ -68,9 +68,9 @@ class ReplayModel(Model):
             together.append(stored)
         usage = start.usage
         if len(together) < start.batch:  # the whole request's tokens are not all these answers'
-            written = sum(stored.answer.output_tokens for stored in together)
+            written = sum(stored.completion.output_tokens for stored in together)
             usage = Usage(usage.input_tokens, written, usage.cached_input_tokens)
-        answers = tuple(stored.answer for stored in together)
+        answers = tuple(stored.completion for stored in together)
         seconds = tuple(stored.latency_s for stored in together)
         return Reply(answers, usage, max(seconds), requests=0, latencies_s=seconds)
 

@@ -17,8 +17,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, final
 
-from gotlang.cache.base import Entry, Stored
-from gotlang.cache.codec import Damaged, check_key, decode_request, decode_stored, is_key
+from gotlang.cache.base import Entry, StoredSample
+from gotlang.cache.codec import Damaged, check_key, decode_request, decode_sample, is_key
 from gotlang.cache.sqlite_errors import failure
 from gotlang.cache.sqlite_file import check_format, check_path, connect, refuse_pickles
 from gotlang.cache.sqlite_writer import Writer
@@ -67,7 +67,7 @@ class SqliteCache:
         # Invalid UTF-8 in one value must not fail the statement that reads it with others.
         self._reader.text_factory = bytes
 
-    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, Stored]:
+    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, StoredSample]:
         """The stored answers of a request among `draws` (None: all), by draw index."""
         rows = [f"{key}:{draw}" for draw in (self._draws(key) if draws is None else draws)]
         found = {}
@@ -76,12 +76,12 @@ class SqliteCache:
                 if kind == b"blob":
                     raise refuse_pickles(self.path)
                 try:
-                    found[int(row[len(key) + 1 :])] = decode_stored(value)
+                    found[int(row[len(key) + 1 :])] = decode_sample(value)
                 except (Damaged, TypeError):
                     continue  # as if it were not there: the answer is asked for again and written over it
         return found
 
-    def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> None:
+    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> None:
         """Store answers of a request by draw index, all or none of them. Raises ValueError for a key that
         is not a request key."""
         check_key(key)

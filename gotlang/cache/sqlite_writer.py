@@ -20,8 +20,8 @@ from typing import Any, final
 
 from sqlitedict import SqliteDict, SqliteMultithread
 
-from gotlang.cache.base import Stored
-from gotlang.cache.codec import decode_request, decode_stored, encode_request, encode_stored
+from gotlang.cache.base import StoredSample
+from gotlang.cache.codec import decode_request, decode_sample, encode_request, encode_sample
 from gotlang.cache.sqlite_errors import in_words
 from gotlang.cache.sqlite_file import connect
 from gotlang.models.base import Request
@@ -42,9 +42,9 @@ class Writer:
         with in_words(path, "open"):
             self._thread = WriterThread(connect(path, readonly=False), path)
             self._requests = Table(self._thread, "requests", encode_request, decode_request)
-            self._answers = Table(self._thread, "answers", encode_stored, decode_stored)
+            self._answers = Table(self._thread, "answers", encode_sample, decode_sample)
 
-    def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> None:
+    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> None:
         """Store a request with answers of it by draw index."""
         self._apply(
             self._requests.upsert(key, request),

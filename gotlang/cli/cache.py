@@ -107,9 +107,9 @@ def show(key: str, cache: str, json: bool) -> int:
         whole = _find(opened, key)
         request, stored = opened.request(whole), opened.get(whole)
     if json:
-        from gotlang.cache.codec import stored_data
+        from gotlang.cache.codec import sample_data
 
-        answers = {str(draw): stored_data(stored[draw]) for draw in sorted(stored)}
+        answers = {str(draw): sample_data(stored[draw]) for draw in sorted(stored)}
         document({"format_version": FORMAT_VERSION, "key": whole, "request": request, "draws": answers})
         return 0
     style = Style.of(sys.stdout)
@@ -126,8 +126,9 @@ def show(key: str, cache: str, json: bool) -> int:
             say(text)
     for draw in sorted(stored):
         one = stored[draw]
-        say(style.blue(f"--- answer {draw} ({one.answer.output_tokens} tokens, {one.latency_s:.1f} s) ---"))
-        say(one.answer.text)
+        facts = f"{one.completion.output_tokens} tokens, {one.latency_s:.1f} s"
+        say(style.blue(f"--- sample {draw} ({facts}) ---"))
+        say(one.completion.text)
     return 0
 
 

@@ -14,7 +14,7 @@ from gotlang.cli.output import FORMAT_VERSION, complain, count, errors_as_docume
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
-    from gotlang.report.history import Record
+    from gotlang.report.history import RunRecord
     from gotlang.report.picture.nodes import Picture
 
 FORMATS = ("html", "svg", "mermaid", "dot", "json")
@@ -130,7 +130,7 @@ def _run(name: str, view: str, form: str, most: int) -> tuple[str, str]:
     return record.run, graph_page(title, _facts(record), pictures, content)
 
 
-def _no_graph(record: Record) -> UsageError:
+def _no_graph(record: RunRecord) -> UsageError:
     if record.state == "failed":
         return UsageError(
             f"run {record.run} left no graph: it failed before there was one", help=record.error
@@ -165,7 +165,7 @@ def _drawn(picture: Picture, form: str, most: int, head: dict[str, Any]) -> str:
     return json_module.dumps(json_module.loads(to_json(content)), ensure_ascii=False, indent=2) + "\n"
 
 
-def _cache(record: Record) -> Any:
+def _cache(record: RunRecord) -> Any:
     """Where the prompts and answers of a run are. None, saying so, where that is not known."""
     from gotlang.cache import open_cache
     from gotlang.errors import CacheError
@@ -180,7 +180,7 @@ def _cache(record: Record) -> Any:
         return None
 
 
-def _texts(record: Record) -> dict[str, list[str]]:
+def _texts(record: RunRecord) -> dict[str, list[str]]:
     """The lines of a run's program, where it is as it was then."""
     from gotlang.cli.running import digest
     from gotlang.files import read_source
@@ -205,7 +205,7 @@ def _places(picture: Picture, texts: dict[str, list[str]]) -> dict[str, str]:
     return places
 
 
-def _facts(record: Record) -> list[tuple[str, str]]:
+def _facts(record: RunRecord) -> list[tuple[str, str]]:
     from gotlang.result import dollars
 
     found = record.document or {}

@@ -19,7 +19,7 @@ from gotlang.cli.progress import Progress
 from gotlang.cli.values import Given
 from gotlang.errors import GotError, RunError
 from gotlang.models.registry import is_simulated
-from gotlang.report.history import History, Record, State
+from gotlang.report.history import History, RunRecord, State
 from gotlang.runtime.events import Event, Observer
 from gotlang.runtime.plain import Asks, operations
 from gotlang.session import Session, run_name, run_to_end
@@ -55,7 +55,7 @@ class Order:
 class Journal:
     """A run's record. A folder that cannot be written stops no run: it says so once and is silent then."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: RunRecord) -> None:
         self._history: History | None = History()
         self._record = record
         self._running = False
@@ -185,10 +185,10 @@ def _clock() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _record(order: Order, name: str, sources: Mapping[str, Source]) -> Record:
+def _record(order: Order, name: str, sources: Mapping[str, Source]) -> RunRecord:
     source = order.program.compilation.source
     cache = order.options.cache
-    return Record(
+    return RunRecord(
         run=name,
         program=order.program.name,
         path=str(Path(source.name).resolve()),

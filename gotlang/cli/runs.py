@@ -11,7 +11,7 @@ import click
 from gotlang.cli.output import FORMAT_VERSION, Style, complain, document, say
 
 if TYPE_CHECKING:
-    from gotlang.report.history import Record
+    from gotlang.report.history import RunRecord
 
 
 @click.command("runs")
@@ -47,7 +47,7 @@ def command(limit: int, json: bool) -> int:
     return 0
 
 
-def line(record: Record) -> dict[str, Any]:
+def line(record: RunRecord) -> dict[str, Any]:
     """A run in a few fields."""
     from gotlang.report.history import state_now
 

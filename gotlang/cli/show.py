@@ -16,7 +16,7 @@ from gotlang.report.picture.run import HIDDEN, Groups, block_names, place_of, sk
 
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache
-    from gotlang.report.history import Record
+    from gotlang.report.history import RunRecord
 
 _WIDTH = 100
 _AGAIN = 60
@@ -67,7 +67,7 @@ def command(run: str, operation: int | None, all: bool, json: bool) -> int:
     return 0
 
 
-def _head(record: Record) -> dict[str, Any]:
+def _head(record: RunRecord) -> dict[str, Any]:
     from dataclasses import asdict
 
     from gotlang.report.history import state_now
@@ -75,7 +75,7 @@ def _head(record: Record) -> dict[str, Any]:
     return {**asdict(record), "state": state_now(record)}
 
 
-def _cache(record: Record, lines: Iterable[dict[str, Any]]) -> Cache | None:
+def _cache(record: RunRecord, lines: Iterable[dict[str, Any]]) -> Cache | None:
     """The cache of a run, for reading. None where it had none or it is gone, which it says."""
     if not any("asked" in line for line in lines):
         return None
@@ -101,13 +101,13 @@ def _asked(line: dict[str, Any], cache: Cache | None) -> list[dict[str, Any]]:
             {
                 **asked,
                 "request": request,
-                "answers": [stored[n].answer.text if n in stored else None for n in asked["draws"]],
+                "answers": [stored[n].completion.text if n in stored else None for n in asked["draws"]],
             }
         )
     return out
 
 
-def _header(record: Record) -> None:
+def _header(record: RunRecord) -> None:
     from gotlang.cli.runs import line
     from gotlang.cli.summary import shown_value
     from gotlang.result import dollars

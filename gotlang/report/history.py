@@ -27,7 +27,7 @@ _LONGEST = 64
 
 @final
 @dataclass(frozen=True, slots=True)
-class Record:
+class RunRecord:
     """One run. `path` is the program's file and `sha256` that of its text; `settings` are the options of
     `gotc run` by parameter, as they were in force; `started` and `ended` are Unix times; `cache` is where the
     answers are, None where there was none; `document` is what `--json` prints of it, and `error` what ended
@@ -63,7 +63,7 @@ class History:
     def __init__(self, folder: Path = Path(".gotc/runs")) -> None:
         self.folder = folder
 
-    def start(self, record: Record) -> Record:
+    def start(self, record: RunRecord) -> RunRecord:
         """Note that a run starts. Raises OSError where that cannot be written."""
         started = replace(record, state="running", started=time.time(), process=os.getpid())
         self._write(started)
@@ -71,7 +71,7 @@ class History:
 
     def end(
         self,
-        record: Record,
+        record: RunRecord,
         state: State,
         *,
         paid: tuple[int, float | None] | None = None,
@@ -90,14 +90,14 @@ class History:
         ended = replace(record, state=state, ended=time.time(), paid_calls=calls, paid_usd=usd)
         self._write(replace(ended, document=document, error=error))
 
-    def runs(self) -> list[Record]:
+    def runs(self) -> list[RunRecord]:
         """All runs, the latest first. Files that are no records are left out."""
         if not self.folder.is_dir():
             return []
         found = [record for path in self.folder.glob("*.json") if (record := _read(path)) is not None]
         return sorted(found, key=lambda record: record.started, reverse=True)
 
-    def find(self, name: str) -> Record:
+    def find(self, name: str) -> RunRecord:
         """The run of a name, of the start of one, or `last`. Raises UsageError for none, and for several."""
         runs = self.runs()
         if not runs:
@@ -121,7 +121,7 @@ class History:
                 if line:
                     yield json.loads(line)
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: RunRecord) -> None:
         content = {"format_version": FORMAT_VERSION, **asdict(record)}
         self._replace(self.folder / f"{record.run}.json", _json(content) + "\n")
 
@@ -136,7 +136,7 @@ class History:
             raise
 
 
-def state_now(record: Record) -> State:
+def state_now(record: RunRecord) -> State:
     """A record's state, or `killed` where it says `running` and its process is gone."""
     return "killed" if record.state == "running" and not _alive(record.process) else record.state
 
@@ -153,16 +153,16 @@ def _alive(process: int) -> bool:
     return True
 
 
-def _read(path: Path) -> Record | None:
+def _read(path: Path) -> RunRecord | None:
     try:
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
     if not isinstance(content, dict) or content.get("format_version") != FORMAT_VERSION:
         return None
-    known = {entry.name for entry in fields(Record)}
+    known = {entry.name for entry in fields(RunRecord)}
     try:
-        record = Record(**{name: value for name, value in content.items() if name in known})
+        record = RunRecord(**{name: value for name, value in content.items() if name in known})
     except TypeError:
         return None
     whole = isinstance(record.run, str) and 0 < len(record.run) <= _LONGEST and record.run == path.stem

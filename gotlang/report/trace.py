@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO, final
 
-from gotlang.cache.base import Stored
+from gotlang.cache.base import StoredSample
 from gotlang.errors import UsageError
 from gotlang.runtime.events import Added, Asked, Ended, Event, Failed, Started
 from gotlang.runtime.places import path_text
@@ -102,7 +102,7 @@ def chat_attributes(event: Asked, provider: str) -> Attributes:
         "gen_ai.request.model": event.model,
         "gen_ai.request.choice.count": len(event.numbers),
         "gen_ai.request.max_tokens": settings.max_tokens,
-        "gen_ai.response.finish_reasons": [stored.answer.finish_reason for stored, _ in answers],
+        "gen_ai.response.finish_reasons": [stored.completion.finish_reason for stored, _ in answers],
         "gen_ai.usage.input_tokens": _usage(paid, "input_tokens"),
         "gen_ai.usage.output_tokens": _usage(paid, "output_tokens"),
         "gotlang.prompt": event.request.prompt,
@@ -137,10 +137,10 @@ def without_quotes(reason: str) -> str:
 _QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
 
 
-def _paid(event: Asked) -> list[Stored]:
+def _paid(event: Asked) -> list[StoredSample]:
     return [draw[0] for draw in event.draws if isinstance(draw, tuple) and draw[1] == "model"]
 
 
-def _usage(paid: list[Stored], name: str) -> int:
+def _usage(paid: list[StoredSample], name: str) -> int:
     """Tokens of the requests that the answers came from: the first answer of each stands for its request."""
     return sum(getattr(stored.usage, name) for stored in paid if stored.position == 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, final
 
-from gotlang.cache.base import Stored
+from gotlang.cache.base import StoredSample
 
 Source = Literal["model", "process", "persistent"]
 """Where an answer came from: paid now, asked by another operation of this run, stored before."""
@@ -20,5 +20,5 @@ class Missing:
     cut_off: bool = False
 
 
-Draw = tuple[Stored, Source] | Missing
-Found = Stored | Missing
+Draw = tuple[StoredSample, Source] | Missing
+Found = StoredSample | Missing

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, final
 
-from gotlang.cache.base import Stored
+from gotlang.cache.base import StoredSample
 from gotlang.models.base import Price, Usage
 from gotlang.runtime.graph import FAILED, Graph, Operation, before
 from gotlang.runtime.places import place
@@ -69,7 +69,7 @@ class Round(NamedTuple):
     hops: int
     key: str
     numbers: tuple[int, ...]
-    answers: tuple[Stored, ...]
+    answers: tuple[StoredSample, ...]
     persistent: frozenset[int]
     batch: int
     price: Price | None
@@ -133,7 +133,7 @@ class Ledger:
         # Whoever could ask first, asks; an operation comes after those that it depends on.
         return sorted(self.rounds, key=lambda r: (r.start_s, r.hops, place(r.operation), r.turn, r.key))
 
-    def _count(self, account: int, asked: Round, answers: Sequence[Stored]) -> float:
+    def _count(self, account: int, asked: Round, answers: Sequence[StoredSample]) -> float:
         longest = 0.0
         for start in range(0, len(answers), asked.batch):
             chunk = answers[start : start + asked.batch]
@@ -175,22 +175,22 @@ def _rounded(sum_: float | None, digits: int) -> float | None:
     return None if sum_ is None else round(sum_, digits)
 
 
-def _together(answers: Sequence[Stored]) -> tuple[float, Usage]:
+def _together(answers: Sequence[StoredSample]) -> tuple[float, Usage]:
     """The seconds and the tokens of one request for these answers: its prompt is paid once."""
     if len(answers) == 1:
         (one,) = answers
         usage = one.usage
-        if usage.output_tokens != one.answer.output_tokens:
-            usage = Usage(usage.input_tokens, one.answer.output_tokens, usage.cached_input_tokens)
+        if usage.output_tokens != one.completion.output_tokens:
+            usage = Usage(usage.input_tokens, one.completion.output_tokens, usage.cached_input_tokens)
         return one.latency_s, usage
     return waited(answers), Usage(
         max(one.usage.input_tokens for one in answers),
-        sum(one.answer.output_tokens for one in answers),
+        sum(one.completion.output_tokens for one in answers),
         max(one.usage.cached_input_tokens for one in answers),
     )
 
 
-def waited(answers: Iterable[Stored]) -> float:
+def waited(answers: Iterable[StoredSample]) -> float:
     """The seconds until all of these answers are there, asked for at the same time."""
     return max((one.latency_s for one in answers), default=0.0)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import final
 
-from gotlang.cache.cassette import Recorded, check_replaceable, write_cassette
+from gotlang.cache.cassette import RecordedModel, check_replaceable, write_cassette
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
@@ -54,7 +54,7 @@ class Recorder:
 
         Raises UsageError where the disk does not take it; the answers are in the cache of the run then.
         """
-        about = {each.name: Recorded(each.price, max(1, each.batch)) for each in (model, *models)}
+        about = {each.name: RecordedModel(each.price, max(1, each.batch)) for each in (model, *models)}
         try:
             with self._file as file:
                 write_cassette(file, self._cache, model.name, about)

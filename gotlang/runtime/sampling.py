@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, final
 
-from gotlang.cache.base import Cache, Stored
+from gotlang.cache.base import Cache, StoredSample
 from gotlang.errors import BudgetExceeded, CacheError, EvaluationError, GotError, ModelError
 from gotlang.models.base import AlreadyCached, Model, Permit, Reply, Request
 from gotlang.runtime.budget import Allowance, Budget
@@ -305,7 +305,7 @@ class Sampler:
         made, answered = self.now(), len(reply.completions)
         seconds = reply.latencies_s if len(reply.latencies_s) == answered else (reply.latency_s,) * answered
         stored = {
-            number: Stored(answer, reply.usage, took, answered, position, made)
+            number: StoredSample(answer, reply.usage, took, answered, position, made)
             for position, (number, answer, took) in enumerate(
                 zip(numbers, reply.completions, seconds, strict=False)
             )

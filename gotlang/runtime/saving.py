@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import final
 
-from gotlang.cache.base import Cache, Stored
+from gotlang.cache.base import Cache, StoredSample
 from gotlang.errors import CacheError
 from gotlang.models.base import Request
 
@@ -25,13 +25,13 @@ class Keeper:
         self.cache = cache
         self.unsaved = 0
         self.trouble = ""
-        self._waiting: dict[str, tuple[Request, dict[int, Stored]]] = {}
+        self._waiting: dict[str, tuple[Request, dict[int, StoredSample]]] = {}
 
-    def get(self, key: str, draws: Iterable[int]) -> dict[int, Stored]:
+    def get(self, key: str, draws: Iterable[int]) -> dict[int, StoredSample]:
         """The stored answers of a request. Raises CacheError."""
         return self.cache.get(key, draws)
 
-    def put(self, key: str, request: Request, stored: Mapping[int, Stored]) -> int:
+    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> int:
         """Store answers so that they survive kill -9, or keep them until that is possible. How many more wait
         for that than before; less than 0 where some no longer do."""
         before = self.unsaved

@@ -229,7 +229,7 @@ def values_of(
     if isinstance(drawn, Missing):
         note_missing(context, operation, drawn, number)
         return []
-    answer = drawn[0].answer
+    answer = drawn[0].completion
     try:
         values = _read(context, prompt, answer.text)
         if wanted is not None and len(values) != wanted:
@@ -273,7 +273,7 @@ def made(operation: Operation, value: Any, index: int, place: Site, drawn: Draw)
     """A thought read from an answer."""
     assert not isinstance(drawn, Missing)
     stored = drawn[0]
-    answer = stored.answer
+    answer = stored.completion
     logprob = answer.logprob
     if logprob is not None and answer.tokens:
         logprob /= len(answer.tokens)

@@ -55,7 +55,7 @@ class Listener:
             for draw in event.draws:
                 if isinstance(draw, tuple):
                     arguments = dict(event.request.arguments)
-                    self.asked.append((event.request.prompt, arguments, draw[0].answer.text))
+                    self.asked.append((event.request.prompt, arguments, draw[0].completion.text))
                     break
 
 

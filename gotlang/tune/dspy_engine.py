@@ -94,7 +94,7 @@ class Proposer:
         draw = draws[0]
         if isinstance(draw, Missing):
             raise BudgetExceeded(draw.reason) if draw.cut_off else ModelError(draw.reason)
-        return draw[0].answer
+        return draw[0].completion
 
     def stream(self, request: Any) -> Any:
         """The same as events."""

@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import Gotc
 
 from gotlang.cache import open_cache
-from gotlang.cache.base import Stored
+from gotlang.cache.base import StoredSample
 from gotlang.cli.options import CACHE
 from gotlang.cli.output import harmless
 from gotlang.models.base import Completion, Message, Request, Usage
@@ -39,7 +39,9 @@ def test_there_is_none_yet(gotc: Gotc) -> None:
 def test_what_came_from_a_stranger_steers_no_terminal(gotc: Gotc) -> None:
     request = Request("m\x1b[31m", (Message("user", "hi\x1b[2J\u3000"),), prompt="p\x9b")
     with closing(open_cache("odd.sqlite")) as cache:
-        cache.put(request.key(), request, {0: Stored(Completion("a\x07"), Usage(1, 1), 0.1, created=1e300)})
+        cache.put(
+            request.key(), request, {0: StoredSample(Completion("a\x07"), Usage(1, 1), 0.1, created=1e300)}
+        )
     where = ("--cache", "odd.sqlite")
     assert "at some time" in gotc("cache", "list", *where).out
     told = [gotc("cache", *words, *where).out for words in (("list",), ("stats",), ("show", request.key()))]
@@ -80,7 +82,7 @@ def test_a_request_with_its_answers(filled: Gotc) -> None:
     key = filled("cache", "list", "--json").json()["entries"][0]["key"]
     shown = filled("cache", "show", key[:9])
     assert "--- user ---\nwhy" in shown.out
-    assert shown.out.count("--- answer ") == 3
+    assert shown.out.count("--- sample ") == 3
     found = filled("cache", "show", key, "--json").json()
     assert found["request"]["messages"] == [["user", "why"]]
     assert list(found["draws"]) == ["0", "1", "2"]

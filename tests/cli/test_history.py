@@ -10,13 +10,13 @@ import pytest
 from cli.conftest import Gotc
 
 from gotlang.errors import UsageError
-from gotlang.report.history import History, Record, state_now
+from gotlang.report.history import History, RunRecord, state_now
 
 RUN = ("run", "vote.got", "--input", "question=why", "--json")
 
 
-def record(name: str, **more: object) -> Record:
-    return replace(Record(name, "p", "p.got", "0" * 64, "s", "simulated", {}), **more)  # type: ignore[arg-type]
+def record(name: str, **more: object) -> RunRecord:
+    return replace(RunRecord(name, "p", "p.got", "0" * 64, "s", "simulated", {}), **more)  # type: ignore[arg-type]
 
 
 def test_runs_are_listed_the_latest_first(gotc: Gotc) -> None:

@@ -21,7 +21,7 @@ from support.caches import (
     stored_answers,
 )
 
-from gotlang.cache.base import Stored
+from gotlang.cache.base import StoredSample
 from gotlang.errors import CacheError
 
 Store = MemoryStore | NamedStore
@@ -85,7 +85,7 @@ def test_requests_are_kept_apart(store: Store) -> None:
     for number in range(3):
         request = a_request(number)
         cache.put(request.key(), request, {0: an_answer(str(number))})
-    assert [cache.get(a_request(number).key(), [0])[0].answer.text for number in range(3)] == [
+    assert [cache.get(a_request(number).key(), [0])[0].completion.text for number in range(3)] == [
         "0",
         "1",
         "2",
@@ -97,7 +97,7 @@ def test_the_last_writer_wins(store: Store) -> None:
     one, other, request = store.open(), store.open(), a_request()
     one.put(request.key(), request, {0: an_answer("old"), 1: an_answer("kept")})
     other.put(request.key(), request, {0: an_answer("new")})
-    assert {draw: stored.answer.text for draw, stored in one.get(request.key()).items()} == {
+    assert {draw: stored.completion.text for draw, stored in one.get(request.key()).items()} == {
         0: "new",
         1: "kept",
     }
@@ -236,7 +236,7 @@ operations = st.lists(
 def test_law_any_sequence_equals_a_dictionary(new_store: Callable[[], Store], sequence) -> None:
     store = new_store()
     cache, other = store.open(), store.open()
-    model: dict[int, dict[int, Stored]] = {}
+    model: dict[int, dict[int, StoredSample]] = {}
     for operation, *arguments in sequence:
         if operation == "put":
             number, draws, value = arguments

@@ -14,8 +14,8 @@ import pytest
 from support.listening import COMMAND
 from support.openai_server import OpenAIServer, status
 
-from gotlang.cache.base import Stored
-from gotlang.cache.cassette import Recorded, Recording
+from gotlang.cache.base import StoredSample
+from gotlang.cache.cassette import RecordedModel, Recording
 from gotlang.cache.memory import MemoryCache
 from gotlang.cache.replay import ReplayModel
 from gotlang.errors import ModelError
@@ -114,10 +114,10 @@ def _replay() -> Iterator[Open]:
     for request in (silent, *(replace(REQUEST, sample=sample) for sample in range(40))):
         answers = (Completion("[1, 2, 3]", logprob=-0.5, tokens=(("[1,", -0.5),), output_tokens=3),) * 5
         usage = Usage(30, 15)
-        together = {draw: Stored(answer, usage, 0.1, 5, draw) for draw, answer in enumerate(answers)}
-        apart = {draw: Stored(answers[0], Usage(30, 3), 0.1) for draw in (5, 6)}
+        together = {draw: StoredSample(answer, usage, 0.1, 5, draw) for draw, answer in enumerate(answers)}
+        apart = {draw: StoredSample(answers[0], Usage(30, 3), 0.1) for draw in (5, 6)}
         cache.put(request.key(), request, together | apart)
-    yield lambda: ReplayModel(Recording("c.jsonl", cache, None, {MODEL: Recorded()}))
+    yield lambda: ReplayModel(Recording("c.jsonl", cache, None, {MODEL: RecordedModel()}))
 
 
 @contextmanager

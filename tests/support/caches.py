@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support import postgres
 
 from gotlang.cache import open_cache
-from gotlang.cache.base import Cache, Stored
+from gotlang.cache.base import Cache, StoredSample
 from gotlang.cache.memory import MemoryCache
 from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 
@@ -23,10 +23,12 @@ def a_request(number: int = 0, *, model: str = "stand-in", prompt: str = "sort")
     return Request(model, messages, DecodingSettings(temperature=0.7, stop=("\n",)), sample=3, prompt=prompt)
 
 
-def an_answer(text: str = "[1, 2]", *, created: float = 1000.0, position: int = 0, batch: int = 1) -> Stored:
+def an_answer(
+    text: str = "[1, 2]", *, created: float = 1000.0, position: int = 0, batch: int = 1
+) -> StoredSample:
     """An answer with something in every field."""
     answer = Completion(text, "stop", -0.5, (("[", -0.25), ("1", -0.25)), output_tokens=6)
-    return Stored(answer, Usage(40, 6, 8), 1.25, batch, position, created)
+    return StoredSample(answer, Usage(40, 6, 8), 1.25, batch, position, created)
 
 
 class MemoryStore:
@@ -94,7 +96,7 @@ logprobs = st.floats(max_value=0.0, allow_nan=False)
 
 
 @st.composite
-def stored_answers(draw: st.DrawFn) -> Stored:
+def stored_answers(draw: st.DrawFn) -> StoredSample:
     """Answers with any value that their types allow."""
     answer = Completion(
         draw(texts),
@@ -105,7 +107,7 @@ def stored_answers(draw: st.DrawFn) -> Stored:
     )
     batch = draw(st.integers(1, 100))
     usage = Usage(draw(counts), draw(counts), draw(counts))
-    return Stored(answer, usage, draw(seconds), batch, draw(st.integers(0, batch - 1)), draw(seconds))
+    return StoredSample(answer, usage, draw(seconds), batch, draw(st.integers(0, batch - 1)), draw(seconds))
 
 
 @st.composite

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, Protocol
 
-from gotlang.cache.base import Stored
+from gotlang.cache.base import StoredSample
 from gotlang.report.picture.run import place_of
 
 
@@ -16,7 +16,7 @@ class Answers(Protocol):
     def request(self, key: str) -> dict[str, Any] | None:
         """The request of a key."""
 
-    def get(self, key: str, draws: Any = None) -> Mapping[int, Stored]:
+    def get(self, key: str, draws: Any = None) -> Mapping[int, StoredSample]:
         """The answers of a key by draw."""
 
 
@@ -41,7 +41,7 @@ def details(
                 numbers[key] = len(requests)
                 requests.append(_request(cache.request(key) if cache is not None else None))
             stored = cache.get(key, one["draws"]) if cache is not None else {}
-            answers = [stored[d].answer.text if d in stored else None for d in one["draws"]]
+            answers = [stored[d].completion.text if d in stored else None for d in one["draws"]]
             asked.append([numbers[key], one["draws"], one["sources"], answers])
         if asked:
             out["asked"] = asked
