@@ -59,11 +59,11 @@ def kinds(scheme: Scheme) -> list[str]:
 
 def test_baselines_are_made_from_the_prompt_that_answers_in_one_go() -> None:
     _, single, best, vote = contenders(program(), ["tree", "single", "best-of-5", "vote-of-7"])
-    assert kinds(single.scheme) == ["Ask", "Rate", "Measure"]
-    assert kinds(best.scheme) == ["Ask", "Rate", "KeepBest", "Measure"]
-    assert kinds(vote.scheme) == ["Ask", "Vote", "Rate", "Measure"]
+    assert kinds(single.scheme) == ["Generate", "Score", "GroundTruth"]
+    assert kinds(best.scheme) == ["Generate", "Score", "KeepBestN", "GroundTruth"]
+    assert kinds(vote.scheme) == ["Generate", "Vote", "Score", "GroundTruth"]
     asks = [side.scheme.body.steps[0] for side in (single, best, vote)]
-    assert all(isinstance(ask, ir.Ask) and ask.prompt == "guess" for ask in asks)
+    assert all(isinstance(ask, ir.Sampling) and ask.prompt == "guess" for ask in asks)
     assert [side.answers for side in (single, best, vote)] == [1, 5, 7]
     assert with_answers(program(), best, 9).name == "best-of-9"
     assert contenders(program(), ["io", "vote-of-n"])[1].answers == MATCHED
@@ -90,14 +90,14 @@ def test_a_baseline_with_more_answers_is_the_same_but_for_them(kind: str) -> Non
     many = with_answers(found, few, 7)
     assert many.name == f"{kind}-of-7"
     assert many.scheme.result == few.scheme.result
-    scores = [[s.score for s in side.scheme.body.steps if isinstance(s, ir.Rate)] for side in (few, many)]
+    scores = [[s.score for s in side.scheme.body.steps if isinstance(s, ir.Score)] for side in (few, many)]
     assert scores == [["distance"], ["distance"]]
 
 
 def test_a_best_of_needs_a_score_that_looks_at_the_inputs_alone() -> None:
     with pytest.raises(UsageError, match="needs a score"):
         contenders(program(BLIND), ["io", "best-of-3"])
-    assert kinds(contenders(program(BLIND), ["io", "vote-of-3"])[1].scheme) == ["Ask", "Vote"]
+    assert kinds(contenders(program(BLIND), ["io", "vote-of-3"])[1].scheme) == ["Generate", "Vote"]
 
 
 @pytest.mark.parametrize(

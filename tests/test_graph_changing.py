@@ -190,7 +190,7 @@ def test_a_function_that_fails_for_one_thought_is_left_out_for_it() -> None:
     (failure,) = found.outcome.failures
     assert "not this one" in failure.reason
     # What it had added by then is not there.
-    assert sum(o.role == "ask" for o in found.outcome.graph.operations) == 1 + 2
+    assert sum(o.role == "Generate" for o in found.outcome.graph.operations) == 1 + 2
 
 
 def test_places_of_others_cannot_be_seen() -> None:
@@ -431,7 +431,7 @@ def test_both_graphs_are_there_at_any_step() -> None:
     result = on_virtual_time(work)
     lines, thoughts = result.graph(), result.thoughts()
     assert json.loads(json.dumps([lines, thoughts])) == [lines, thoughts]
-    assert [line["kind"] for line in lines if line["kind"] != "constant"] == ["generate", "generate"]
+    assert [line["kind"] for line in lines if line["kind"] != "constant"] == ["Generate", "Generate"]
     assert [t["value"] for t in thoughts] == [1, 2, 3, 4, 4, 5, 5, 6, 6]
     assert thoughts[3]["parents"] == [thoughts[0]["thought"]]
     counts = [len(now["thoughts"]) for now in seen]

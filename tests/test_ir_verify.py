@@ -31,33 +31,33 @@ score wrong(xs: list[int]) -> lower, best 0:
 
 score judged(xs: list[int]) -> higher, best 10:
     enter %start
-    v = generate @good(xs=xs) from %start, k 1 : bool one
+    v = Generate @good(xs=xs) from %start, k 1 : bool one
     yield %start
     value 1 if v else 0
 
 scheme s(xs: list[int]) -> list[int], truth list[int]:
     enter %start
 """
-BODY = """    %1 = generate @ask(xs=xs) from %start, k tries, stop 1 @wrong(xs=it) : list[int]
-    %2 = score @wrong(xs=it) from %1, k 1 : list[int]
-    %3 = keep_best 1 from %2 : list[int] one
+BODY = """    %1 = Generate @ask(xs=xs) from %start, k tries, stop 1 @wrong(xs=it) : list[int]
+    %2 = Score @wrong(xs=it) from %1, k 1 : list[int]
+    %3 = KeepBestN 1 from %2 : list[int] one
     %4 = foreach part, i in [it, xs] after range(i) from %3 : list[int]
         enter part
-        %5 = generate @ask(xs=part + flatten(done)) from part, k 1 : list[int] one
+        %5 = Generate @ask(xs=part + flatten(done)) from part, k 1 : list[int] one
         yield %5
     %6 = reduce a, b in %4 as step from %4 : list[int] one
         enter %pair
-        %7 = aggregate @ask(xs=a + b) from %pair, k 1 : list[int] one
+        %7 = Aggregate @ask(xs=a + b) from %pair, k 1 : list[int] one
         yield %7
     %8 = repeat 3 as n until len(it) > n from %6 : list[int] one
         enter %round
         %9 = if from %round : list[int] one
             when n > 1
                 enter %round
-                %10 = map it from %round : list[int] one
+                %10 = Map it from %round : list[int] one
                 yield %10
         yield %9
-    %11 = measure it == truth from %8 : list[int] one
+    %11 = GroundTruth it == truth from %8 : list[int] one
     yield %11
 """
 
@@ -79,7 +79,7 @@ def test_the_program_that_the_mistakes_are_made_in_is_right() -> None:
         ("from %1, k 1", "from %7, k 1", "no pool `%7`"),
         ("yield %11", "yield %12", "no pool `%12`"),
         ("enter part", "enter %none", "no pool `%none`"),
-        ("%2 = score", "%1 = score", "given twice"),
+        ("%2 = Score", "%1 = Score", "given twice"),
         ("@ask(xs=xs) from %start", "@ask(xs=ys) from %start", "`ys` is not known"),
         ("@ask(xs=xs) from %start", "@ask(xs=1) from %start", "an expression is int where"),
         ("@ask(xs=xs) from %start", "@ask() from %start", "takes \\(xs\\), not \\(\\)"),
@@ -90,16 +90,16 @@ def test_the_program_that_the_mistakes_are_made_in_is_right() -> None:
         ("k tries, stop 1 @wrong(xs=it)", "k tries, stop 1 @wrong(xs=1)", "an expression is int"),
         ("k tries, stop", "k tries, settings(heat=1), stop", "no setting `heat`"),
         ("(xs=it) : list[int]\n    %2", "(xs=it) : list[int] one\n    %2", "says `one` and may give any"),
-        ("keep_best 1", "keep_best tries", "says `one` and may give any"),
-        ("keep_best 1 from %2 : list[int]", "keep_best 1 from %2 : int", "where int is declared"),
+        ("KeepBestN 1", "KeepBestN tries", "says `one` and may give any"),
+        ("KeepBestN 1 from %2 : list[int]", "KeepBestN 1 from %2 : int", "where int is declared"),
         ("after range(i)", "after i", "where list\\[int\\] is declared"),
         ("in [it, xs]", "in tries", "int"),
         ("a + b", "a + c", "`c` is not known"),
         ("until len(it) > n", "until m > n", "`m` is not known"),
         ("when n > 1", "when n", "where bool is declared"),
-        ("map it from %round : list[int] one", "map it from %round : str one", "where str is declared"),
-        ("map it from", "map judged(it) from", "asks a model, by score `judged`"),
-        ("map it from", "map truth from", "`truth` has a meaning only"),
+        ("Map it from %round : list[int] one", "Map it from %round : str one", "where str is declared"),
+        ("Map it from", "Map judged(it) from", "asks a model, by score `judged`"),
+        ("Map it from", "Map truth from", "`truth` has a meaning only"),
         ("scheme s(xs: list[int]) -> list[int]", "scheme s(xs: list[int]) -> str", "where str is declared"),
         ("scheme s(xs: list[int]) -> list[int], ", "scheme s(xs: list[int]) -> int, collect, ", "collects"),
         ("    count 4\n", "    heat 4\n", "no setting `heat`"),

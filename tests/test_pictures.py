@@ -78,7 +78,7 @@ def pictures(draw: st.DrawFn) -> Picture:
     homes = draw(
         st.lists(st.none() | st.integers(0, count - 1) if count else st.none(), min_size=1, max_size=14)
     )
-    nodes = tuple(Node(i, "generate", f"node {i}", group=home) for i, home in enumerate(homes))
+    nodes = tuple(Node(i, "Generate", f"node {i}", group=home) for i, home in enumerate(homes))
     pairs = draw(
         st.lists(st.tuples(st.integers(0, len(nodes) - 1), st.integers(0, len(nodes) - 1)), max_size=25)
     )
@@ -145,7 +145,7 @@ def lines_of(count: int) -> list[dict[str, Any]]:
 
 def test_many_side_by_side_stand_in_lines_of_about_the_same_length() -> None:
     for count, lines in ((12, [12]), (13, [7, 6]), (25, [9, 9, 7]), (60, [12] * 5)):
-        rows = arrange(Picture("many", tuple(Node(i, "generate", "ask") for i in range(count))))[None].rows
+        rows = arrange(Picture("many", tuple(Node(i, "Generate", "ask") for i in range(count))))[None].rows
         assert [len(row) for row in rows] == lines
         assert [item for row in rows for item in row] == [("node", i) for i in range(count)]
 
@@ -156,10 +156,10 @@ def test_a_run_is_drawn_in_the_blocks_of_its_program() -> None:
     assert labels[0] == "foreach n"
     assert {"n 0", "n 3", "reduce a, b", "level 1", "pair 2"} <= set(labels)
     kinds = [node.kind for node in picture.nodes]
-    assert (kinds.count("generate"), kinds.count("keepbest"), kinds.count("aggregate")) == (4, 4, 3)
+    assert (kinds.count("Generate"), kinds.count("KeepBestN"), kinds.count("Aggregate")) == (4, 4, 3)
     assert "join" not in kinds
-    best = next(node for node in picture.nodes if node.kind == "keepbest")
-    made = next(node for node in picture.nodes if node.kind == "generate")
+    best = next(node for node in picture.nodes if node.kind == "KeepBestN")
+    made = next(node for node in picture.nodes if node.kind == "Generate")
     assert best.detail == f"1 thought · score {best.score:g}"
     assert made.label == "Generate guess"
     assert made.score == best.score  # what a thought was scored later is known where it was made
@@ -169,9 +169,9 @@ def test_a_run_is_drawn_in_the_blocks_of_its_program() -> None:
 
 def test_thoughts_are_drawn_with_what_they_came_from() -> None:
     picture = reasoning(lines_of(2), "a run")
-    last = next(node for node in picture.nodes if node.kind == "aggregate")
+    last = next(node for node in picture.nodes if node.kind == "Aggregate")
     assert sum(target == last.id for _, target in picture.edges) == 2
-    assert [node.kind for node in picture.nodes].count("generate") == 4
+    assert [node.kind for node in picture.nodes].count("Generate") == 4
 
 
 GROWN = """
@@ -191,7 +191,7 @@ def test_a_thought_comes_from_those_that_a_block_grew_after_it_was_planned() -> 
     result = program.run(n=2, options=Options(model=model, observe=asks))
     lines = list(operations(result.outcome.graph, program.compilation.sources, asks, program.ir(0)))
     picture = reasoning(json.loads(json.dumps(lines)), "a run")
-    (last,) = [node.id for node in picture.nodes if node.kind == "map"]
+    (last,) = [node.id for node in picture.nodes if node.kind == "Map"]
     assert picture.results == (last,)
     assert last in {target for _, target in picture.edges}
 
@@ -205,7 +205,7 @@ def test_a_plan_shows_steps_as_they_are_written() -> None:
     program = compile(PROGRAM, "main.got")
     picture = plan(program.ir(0), program.scheme("main"), dict(program.compilation.sources))
     assert [group.label for group in picture.groups] == ["foreach n", "reduce a, b"]
-    ask = next(node for node in picture.nodes if node.kind == "generate")
+    ask = next(node for node in picture.nodes if node.kind == "Generate")
     assert (ask.label, ask.detail, ask.state) == ("Generate guess", "k = 2", "planned")
     assert picture.details[ask.id] == {"prompt": {"user": "guess {{ n }}"}}
 
@@ -223,7 +223,7 @@ def test_every_program_has_a_plan() -> None:
 
 def test_many_operations_are_folded_level_by_level() -> None:
     groups = (Group(0, "all"), *(Group(i, f"part {i}", 0) for i in range(1, 5)))
-    nodes = tuple(Node(i, "generate", "ask", group=1 + i % 4) for i in range(40))
+    nodes = tuple(Node(i, "Generate", "ask", group=1 + i % 4) for i in range(40))
     picture = Picture("wide", nodes, groups)
     assert fold_deep(picture, 100) == set()
     assert fold_deep(picture, 10) == {1, 2, 3, 4}
@@ -231,7 +231,7 @@ def test_many_operations_are_folded_level_by_level() -> None:
 
 
 NASTY = Picture(
-    'a "title" <b>&', (Node(0, "generate", 'say "hi" <b> & \\ ; `x`', "two\nlines"),), (Group(0, "a]b"),)
+    'a "title" <b>&', (Node(0, "Generate", 'say "hi" <b> & \\ ; `x`', "two\nlines"),), (Group(0, "a]b"),)
 )
 
 

@@ -91,4 +91,4 @@ def test_a_thread_that_a_function_left_changes_nothing_any_more() -> None:
     assert isinstance(found, Result), found
     assert found.value == [1, 20]
     assert refused == ["a View cannot be used once its function has ended"]
-    assert not any(o.role == "ask" for o in found.outcome.graph.operations)
+    assert not any(o.role == "Generate" for o in found.outcome.graph.operations)

@@ -125,12 +125,10 @@ def _build(program: Program, like: Scheme, name: str, kind: str, answers: int) -
 
     arguments = tuple((parameter, Reference(NOWHERE, parameter)) for parameter, _ in prompt.parameters)
     count = Constant(NOWHERE, answers)
-    add(
-        ir.Ask("", like.result, answers == 1, "generate", "", prompt.name, arguments, count, span=prompt.span)
-    )
+    add(ir.Generate("", like.result, answers == 1, "", prompt.name, arguments, count, span=prompt.span))
     if kind == "best" and rate is not None:
         add(dataclasses.replace(rate, single=answers == 1))
-        add(ir.KeepBest("", like.result, True, "", Constant(NOWHERE, 1), span=prompt.span))
+        add(ir.KeepBestN("", like.result, True, "", Constant(NOWHERE, 1), span=prompt.span))
     elif kind == "vote":
         add(ir.Vote("", like.result, True, "", None, span=prompt.span))
     if kind != "best" and rate is not None:
@@ -153,8 +151,8 @@ def _prompt(program: Program, like: Scheme) -> ir.Prompt:
     )
 
 
-def _measure(program: Program, like: Scheme) -> ir.Measure | None:
+def _measure(program: Program, like: Scheme) -> ir.GroundTruth | None:
     for step in result_steps(program, like):
-        if isinstance(step, ir.Measure) and known(program, like, [step.condition]):
+        if isinstance(step, ir.GroundTruth) and known(program, like, [step.condition]):
             return step
     return None

@@ -42,7 +42,7 @@ class Measure:
     """A score of results. Without `step` it is the scheme's own."""
 
     kind: ScoreKind
-    step: ir.Rate | None = None
+    step: ir.Score | None = None
 
     def of(self, value: Any, row: Row, evaluate: Evaluator, params: Mapping[str, Any]) -> float | None:
         """The score of a result; None where it has none."""
@@ -65,11 +65,11 @@ def measure(program: Program, scheme: Scheme) -> Measure:
     found = None if scheme.many else local_rate(program, scheme)
     if found is not None and not _of_thoughts(found):
         return Measure(_kind(program, found), found)
-    own = [step for step in steps(program, scheme) if isinstance(step, ir.Rate)]
+    own = [step for step in steps(program, scheme) if isinstance(step, ir.Score)]
     return Measure(_kind(program, own[-1]) if own else ScoreKind())
 
 
-def _kind(program: Program, step: ir.Rate) -> ScoreKind:
+def _kind(program: Program, step: ir.Score) -> ScoreKind:
     declared = next((score for score in program.scores if score.name == step.score), None)
     of = ", ".join(map(format_expression, _values(step)))
     if declared is None:
@@ -77,11 +77,11 @@ def _kind(program: Program, step: ir.Rate) -> ScoreKind:
     return ScoreKind(declared.name, declared.lower, of, declared.best)
 
 
-def _values(step: ir.Rate) -> list[Expression]:
+def _values(step: ir.Score) -> list[Expression]:
     return [value for _, value in step.arguments] + ([step.value] if step.value is not None else [])
 
 
-def _of_thoughts(step: ir.Rate) -> bool:
+def _of_thoughts(step: ir.Score) -> bool:
     """Whether a score looks at more of a thought than its value, such as the model's confidence."""
     nodes = [node for value in _values(step) for node in walk(value)]
     return any(isinstance(node, Call) and node.function.text in THOUGHT_FUNCTIONS for node in nodes)
@@ -96,11 +96,11 @@ def result_steps(program: Program, like: Scheme) -> Iterator[ir.AnyStep]:
                 yield step
 
 
-def local_rate(program: Program, like: Scheme) -> ir.Rate | None:
+def local_rate(program: Program, like: Scheme) -> ir.Score | None:
     """A `Score` step of results that asks no model and looks at nothing but the inputs."""
     scores = {score.name: score for score in program.scores}
     for step in result_steps(program, like):
-        if not isinstance(step, ir.Rate) or (step.score is not None and step.score not in scores):
+        if not isinstance(step, ir.Score) or (step.score is not None and step.score not in scores):
             continue
         local = step.score is None or not scores[step.score].body.steps
         if local and known(program, like, _values(step)):

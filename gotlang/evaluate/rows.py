@@ -57,7 +57,7 @@ def looks_at_truth(program: Program, scheme: Scheme) -> bool:
     return any(
         isinstance(node, Reference) and node.name == TRUTH
         for step in steps(program, scheme)
-        if isinstance(step, ir.Measure)
+        if isinstance(step, ir.GroundTruth)
         for node in walk(step.condition)
     )
 

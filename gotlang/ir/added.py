@@ -85,9 +85,9 @@ def _placed(region: ir.Region, span: Span) -> ir.Region:
 def _at(step: ir.AnyStep, span: Span) -> ir.AnyStep:
     changed: dict[str, Any] = {"span": span}
     match step:
-        case ir.Foreach() | ir.Reduce() | ir.Loop() | ir.Group():
+        case ir.Foreach() | ir.Reduce() | ir.Repeat() | ir.Block():
             changed["body"] = _placed(step.body, span)
-        case ir.Branch():
+        case ir.If():
             changed["branches"] = tuple((value, _placed(body, span)) for value, body in step.branches)
             if step.otherwise is not None:
                 changed["otherwise"] = _placed(step.otherwise, span)

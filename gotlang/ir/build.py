@@ -24,13 +24,18 @@ from gotlang.types import ANY, ListType, Type, accepts, join
 
 ONE = e.Constant(NOWHERE, 1)
 TRUE = e.Constant(NOWHERE, True)
+_SAMPLING: dict[str, type[ir.Generate] | type[ir.Improve] | type[ir.Aggregate]] = {
+    "Generate": ir.Generate,
+    "Improve": ir.Improve,
+    "Aggregate": ir.Aggregate,
+}
 
 
 def build(checked: Checked, name: str) -> ir.Program:
     """The IR of a program without errors. `name` is what runs and traces call it."""
     params: list[ir.Param] = []
     prompts: list[ir.Prompt] = []
-    scores: list[ir.Score] = []
+    scores: list[ir.ScoreFunction] = []
     schemes: list[ir.Scheme] = []
     python: list[ir.PythonImport] = []
     corpora: list[ir.Corpus] = []
@@ -99,7 +104,7 @@ class _Builder:
             signature.name, signature.parameters, wanted, signature.many, collect, truth, body, node.span
         )
 
-    def score(self, node: n.Score, signature: Signature) -> ir.Score:
+    def score(self, node: n.Score, signature: Signature) -> ir.ScoreFunction:
         *bindings, last = node.body.statements
         steps: list[ir.AnyStep] = []
         for statement in bindings:
@@ -107,7 +112,7 @@ class _Builder:
         assert isinstance(last, n.Evaluate | n.Return)
         best = constant_value(node.best) if node.best is not None else None
         region = ir.Region(START_POOL, tuple(steps), START_POOL)
-        return ir.Score(
+        return ir.ScoreFunction(
             signature.name,
             signature.parameters,
             node.direction == "lower",
@@ -164,7 +169,7 @@ class _Builder:
             case n.Suite():
                 body, _ = self.region(node.value, pool, kind)
                 label = node.name.text
-                step = ir.Group(name, left.type, left.single, pool, label, (), body, span=node.span)
+                step = ir.Block(name, left.type, left.single, pool, label, (), body, span=node.span)
             case n.Foreach() | n.Reduce() | n.RepeatBlock() | n.If() | n.Labelled():
                 step = self.block(node.value, name, pool, kind, left, out)
             case _:
@@ -185,7 +190,7 @@ class _Builder:
             scheme = value.function.text
             return ir.Invoke(name, left.type, left.single, pool, scheme, arguments, span=span)
         source = self._source((value,), pool)
-        return ir.Gather(name, left.type, left.single, source, (self.naming.here(value),), span=span)
+        return ir.Pool(name, left.type, left.single, source, (self.naming.here(value),), span=span)
 
     # ---------------------------------------------------------------- blocks
 
@@ -219,11 +224,11 @@ class _Builder:
                 body, _ = self._steps(node.body, ROUND, kind)
                 until = here(node.until) if node.until is not None else None  # it sees the body's names
                 self.naming.close()
-                return ir.Loop(*base, pool, count, counter, until, body, span=node.span)
+                return ir.Repeat(*base, pool, count, counter, until, body, span=node.span)
             case n.If():
                 branches = tuple((here(c), self.region(b, pool, kind)[0]) for c, b in node.branches)
                 otherwise = self.region(node.otherwise, pool, kind)[0] if node.otherwise else None
-                return ir.Branch(*base, pool, branches, otherwise, span=node.span)
+                return ir.If(*base, pool, branches, otherwise, span=node.span)
             case n.Labelled():
                 return self._labelled(node, base, pool, kind, out)
 
@@ -240,17 +245,17 @@ class _Builder:
                 else:
                     inner = self.naming.fresh()
                     start, value = self._source((source,), pool), self.naming.here(source)
-                    out.append(ir.Gather(inner, known.type, known.single, start, (value,), span=source.span))
+                    out.append(ir.Pool(inner, known.type, known.single, start, (value,), span=source.span))
                 gathered.append(e.Reference(source.span, inner))
                 if node.names:
                     names.append((node.names[position].text, inner))
             pool = self.naming.fresh()
             type_ = reduce(lambda left, right: join(left, right) or ANY, (known.type for known in kinds))
             single = len(kinds) == 1 and kinds[0].single
-            out.append(ir.Gather(pool, type_, single, START_POOL, tuple(gathered), span=node.span))
+            out.append(ir.Pool(pool, type_, single, START_POOL, tuple(gathered), span=node.span))
         body, _ = self.region(node.body, pool, kind, [name for name, _ in names])
         self.naming.bind_label(node.label, base[0])
-        return ir.Group(*base, pool, node.label, tuple(names), body, span=node.span)
+        return ir.Block(*base, pool, node.label, tuple(names), body, span=node.span)
 
     # ---------------------------------------------------------------- steps
 
@@ -270,9 +275,9 @@ class _Builder:
                 k = setting(node, "k") or ONE
                 if node.again is not None:
                     k = e.Binary(span, "*", k, setting(node.again, "k") or ONE)
-                kind = {"Generate": "generate", "Improve": "improve", "Aggregate": "aggregate"}[operation]
+                kind = _SAMPLING[operation]
                 until = setting(node, "until")
-                return ir.Ask(*base, kind, pool, prompt, arguments, k, self._settings(node), until, span=span)  # type: ignore[arg-type]
+                return kind(*base, pool, prompt, arguments, k, self._settings(node), until, span=span)
             case "Score":
                 operand = node.operands[0]
                 k = setting(node, "k") or ONE
@@ -281,8 +286,8 @@ class _Builder:
                     or operand.function.text in self.prompts
                 ):
                     score, arguments = self._call(operand)
-                    return ir.Rate(*base, pool, score, arguments, None, k, span=span)
-                return ir.Rate(*base, pool, None, (), operand, k, span=span)
+                    return ir.Score(*base, pool, score, arguments, None, k, span=span)
+                return ir.Score(*base, pool, None, (), operand, k, span=span)
             case "Validate":
                 condition, judge, judge_arguments = self._judge(node.operands[0])
                 return ir.Validate(*base, pool, condition, judge, judge_arguments, span=span)
@@ -292,7 +297,7 @@ class _Builder:
                 condition, judge, judge_arguments = self._judge(node.operands[0])
                 prompt, arguments = self._call(node.operands[1])
                 tries = setting(node, "tries") or ONE
-                return ir.Mend(
+                return ir.ValidateAndImprove(
                     *base,
                     pool,
                     condition,
@@ -305,7 +310,7 @@ class _Builder:
                     span=span,
                 )
             case "KeepBestN":
-                return ir.KeepBest(*base, pool, setting(node, "n") or ONE, span=span)
+                return ir.KeepBestN(*base, pool, setting(node, "n") or ONE, span=span)
             case "Select":
                 condition = node.operands[0] if node.operands else None
                 return ir.Select(*base, pool, condition, setting(node, "positions"), span=span)
@@ -314,7 +319,7 @@ class _Builder:
             case "Map":
                 return ir.Map(*base, pool, node.operands[0], span=span)
             case "Pool":
-                return ir.Gather(*base, pool, node.operands, span=span)
+                return ir.Pool(*base, pool, node.operands, span=span)
             case "Retrieve":
                 call = node.operands[0]
                 assert isinstance(call, e.Call)
@@ -324,9 +329,9 @@ class _Builder:
                 call = node.operands[0]
                 assert isinstance(call, e.Call)
                 given = tuple((a.name.text if a.name else None, a.value) for a in call.arguments)
-                return ir.CallFunction(*base, pool, call.function.text, given, span=span)
+                return ir.Call(*base, pool, call.function.text, given, span=span)
             case _:
-                return ir.Measure(*base, pool, node.operands[0], span=span)
+                return ir.GroundTruth(*base, pool, node.operands[0], span=span)
 
     def _arguments(self, call: e.Call) -> ir.Arguments:
         return tuple((name, self.naming.here(value)) for name, value in self.checked.arguments[id(call)])

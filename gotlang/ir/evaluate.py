@@ -13,7 +13,7 @@ from gotlang.errors import EvaluationError, GotError
 from gotlang.ir.confidence import confidence, field_confidence
 from gotlang.ir.foreign import call_python
 from gotlang.ir.operators import arithmetic, comparison
-from gotlang.ir.program import Score
+from gotlang.ir.program import ScoreFunction
 from gotlang.ir.thought import Thought, Thoughts, plain
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS, THOUGHT_FUNCTIONS
 from gotlang.semantics.limits import MAX_STEPS, Fuel, bounded
@@ -32,7 +32,7 @@ class Evaluator:
 
     def __init__(
         self,
-        scores: Mapping[str, Score] | None = None,
+        scores: Mapping[str, ScoreFunction] | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self.scores = scores or {}
@@ -241,7 +241,7 @@ class Evaluator:
 
         return run
 
-    def _score(self, score: Score, parts: list[tuple[str | None, Compiled]]) -> Compiled:
+    def _score(self, score: ScoreFunction, parts: list[tuple[str | None, Compiled]]) -> Compiled:
         if score.body.steps:
             raise EvaluationError(f"score `{score.name}` asks a model, so it needs a `Score()` step")
         keys = [key or score.parameters[i][0] for i, (key, _) in enumerate(parts)]

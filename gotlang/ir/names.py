@@ -82,7 +82,7 @@ def used_names(step: ir.AnyStep) -> set[str]:
     found = {step.pool}
     for expression in own_expressions(step):
         found.update(free_names(expression))
-    if isinstance(step, ir.Group):
+    if isinstance(step, ir.Block):
         found.update(outer for _, outer in step.names)
     for region in ir.regions(step):
         found |= {region.entry, region.result}
@@ -99,9 +99,9 @@ def bound_inside(step: ir.AnyStep) -> set[str]:
             found = {step.name, "done", *([step.position] if step.position is not None else [])}
         case ir.Reduce():
             found = {step.left, step.right, *([step.step] if step.step is not None else [])}
-        case ir.Loop() if step.counter is not None:
+        case ir.Repeat() if step.counter is not None:
             found = {step.counter}
-        case ir.Group():
+        case ir.Block():
             found = {inner for inner, _ in step.names}
     for region in ir.regions(step):
         found.add(region.entry)

@@ -90,7 +90,7 @@ class _IRBuilder(TreeBuilder):
             self._read(name),
             tuple(build_param(param, to_type(param.type)) for param in every(n.Param)),
             tuple(_prompt(prompt) for prompt in every(n.Prompt)),
-            every(ir.Score),
+            every(ir.ScoreFunction),
             every(ir.Scheme),
             tuple(
                 ir.PythonImport(i.path.value, tuple(x.text for x in i.names)) for i in every(n.ImportPython)
@@ -101,7 +101,7 @@ class _IRBuilder(TreeBuilder):
 
     def ir_score(self, meta, children):
         name, parameters, direction, best, body, value = children
-        return ir.Score(
+        return ir.ScoreFunction(
             name.text,
             _typed(parameters),
             str(direction) == "lower",
@@ -147,7 +147,7 @@ class _IRBuilder(TreeBuilder):
         branches = tuple(part for part in parts if isinstance(part, tuple))
         otherwise = next((part for part in parts if isinstance(part, ir.Region)), None)
         base = (result, to_type(type_), one is not None)
-        return ir.Branch(*base, pool, branches, otherwise, span=self._here(meta))
+        return ir.If(*base, pool, branches, otherwise, span=self._here(meta))
 
     def ir_when(self, _meta, children):
         return tuple(children)
@@ -163,10 +163,9 @@ class _IRBuilder(TreeBuilder):
     def ir_ask(self, _meta, children):
         kind, (prompt, arguments), pool, k, settings, until, fused, stop = children
         return (
-            ir.Ask,
+            {"Generate": ir.Generate, "Improve": ir.Improve, "Aggregate": ir.Aggregate}[str(kind)],
             pool,
             {
-                "kind": str(kind),
                 "prompt": prompt,
                 "arguments": _named(arguments),
                 "k": k,
@@ -190,12 +189,12 @@ class _IRBuilder(TreeBuilder):
     def ir_rate(self, _meta, children):
         (score, arguments), pool, k, fused = children
         fields = {"score": score, "arguments": _named(arguments), "value": None, "k": k}
-        return ir.Rate, pool, {**fields, "fused": fused is not None}
+        return ir.Score, pool, {**fields, "fused": fused is not None}
 
     def ir_rate_value(self, _meta, children):
         value, pool, k, fused = children
         fields = {"score": None, "arguments": (), "value": value, "k": k, "fused": fused is not None}
-        return ir.Rate, pool, fields
+        return ir.Score, pool, fields
 
     def ir_validate(self, _meta, children):
         return ir.Validate, children[1], {"condition": children[0]}
@@ -211,7 +210,7 @@ class _IRBuilder(TreeBuilder):
         (prompt, arguments), judged, pool, tries, settings = children
         by_prompt = isinstance(judged, tuple)
         return (
-            ir.Mend,
+            ir.ValidateAndImprove,
             pool,
             {
                 "condition": None if by_prompt else judged,
@@ -225,7 +224,7 @@ class _IRBuilder(TreeBuilder):
         )
 
     def ir_keep_best(self, _meta, children):
-        return ir.KeepBest, children[1], {"count": children[0]}
+        return ir.KeepBestN, children[1], {"count": children[0]}
 
     def ir_select_where(self, _meta, children):
         return ir.Select, children[1], {"condition": children[0], "positions": None}
@@ -241,7 +240,7 @@ class _IRBuilder(TreeBuilder):
 
     def ir_gather(self, _meta, children):
         *values, pool = children
-        return ir.Gather, pool, {"values": tuple(values)}
+        return ir.Pool, pool, {"values": tuple(values)}
 
     def ir_retrieve(self, _meta, children):
         (corpus, arguments), pool, k = children
@@ -250,10 +249,10 @@ class _IRBuilder(TreeBuilder):
     def ir_call_function(self, _meta, children):
         (function, arguments), pool = children
         given = tuple((a.name.text if a.name is not None else None, a.value) for a in arguments)
-        return ir.CallFunction, pool, {"function": function, "arguments": given}
+        return ir.Call, pool, {"function": function, "arguments": given}
 
     def ir_measure(self, _meta, children):
-        return ir.Measure, children[1], {"condition": children[0]}
+        return ir.GroundTruth, children[1], {"condition": children[0]}
 
     def ir_invoke(self, _meta, children):
         (scheme, arguments), pool = children
@@ -271,11 +270,11 @@ class _IRBuilder(TreeBuilder):
 
     def ir_loop(self, _meta, children):
         count, counter, until, pool = children
-        return ir.Loop, pool, {"count": count, "counter": counter, "until": until}
+        return ir.Repeat, pool, {"count": count, "counter": counter, "until": until}
 
     def ir_group(self, _meta, children):
         label, *pairs, pool = children
-        return ir.Group, pool, {"label": self._read(label), "names": present(pairs)}
+        return ir.Block, pool, {"label": self._read(label), "names": present(pairs)}
 
     def ir_pair(self, _meta, children):
         return tuple(children)

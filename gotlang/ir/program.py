@@ -1,6 +1,6 @@
 """The IR: a program whose names are resolved, whose pools are explicit and whose steps carry their types.
 
-Its steps are in `gotlang.ir.steps`; here are its declarations. Both are used as `ir.Ask`, `ir.Prompt`.
+Its steps are in `gotlang.ir.steps`; here are its declarations. Both are used as `ir.Sampling`, `ir.Prompt`.
 """
 
 from __future__ import annotations
@@ -10,30 +10,33 @@ from typing import Any, TypeVar, final
 
 from gotlang.answers.forms import Form
 from gotlang.ir.steps import (
+    Aggregate,
     AnyStep,
     Arguments,
-    Ask,
-    Branch,
-    CallFunction,
+    Block,
+    Call,
     Effect,
     Foreach,
-    Gather,
-    Group,
+    Generate,
+    GroundTruth,
+    If,
+    Improve,
     Invoke,
-    KeepBest,
+    KeepBestN,
     KeepValid,
-    Loop,
     Map,
-    Measure,
-    Mend,
-    Rate,
+    Pool,
     Reduce,
     Region,
+    Repeat,
     Retrieve,
+    Sampling,
+    Score,
     Select,
     Step,
     Stop,
     Validate,
+    ValidateAndImprove,
     Vote,
     effect,
     regions,
@@ -45,39 +48,42 @@ from gotlang.templates import Template
 from gotlang.types import Type
 
 __all__ = [
+    "Aggregate",
     "AnyStep",
     "Arguments",
-    "Ask",
-    "Branch",
-    "CallFunction",
+    "Block",
+    "Call",
     "Corpus",
     "Domain",
     "Effect",
     "Example",
     "Foreach",
-    "Gather",
-    "Group",
+    "Generate",
+    "GroundTruth",
+    "If",
+    "Improve",
     "Invoke",
-    "KeepBest",
+    "KeepBestN",
     "KeepValid",
-    "Loop",
     "Map",
-    "Measure",
-    "Mend",
     "Param",
+    "Pool",
     "Program",
     "Prompt",
     "PythonImport",
-    "Rate",
     "Reduce",
     "Region",
+    "Repeat",
     "Retrieve",
+    "Sampling",
     "Scheme",
     "Score",
+    "ScoreFunction",
     "Select",
     "Step",
     "Stop",
     "Validate",
+    "ValidateAndImprove",
     "Vote",
     "effect",
     "regions",
@@ -142,7 +148,7 @@ class Prompt:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Score:
+class ScoreFunction:
     """A score: lower or higher is better, `best` cannot be beaten. `body` holds what it asks of a model
     before `value` is taken; it is empty for a local score."""
 
@@ -198,7 +204,7 @@ class Program:
     name: str
     params: tuple[Param, ...] = ()
     prompts: tuple[Prompt, ...] = ()
-    scores: tuple[Score, ...] = ()
+    scores: tuple[ScoreFunction, ...] = ()
     schemes: tuple[Scheme, ...] = ()
     python: tuple[PythonImport, ...] = ()
     corpora: tuple[Corpus, ...] = ()
@@ -208,7 +214,7 @@ class Program:
         """The prompt of a name; KeyError where there is none."""
         return _named(self.prompts, name)
 
-    def score(self, name: str) -> Score:
+    def score(self, name: str) -> ScoreFunction:
         """The score of a name; KeyError where there is none."""
         return _named(self.scores, name)
 
@@ -217,7 +223,7 @@ class Program:
         return _named(self.schemes, name)
 
 
-_Named = TypeVar("_Named", Prompt, Score, Scheme)
+_Named = TypeVar("_Named", Prompt, ScoreFunction, Scheme)
 
 
 def _named(table: tuple[_Named, ...], name: str) -> _Named:

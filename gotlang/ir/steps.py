@@ -44,16 +44,14 @@ class Stop:
     count: Expression
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class Ask(Step):
-    """`Generate`, `Improve` and `Aggregate`: k answers to a prompt for each thought, or for all together.
+class Sampling(Step):
+    """What `Generate`, `Improve` and `Aggregate` share: k samples of a prompt.
 
     `until` ends sampling at the first thought it holds for. The early-stop pass sets `stop`, the fusion
     pass `fused` (all draws in one request where the endpoint takes `n`).
     """
 
-    kind: Literal["generate", "improve", "aggregate"]
     pool: str
     prompt: str
     arguments: Arguments
@@ -66,7 +64,25 @@ class Ask(Step):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Rate(Step):
+class Generate(Sampling):
+    """`Generate`: k samples for each thought."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Improve(Sampling):
+    """`Improve`: the same, and the thoughts it started from stay in the pool."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Aggregate(Sampling):
+    """`Aggregate`: k samples for all thoughts together."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Score(Step):
     """`Score`: `score` names a score or a prompt that gives a number; without it, `value` is the score."""
 
     pool: str
@@ -98,7 +114,7 @@ class KeepValid(Step):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Mend(Step):
+class ValidateAndImprove(Step):
     """`ValidateAndImprove`: ask `prompt` again while a thought is not valid, `tries` times at most."""
 
     pool: str
@@ -113,7 +129,7 @@ class Mend(Step):
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeepBest(Step):
+class KeepBestN(Step):
     """`KeepBestN`: the `count` best scored thoughts, best first, ties in order of arrival."""
 
     pool: str
@@ -150,7 +166,7 @@ class Map(Step):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Gather(Step):
+class Pool(Step):
     """`Pool`, bindings and `return`: named thoughts as they are, and other values as new thoughts."""
 
     pool: str
@@ -170,7 +186,7 @@ class Retrieve(Step):
 
 @final
 @dataclass(frozen=True, slots=True)
-class CallFunction(Step):
+class Call(Step):
     """`Call`: what a Python function gives, as a new thought for each current one."""
 
     pool: str
@@ -180,7 +196,7 @@ class CallFunction(Step):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Measure(Step):
+class GroundTruth(Step):
     """`GroundTruth`: the pool goes through unchanged; whether the condition holds is noted beside the run."""
 
     pool: str
@@ -235,7 +251,7 @@ class Reduce(Step):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Loop(Step):
+class Repeat(Step):
     """`repeat`: the body on its own result, `count` times or until a condition holds."""
 
     pool: str
@@ -247,7 +263,7 @@ class Loop(Step):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Branch(Step):
+class If(Step):
     """`if`: the first body whose condition holds; the pool goes through unchanged where none does."""
 
     pool: str
@@ -257,7 +273,7 @@ class Branch(Step):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Group(Step):
+class Block(Step):
     """A labelled block or an indented pipeline; `names` gives pools the names they have inside."""
 
     pool: str
@@ -267,34 +283,36 @@ class Group(Step):
 
 
 AnyStep = (
-    Ask
-    | Rate
+    Generate
+    | Improve
+    | Aggregate
+    | Score
     | Validate
     | KeepValid
-    | Mend
-    | KeepBest
+    | ValidateAndImprove
+    | KeepBestN
     | Select
     | Vote
     | Map
-    | Gather
+    | Pool
     | Retrieve
-    | CallFunction
-    | Measure
+    | Call
+    | GroundTruth
     | Invoke
     | Foreach
     | Reduce
-    | Loop
-    | Branch
-    | Group
+    | Repeat
+    | If
+    | Block
 )
 
 
 def regions(step: AnyStep) -> tuple[Region, ...]:
     """The regions directly inside a step."""
     match step:
-        case Foreach() | Reduce() | Loop() | Group():
+        case Foreach() | Reduce() | Repeat() | Block():
             return (step.body,)
-        case Branch():
+        case If():
             inside = tuple(body for _, body in step.branches)
             return (*inside, step.otherwise) if step.otherwise is not None else inside
     return ()
@@ -303,11 +321,11 @@ def regions(step: AnyStep) -> tuple[Region, ...]:
 def effect(step: AnyStep) -> Effect:
     """What a step does beside giving thoughts."""
     match step:
-        case Ask() | Mend():
+        case Sampling() | ValidateAndImprove():
             return "samples"
-        case Retrieve() | CallFunction():
+        case Retrieve() | Call():
             return "tool"
-        case Invoke() | Foreach() | Reduce() | Loop() | Branch() | Group():
+        case Invoke() | Foreach() | Reduce() | Repeat() | If() | Block():
             return "grows"
     return "pure"
 

@@ -2,9 +2,9 @@
 
     part = foreach part from %1 : list[int]
         enter part
-        %2 = generate @sort(numbers=part) from part, k sort_tries, fused : list[int]
-        %3 = score @mistakes(attempt=it, numbers=part) from %2, k 1 : list[int]
-        %4 = keep_best 1 from %3 : list[int] one
+        %2 = Generate @sort(numbers=part) from part, k sort_tries, fused : list[int]
+        %3 = Score @mistakes(attempt=it, numbers=part) from %2, k 1 : list[int]
+        %4 = KeepBestN 1 from %3 : list[int] one
         yield %4
 
 A line names the pool that a step gives, the step, the pool it takes (`from`), the type of the thoughts it
@@ -111,7 +111,7 @@ def _text(name: str, value: str) -> Iterator[str]:
     yield f'{_INDENT}"""'
 
 
-def _score(score: ir.Score) -> Iterator[str]:
+def _score(score: ir.ScoreFunction) -> Iterator[str]:
     best = f", best {_value(score.best)}" if score.best is not None else ""
     direction = "lower" if score.lower else "higher"
     yield f"score {score.name}({_parameters(score.parameters)}) -> {direction}{best}:"
@@ -149,7 +149,7 @@ def _region(region: ir.Region, margin: str) -> Iterator[str]:
 
 def _inside(step: ir.AnyStep, margin: str) -> Iterator[str]:
     match step:
-        case ir.Branch(branches=branches, otherwise=otherwise):
+        case ir.If(branches=branches, otherwise=otherwise):
             for condition, body in branches:
                 yield f"{margin}when {format_expression(condition)}"
                 yield from _region(body, margin + _INDENT)
@@ -172,41 +172,41 @@ def _words(step: ir.AnyStep) -> list[str]:
     """What a step does, and its further clauses."""
     show = format_expression
     match step:
-        case ir.Ask():
-            head = f"{step.kind} {_called(step.prompt, step.arguments)}"
+        case ir.Sampling():
+            head = f"{type(step).__name__} {_called(step.prompt, step.arguments)}"
             until = [f"until {show(step.until)}"] if step.until is not None else []
             return [head, f"k {show(step.k)}", *_settings(step.settings), *until, *_fused(step), *_stop(step)]
-        case ir.Rate(score=None, value=value) if value is not None:
-            return [f"score {show(value)}", f"k {show(step.k)}", *_fused(step)]
-        case ir.Rate():
-            return [f"score {_called(step.score or '', step.arguments)}", f"k {show(step.k)}", *_fused(step)]
+        case ir.Score(score=None, value=value) if value is not None:
+            return [f"Score {show(value)}", f"k {show(step.k)}", *_fused(step)]
+        case ir.Score():
+            return [f"Score {_called(step.score or '', step.arguments)}", f"k {show(step.k)}", *_fused(step)]
         case ir.Validate():
-            return [f"validate {_judged(step.condition, step.prompt, step.arguments)}"]
+            return [f"Validate {_judged(step.condition, step.prompt, step.arguments)}"]
         case ir.KeepValid():
-            return ["keep_valid"]
-        case ir.Mend():
+            return ["KeepValid"]
+        case ir.ValidateAndImprove():
             judged = _judged(step.condition, step.judge, step.judge_arguments)
-            head = f"mend {_called(step.prompt, step.arguments)} unless {judged}"
+            head = f"ValidateAndImprove {_called(step.prompt, step.arguments)} unless {judged}"
             return [head, f"tries {show(step.tries)}", *_settings(step.settings)]
-        case ir.KeepBest(count=count):
-            return [f"keep_best {show(count)}"]
+        case ir.KeepBestN(count=count):
+            return [f"KeepBestN {show(count)}"]
         case ir.Select(condition=condition) if condition is not None:
-            return [f"select where {show(condition)}"]
+            return [f"Select where {show(condition)}"]
         case ir.Select(positions=positions) if positions is not None:
-            return [f"select at {show(positions)}"]
+            return [f"Select at {show(positions)}"]
         case ir.Vote(weight=weight):
-            return ["vote", *([f"weight {show(weight)}"] if weight is not None else [])]
+            return ["Vote", *([f"weight {show(weight)}"] if weight is not None else [])]
         case ir.Map(value=value):
-            return [f"map {show(value)}"]
-        case ir.Gather(values=values):
-            return [f"gather {', '.join(map(show, values))}"]
+            return [f"Map {show(value)}"]
+        case ir.Pool(values=values):
+            return [f"Pool {', '.join(map(show, values))}"]
         case ir.Retrieve():
-            return [f"retrieve @{step.corpus}({show(step.query)})", f"k {show(step.k)}"]
-        case ir.CallFunction(arguments=arguments):
+            return [f"Retrieve @{step.corpus}({show(step.query)})", f"k {show(step.k)}"]
+        case ir.Call(arguments=arguments):
             given = [f"{name}={show(value)}" if name else show(value) for name, value in arguments]
-            return [f"call @{step.function}({', '.join(given)})"]
-        case ir.Measure(condition=condition):
-            return [f"measure {show(condition)}"]
+            return [f"Call @{step.function}({', '.join(given)})"]
+        case ir.GroundTruth(condition=condition):
+            return [f"GroundTruth {show(condition)}"]
         case ir.Invoke():
             return [f"invoke {_called(step.scheme, step.arguments)}"]
         case _:
@@ -222,14 +222,14 @@ def _header(step: ir.AnyStep) -> str:
         case ir.Reduce():
             named = f" as {step.step}" if step.step is not None else ""
             return f"reduce {step.left}, {step.right}{_word('in', step.iterable)}{named}"
-        case ir.Loop():
+        case ir.Repeat():
             counter = f" as {step.counter}" if step.counter is not None else ""
             return f"repeat {format_expression(step.count)}{counter}{_word('until', step.until)}"
-        case ir.Branch():
+        case ir.If():
             return "if"
-        case ir.Group(label=label, names=names):
+        case ir.Block(label=label, names=names):
             pairs = ", ".join(f"{inner}={outer}" for inner, outer in names)
-            return f"group {quote(label)}" + (f" ({pairs})" if pairs else "")
+            return f"block {quote(label)}" + (f" ({pairs})" if pairs else "")
     raise TypeError(step)
 
 
@@ -249,10 +249,10 @@ def _settings(settings: ir.Arguments) -> list[str]:
     return [_called("settings", settings).removeprefix("@")] if settings else []
 
 
-def _fused(step: ir.Ask | ir.Rate) -> list[str]:
+def _fused(step: ir.Sampling | ir.Score) -> list[str]:
     return ["fused"] if step.fused else []
 
 
-def _stop(step: ir.Ask) -> list[str]:
+def _stop(step: ir.Sampling) -> list[str]:
     stop = step.stop
     return [f"stop {format_expression(stop.count)} {_called(stop.score, stop.arguments)}"] if stop else []

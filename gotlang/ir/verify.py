@@ -49,7 +49,7 @@ class _Verifier(StepVerifier):
                 raise self.fail("it counts values and gives one")
             self.expect(prompt.count, self._parameters(prompt.parameters).scope, INT)
 
-    def score(self, score: ir.Score) -> None:
+    def score(self, score: ir.ScoreFunction) -> None:
         self.place = [f"score {score.name}"]
         names = self._parameters(score.parameters)
         names.pool(score.body.entry, START)
@@ -122,7 +122,7 @@ class _Verifier(StepVerifier):
                 if not merged.single:
                     raise self.fail("a merge gives any number of thoughts")
                 return Pool(join(element.type, merged.type) or ANY, True)
-            case ir.Loop():
+            case ir.Repeat():
                 self.expect(step.count, names.whole(pool), INT)
                 inner.pool(step.body.entry, Pool(pool.type, pool.single and step.single))
                 if step.counter is not None:
@@ -133,9 +133,9 @@ class _Verifier(StepVerifier):
                 if pool.type != NONE:
                     left = Pool(join(pool.type, left.type) or ANY, pool.single and left.single)
                 return left
-            case ir.Branch():
+            case ir.If():
                 return self._branch(step, pool, names)
-            case ir.Group():
+            case ir.Block():
                 for name, outer in step.names:
                     inner.pool(name, self.pool(outer, names))
                 return self.region(step.body, inner)
@@ -148,7 +148,7 @@ class _Verifier(StepVerifier):
         self._raise_reported()
         return found
 
-    def _branch(self, step: ir.Branch, pool: Pool, names: Names) -> Pool:
+    def _branch(self, step: ir.If, pool: Pool, names: Names) -> Pool:
         results = [] if step.otherwise is not None else [pool]
         for condition, _ in step.branches:
             self.expect(condition, names.whole(pool), BOOL)

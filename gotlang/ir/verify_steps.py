@@ -170,9 +170,9 @@ class StepVerifier:
         pool = self.pool(step.pool, names)
         each, whole = names.each(pool), names.whole(pool)
         match step:
-            case ir.Ask():
+            case ir.Sampling():
                 return self._ask(step, pool, each, whole)
-            case ir.Rate():
+            case ir.Score():
                 self.expect(step.k, whole, INT)
                 self._rate(step, each)
                 return pool
@@ -181,13 +181,13 @@ class StepVerifier:
                 return pool
             case ir.KeepValid():
                 return Pool(pool.type, False)
-            case ir.Mend():
+            case ir.ValidateAndImprove():
                 self._judge(step.condition, step.judge, step.judge_arguments, each)
                 self.expect(step.tries, whole, INT)
                 self.settings(step.settings, each)
                 prompt = self.asks(step.prompt, step.arguments, each)
                 return Pool(join(pool.type, prompt.result) or ANY, pool.single and not prompt.many)
-            case ir.KeepBest(count=count):
+            case ir.KeepBestN(count=count):
                 self.expect(count, whole, INT)
                 return Pool(pool.type, pool.single or _is_one(count))
             case ir.Select():
@@ -199,17 +199,17 @@ class StepVerifier:
                 return Pool(pool.type, True)
             case ir.Map(value=value):
                 return Pool(self.infer(value, each), pool.single)
-            case ir.Gather(values=values):
+            case ir.Pool(values=values):
                 return self._gather(values, names, whole)
             case ir.Retrieve():
                 self.expect(step.query, each, STR)
                 self.expect(step.k, whole, INT)
                 return Pool(STR, False)
-            case ir.CallFunction(arguments=arguments):
+            case ir.Call(arguments=arguments):
                 for _, value in arguments:
                     self.infer(value, each)
                 return Pool(ANY, pool.single)
-            case ir.Measure(condition=condition):
+            case ir.GroundTruth(condition=condition):
                 truth = each.inside(Variable("truth", self.truth))
                 self.expect(condition, truth, BOOL)
                 return pool
@@ -226,8 +226,8 @@ class StepVerifier:
         """Check a step that holds others."""
         raise NotImplementedError
 
-    def _ask(self, step: ir.Ask, pool: Pool, each: Scope, whole: Scope) -> Pool:
-        together = step.kind == "aggregate"
+    def _ask(self, step: ir.Sampling, pool: Pool, each: Scope, whole: Scope) -> Pool:
+        together = isinstance(step, ir.Aggregate)
         prompt = self.asks(step.prompt, step.arguments, whole if together else each)
         self.settings(step.settings, whole if together else each)
         self.expect(step.k, whole, INT)
@@ -240,12 +240,12 @@ class StepVerifier:
                 raise self.fail(f"score `{step.stop.score}` cannot end a sampling")
             self.arguments(score.parameters, step.stop.arguments, drawn, f"score `{score.name}`")
             self.expect(step.stop.count, each, INT)
-        if step.kind == "improve":
+        if isinstance(step, ir.Improve):
             return Pool(join(pool.type, prompt.result) or ANY, False)
         one = (pool.single or together) and not prompt.many and _is_one(step.k)
         return Pool(prompt.result, one)
 
-    def _rate(self, step: ir.Rate, each: Scope) -> None:
+    def _rate(self, step: ir.Score, each: Scope) -> None:
         if step.score is None:
             if step.value is None:
                 raise self.fail("it has no score")

@@ -1,7 +1,7 @@
 """Dead steps: what no one takes is not computed, and above all not asked for.
 
-    a = generate @closed(...) from %start, k 5
-    b = generate @opened(...) from %start, k 5    →    b = generate @opened(...) from %start, k 5
+    a = Generate @closed(...) from %start, k 5
+    b = Generate @opened(...) from %start, k 5    →    b = Generate @opened(...) from %start, k 5
     yield b                                            yield b
 
 A step is dead where neither the region's result nor a living step needs what it gives. Dropping one changes
@@ -47,7 +47,7 @@ def _alive(region: ir.Region, needed_outside: Iterable[str], acting: set[str]) -
 
 def _names_read(step: ir.AnyStep) -> Iterable[str]:
     """The names that a block reads from its own body beside the result: a `repeat` may test them."""
-    return free_names(step.until) if isinstance(step, ir.Loop) and step.until is not None else ()
+    return free_names(step.until) if isinstance(step, ir.Repeat) and step.until is not None else ()
 
 
 def _acts(step: ir.AnyStep, acting: set[str]) -> bool:
@@ -58,9 +58,9 @@ def _acts(step: ir.AnyStep, acting: set[str]) -> bool:
 
 def _acts_itself(step: ir.AnyStep, acting: set[str]) -> bool:
     match step:
-        case ir.Measure() | ir.CallFunction():
+        case ir.GroundTruth() | ir.Call():
             return True
-        case ir.Invoke(scheme=name) | ir.Rate(score=str(name)):
+        case ir.Invoke(scheme=name) | ir.Score(score=str(name)):
             return name in acting
     return False
 

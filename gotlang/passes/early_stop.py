@@ -1,8 +1,8 @@
 """Early stop: no more sampling once what competes with a thought cannot beat it.
 
-    %1 = generate @sort(...) from part, k 5     %1 = generate @sort(...) from part, k 5, stop 1 @wrong(...)
-    %2 = score @wrong(...) from %1          →   %2 = score @wrong(...) from %1
-    %3 = keep_best 1 from %2                    %3 = keep_best 1 from %2
+    %1 = Generate @sort(...) from part, k 5     %1 = Generate @sort(...) from part, k 5, stop 1 @wrong(...)
+    %2 = Score @wrong(...) from %1          →   %2 = Score @wrong(...) from %1
+    %3 = KeepBestN 1 from %2                    %3 = KeepBestN 1 from %2
 
 It applies where nobody but a local score with a `best` takes the samples, and nobody but a `KeepBestN` what
 that leaves. `KeepBestN` keeps the earlier of equal thoughts, so the thoughts that are kept are the same; so
@@ -46,11 +46,11 @@ def stop_early(program: ir.Program) -> ir.Program:
 def _marked(region: ir.Region, local: Collection[str], values: Collection[str]) -> ir.Region:
     out = list(region.steps)
     for index, step in enumerate(region.steps):
-        if not isinstance(step, ir.Ask) or step.until is not None:
+        if not isinstance(step, ir.Sampling) or step.until is not None:
             continue
         rate = _only_taker(region, step)
-        keep = _only_taker(region, rate) if isinstance(rate, ir.Rate) else None
-        if not isinstance(rate, ir.Rate) or not isinstance(keep, ir.KeepBest) or rate.score not in local:
+        keep = _only_taker(region, rate) if isinstance(rate, ir.Score) else None
+        if not isinstance(rate, ir.Score) or not isinstance(keep, ir.KeepBestN) or rate.score not in local:
             continue
         assert rate.score is not None
         stop = ir.Stop(rate.score, rate.arguments, keep.count)

@@ -32,19 +32,19 @@ def computes(step: ir.AnyStep, functions: frozenset[str]) -> bool:
     """Whether a step does nothing but compute here: it asks no model, calls no Python, holds no other steps
     and measures nothing."""
     match step:
-        case ir.Rate(score=str(name)) if name not in functions:
+        case ir.Score(score=str(name)) if name not in functions:
             return False
         case ir.Validate(prompt=str()):
             return False
         case (
-            ir.Rate()
+            ir.Score()
             | ir.Validate()
             | ir.KeepValid()
-            | ir.KeepBest()
+            | ir.KeepBestN()
             | ir.Select()
             | ir.Vote()
             | ir.Map()
-            | ir.Gather()
+            | ir.Pool()
         ):
             return all(calls_only(expression, functions) for expression in own_expressions(step))
     return False

@@ -1,6 +1,6 @@
 """Constant folding: what does not depend on a run is computed before it, and branches never taken are gone.
 
-    %1 = generate @sort(...) from part, k 2 * 5       %1 = generate @sort(...) from part, k 10
+    %1 = Generate @sort(...) from part, k 2 * 5       %1 = Generate @sort(...) from part, k 10
     %2 = if from %1                              →    %2 = if from %1
         when 1 > 2                                        otherwise
             ...                                               ...
@@ -70,7 +70,7 @@ def _prompt(prompt: ir.Prompt, fold: Fold) -> ir.Prompt:
 
 def _decided(step: ir.AnyStep) -> ir.AnyStep:
     """An `if` without the branches that constant conditions close."""
-    if not isinstance(step, ir.Branch):
+    if not isinstance(step, ir.If):
         return step
     open_ = [branch for branch in step.branches if not _is(branch[0], False)]
     for index, (condition, body) in enumerate(open_):

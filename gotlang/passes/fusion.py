@@ -1,7 +1,7 @@
 """Sample fusion: all answers of a step in one request, so that the prompt is paid once.
 
-    %1 = generate @sort(...) from part, k 5          five requests of one answer
-    %1 = generate @sort(...) from part, k 5, fused   one request with n=5, where the endpoint takes n
+    %1 = Generate @sort(...) from part, k 5          five requests of one answer
+    %1 = Generate @sort(...) from part, k 5, fused   one request with n=5, where the endpoint takes n
 
 The answers are the same draws of the same request either way.
 """
@@ -18,7 +18,7 @@ def fuse_samples(program: ir.Program) -> ir.Program:
     """Mark every step that samples as one that may ask for its answers together."""
 
     def change(region: ir.Region) -> ir.Region:
-        steps = (replace(s, fused=True) if isinstance(s, ir.Ask | ir.Rate) else s for s in region.steps)
+        steps = (replace(s, fused=True) if isinstance(s, ir.Sampling | ir.Score) else s for s in region.steps)
         return replace(region, steps=tuple(steps))
 
     return rewrite(program, change)

@@ -18,7 +18,7 @@ def renamed(step: ir.AnyStep, names: Mapping[str, str]) -> ir.AnyStep:
         return step
     step = with_expressions(step, lambda node: renamed_expression(node, names))
     step = replace(step, pool=names.get(step.pool, step.pool))
-    if isinstance(step, ir.Group):
+    if isinstance(step, ir.Block):
         step = replace(step, names=tuple((inner, names.get(outer, outer)) for inner, outer in step.names))
     return rewrite_inside(step, lambda region: _renamed_region(region, names))
 

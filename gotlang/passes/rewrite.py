@@ -31,9 +31,9 @@ def rewrite_region(body: ir.Region, change: Rewrite) -> ir.Region:
 def rewrite_inside(step: ir.AnyStep, change: Rewrite) -> ir.AnyStep:
     """A step with the regions directly inside it changed."""
     match step:
-        case ir.Foreach() | ir.Reduce() | ir.Loop() | ir.Group():
+        case ir.Foreach() | ir.Reduce() | ir.Repeat() | ir.Block():
             return replace(step, body=change(step.body))
-        case ir.Branch():
+        case ir.If():
             return replace(
                 step,
                 branches=tuple((condition, change(body)) for condition, body in step.branches),
@@ -56,7 +56,7 @@ def schemes_invoked(program: ir.Program) -> set[str]:
     return {step.scheme for body in bodies for step in all_steps(body) if isinstance(step, ir.Invoke)}
 
 
-def values_in(program: ir.Program, owner: ir.Scheme | ir.Score, *, plain: bool) -> set[str]:
+def values_in(program: ir.Program, owner: ir.Scheme | ir.ScoreFunction, *, plain: bool) -> set[str]:
     """The names that stand for plain values everywhere in a scheme or score, so that nothing waits for them:
     params, and parameters where they are `plain`."""
     bound = {name for step in owner.body.steps for name in (step.result, *bound_inside(step))}

@@ -1,8 +1,8 @@
 """Sharing: what is computed twice from the same is computed once.
 
-    a = map len(it) from x                    a = map len(it) from x
-    b = map len(it) from x               →
-    c = gather a, b from %start               c = gather a, a from %start
+    a = Map len(it) from x                    a = Map len(it) from x
+    b = Map len(it) from x               →
+    c = Pool a, b from %start               c = Pool a, a from %start
 
 It applies to steps of one region that only compute, from the same pool and the same names. Two samplings are
 never made one: each asks for draws of its own (and where the draws are the same, since neither depends on
@@ -56,7 +56,7 @@ def _shared(region: ir.Region, functions: frozenset[str]) -> tuple[ir.Region, Ma
 
 
 def _inside(step: ir.AnyStep, functions: frozenset[str]) -> ir.AnyStep:
-    if isinstance(step, ir.Loop):
+    if isinstance(step, ir.Repeat):
         body, names = _shared(step.body, functions)
         until = renamed_expression(step.until, names) if step.until is not None else None
         return replace(step, body=body, until=until)

@@ -33,11 +33,11 @@ Slot = tuple[int, int]
 async def ask(context: Context, operation: Operation, thoughts: Thoughts, spent: Spent) -> Thoughts:
     """`Generate`, `Improve`, `Aggregate`."""
     step = operation.step
-    assert isinstance(step, ir.Ask)
+    assert isinstance(step, ir.Sampling)
     noted = len(context.failures)
     k = count(context.evaluate(step.k, whole(operation.frame, thoughts)), "k")
-    context.sampler.room(k * (1 if step.kind == "aggregate" else len(thoughts)))
-    sampling = _Sampling(context, operation, step, list(thoughts) if step.kind == "improve" else [])
+    context.sampler.room(k * (1 if isinstance(step, ir.Aggregate) else len(thoughts)))
+    sampling = _Sampling(context, operation, step, list(thoughts) if isinstance(step, ir.Improve) else [])
     sites = _sites(context, operation, step, thoughts, k)
     if step.stop is not None or step.until is not None:
         await _in_waves(sampling, sites, k, spent)
@@ -53,9 +53,11 @@ async def ask(context: Context, operation: Operation, thoughts: Thoughts, spent:
     return Thoughts(sampling.kept)
 
 
-def _sites(context: Context, operation: Operation, step: ir.Ask, thoughts: Thoughts, k: int) -> list[Site]:
+def _sites(
+    context: Context, operation: Operation, step: ir.Sampling, thoughts: Thoughts, k: int
+) -> list[Site]:
     prompt = context.program.prompt(step.prompt)
-    if step.kind == "aggregate" and thoughts:
+    if isinstance(step, ir.Aggregate) and thoughts:
         names = whole(operation.frame, thoughts)
         return [site(context, operation, prompt, step.arguments, step.settings, names, real(thoughts), k)]
 
@@ -98,7 +100,9 @@ class _Sampling:
 
     __slots__ = ("_looked_at", "_perfect", "context", "kept", "operation", "over", "prompt", "step")
 
-    def __init__(self, context: Context, operation: Operation, step: ir.Ask, kept: list[Thought]) -> None:
+    def __init__(
+        self, context: Context, operation: Operation, step: ir.Sampling, kept: list[Thought]
+    ) -> None:
         self.context = context
         self.operation = operation
         self.step = step
@@ -151,7 +155,7 @@ class _Sampling:
 
 
 def rate_locally(
-    context: Context, score: ir.Score, arguments: ir.Arguments, names: Mapping[str, Any]
+    context: Context, score: ir.ScoreFunction, arguments: ir.Arguments, names: Mapping[str, Any]
 ) -> float:
     """The number that a score gives without asking a model. Raises EvaluationError, also for NaN."""
     values = {name: context.evaluate(value, names) for name, value in arguments}

@@ -28,7 +28,7 @@ class Calls:
             called = found.scheme if isinstance(found, ir.Invoke) else None
             if called is not None:
                 owner = called
-            elif isinstance(found, ir.Rate) and found.score is not None:
+            elif isinstance(found, ir.Score) and found.score is not None:
                 owner = found.score
         return called
 

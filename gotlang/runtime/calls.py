@@ -100,8 +100,8 @@ def _argument(x: Expander, name: str, value: e.Expression, frame: Frame, pool: H
     waits = x.waits_for(value, frame, pool)
     if not waits:
         return x.context.evaluate(value, frame)
-    step = ir.Gather(name, ANY, True, "", (value,), span=value.span)
-    let = Operation(step, "gather", frame, (*inner.path[-1], name), frame.origin)
+    step = ir.Pool(name, ANY, True, "", (value,), span=value.span)
+    let = Operation(step, "Pool", frame, (*inner.path[-1], name), frame.origin)
     if not x.uses(value).pool:
         let.parts = NO_PARTS
     return Handle(x.graph.add(let, waits), True)
@@ -114,7 +114,7 @@ def root(frame: Frame) -> Frame:
     return frame
 
 
-def rate(x: Expander, step: ir.Rate, frame: Frame, pool: Handle) -> Handle:
+def rate(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
     """`Score` by a score that asks a model: its body once for each thought and sample."""
     assert step.score is not None
     score = x.context.program.score(step.score)
@@ -152,12 +152,14 @@ def _bind_value(x: Expander, value: e.Expression, names: Mapping[str, Any]) -> A
     return x.context.evaluate(value, names)
 
 
-def _sample(x: Expander, step: ir.Rate, score: ir.Score, frame: Frame, grow: Operation | None) -> Operation:
+def _sample(
+    x: Expander, step: ir.Score, score: ir.ScoreFunction, frame: Frame, grow: Operation | None
+) -> Operation:
     x.remaining.through(score.body)
     start = frame.names[score.body.entry] = x.start(frame, grow)
     x.region(score.body, frame)
-    value = ir.Gather("%score", step.type, True, score.body.entry, (score.value,), span=step.span)
-    operation = Operation(value, "gather", frame, "score", frame.origin)
+    value = ir.Pool("%score", step.type, True, score.body.entry, (score.value,), span=step.span)
+    operation = Operation(value, "Pool", frame, "score", frame.origin)
     names = [name for name in x.uses(score.value).names if name in frame.names]
     return x.graph.add(operation, (start.operation, *behind(names, frame)))
 
@@ -165,12 +167,12 @@ def _sample(x: Expander, step: ir.Rate, score: ir.Score, frame: Frame, grow: Ope
 BLOCKS: dict[type, Block] = {
     ir.Foreach: foreach,
     ir.Reduce: reduce,
-    ir.Loop: loop,
-    ir.Branch: branch,
-    ir.Group: group,
+    ir.Repeat: loop,
+    ir.If: branch,
+    ir.Block: group,
     ir.Invoke: invoke,
-    ir.Score: rate,
+    ir.ScoreFunction: rate,
     View: changing,
 }
-"""How each step that is no operation is laid out; `ir.Score` stands for a `Score` that asks a model, `View`
-for a `Call` of Python that changes the graph."""
+"""How each step that is no operation is laid out; `ir.ScoreFunction` stands for a `Score` that asks a model,
+`View` for a `Call` of Python that changes the graph."""

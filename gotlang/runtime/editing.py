@@ -33,7 +33,7 @@ MAX_NESTED = 1_000
 """How deep operations that change the graph may stand in what others of them added."""
 
 
-def changing(x: Expander, step: ir.CallFunction, frame: Frame, pool: Handle) -> Handle:
+def changing(x: Expander, step: ir.Call, frame: Frame, pool: Handle) -> Handle:
     """`Call` of a function that changes the graph."""
     change = Operation(step, "change", frame, (step.result, "change"), frame.origin)
     join = Operation(step, "join", frame, step.result, frame.origin)
@@ -54,7 +54,7 @@ async def change(context: Context, operation: Operation, thoughts: Thoughts, spe
 class _Changing:
     """One `Call` while it runs."""
 
-    def __init__(self, x: Expander, step: ir.CallFunction, join: Operation) -> None:
+    def __init__(self, x: Expander, step: ir.Call, join: Operation) -> None:
         self.x = x
         self.step = step
         self.join = join
@@ -123,7 +123,7 @@ async def _called(
     return await in_thread(lambda: function(view, *given, **more), name, timeout_s)
 
 
-def carry_out(x: Expander, step: ir.CallFunction, change: Change) -> None:
+def carry_out(x: Expander, step: ir.Call, change: Change) -> None:
     """Change the graph as an operation asked for. Raises GotError where what is added cannot be laid out;
     then nothing changes."""
     start = x.graph.mark()
@@ -141,7 +141,7 @@ def carry_out(x: Expander, step: ir.CallFunction, change: Change) -> None:
 class _Builder:
     """Lays out what was added, each block after those it takes thoughts from."""
 
-    def __init__(self, x: Expander, step: ir.CallFunction, change: Change) -> None:
+    def __init__(self, x: Expander, step: ir.Call, change: Change) -> None:
         self.x = x
         self.change = change
         self.step = step
@@ -189,7 +189,7 @@ class _Builder:
         return x.region(block.region, frame).operation
 
 
-def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], step: ir.CallFunction) -> None:
+def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], step: ir.Call) -> None:
     """Do what was asked of operations that were there before."""
     graph = x.graph
     more: dict[Operation, list[Operation]] = {}

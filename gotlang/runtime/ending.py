@@ -103,13 +103,13 @@ def _span(operation: Operation) -> Span | None:
 
 def _written(step: ir.AnyStep | None) -> str:
     match step:
-        case ir.Ask():
-            return f"{step.kind.capitalize()} {step.prompt}"
-        case ir.Mend():
+        case ir.Sampling():
+            return f"{type(step).__name__} {step.prompt}"
+        case ir.ValidateAndImprove():
             return f"ValidateAndImprove {step.prompt}"
-        case ir.Rate():
+        case ir.Score():
             return f"Score {step.score}" if step.score is not None else "Score"
-        case ir.CallFunction():
+        case ir.Call():
             return f"Call {step.function}"
         case ir.Retrieve():
             return f"Retrieve {step.corpus}"
@@ -117,9 +117,9 @@ def _written(step: ir.AnyStep | None) -> str:
             return f"foreach {step.name}"
         case ir.Invoke():
             return f"scheme {step.scheme}"
-        case ir.Group():
+        case ir.Block():
             return step.label
-        case ir.Gather() if not step.result.startswith("%"):
+        case ir.Pool() if not step.result.startswith("%"):
             return step.result
     return _WORDS.get(type(step), "the result")
 
@@ -127,15 +127,15 @@ def _written(step: ir.AnyStep | None) -> str:
 _WORDS: dict[type, str] = {
     ir.Validate: "Validate",
     ir.KeepValid: "KeepValid",
-    ir.KeepBest: "KeepBestN",
+    ir.KeepBestN: "KeepBestN",
     ir.Select: "Select",
     ir.Vote: "Vote",
     ir.Map: "Map",
-    ir.Gather: "Pool",
-    ir.Measure: "GroundTruth",
+    ir.Pool: "Pool",
+    ir.GroundTruth: "GroundTruth",
     ir.Reduce: "reduce",
-    ir.Loop: "repeat",
-    ir.Branch: "if",
+    ir.Repeat: "repeat",
+    ir.If: "if",
 }
 
 

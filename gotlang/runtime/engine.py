@@ -26,14 +26,16 @@ from gotlang.semantics.limits import MAX_ELEMENTS
 Work = Callable[[Context, Operation, Thoughts, Spent], Awaitable[Thoughts]]
 
 WAITING_STEPS: dict[type, Work] = {
-    ir.Ask: ask,
-    ir.Mend: mend,
+    ir.Generate: ask,
+    ir.Improve: ask,
+    ir.Aggregate: ask,
+    ir.ValidateAndImprove: mend,
     ir.Validate: validate,
     ir.Retrieve: retrieve,
-    ir.CallFunction: call,
+    ir.Call: call,
 }
 """What runs an operation that waits for something outside, by its step."""
-_TOOLS = (ir.Retrieve, ir.CallFunction)
+_TOOLS = (ir.Retrieve, ir.Call)
 
 _PATIENCE = 500
 """Local operations in a row before requests under way get their turn."""
@@ -167,7 +169,7 @@ class Engine:
             return self._works[id(step)]
         except KeyError:
             work = WAITING_STEPS.get(type(step))
-            if isinstance(step, ir.Rate) and step.score in self._prompts:
+            if isinstance(step, ir.Score) and step.score in self._prompts:
                 work = rate_by_prompt
             self._works[id(step)] = work
             return work

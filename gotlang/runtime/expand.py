@@ -59,14 +59,14 @@ class Expander:
         """Lay out one step."""
         pool = frame.pool(step.pool)
         kind: type = type(step)
-        if isinstance(step, ir.Rate) and step.score in self._asking_scores:
-            kind = ir.Score
-        elif isinstance(step, ir.CallFunction) and step.function in self.changing:
+        if isinstance(step, ir.Score) and step.score in self._asking_scores:
+            kind = ir.ScoreFunction
+        elif isinstance(step, ir.Call) and step.function in self.changing:
             kind = View
         block = self._blocks.get(kind)
         if block is not None:
             return block(self, step, frame, pool)
-        operation = Operation(step, kind.__name__.lower(), frame, step.result, frame.origin)
+        operation = Operation(step, kind.__name__, frame, step.result, frame.origin)
         if self._takes_pool(step):
             self.graph.add(operation, (pool.operation, *self.waits(step, frame)))
         else:
@@ -75,7 +75,7 @@ class Expander:
         return Handle(operation, step.single)
 
     def _takes_pool(self, step: ir.AnyStep) -> bool:
-        return not isinstance(step, ir.Gather) or any(self.uses(value).pool for value in step.values)
+        return not isinstance(step, ir.Pool) or any(self.uses(value).pool for value in step.values)
 
     # ---------------------------------------------------------------- what waits for what
 

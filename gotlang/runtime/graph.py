@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang.errors import GotError
-from gotlang.ir.program import AnyStep, Gather
+from gotlang.ir.program import AnyStep, Pool
 from gotlang.ir.thought import Thought, Thoughts
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Operation:
     @property
     def absorbs(self) -> bool:
         """Whether it can do without some of its inputs: a `Pool` of several, a score of several samples."""
-        return self.role == "rated" or (isinstance(self.step, Gather) and len(self.step.values) > 1)
+        return self.role == "rated" or (isinstance(self.step, Pool) and len(self.step.values) > 1)
 
     def __repr__(self) -> str:
         return f"<{self.role} {'/'.join(map(str, self.path))} {STATES[self.state]}>"

@@ -21,7 +21,7 @@ async def rate_by_prompt(
 ) -> Thoughts:
     """`Score(k) prompt(it)`: the mean of k answers that are numbers."""
     step = operation.step
-    assert isinstance(step, ir.Rate) and step.score is not None
+    assert isinstance(step, ir.Score) and step.score is not None
     prompt = context.program.prompt(step.score)
     k = count(context.evaluate(step.k, whole(operation.frame, thoughts)), "k", 1)
     noted = len(context.failures)
@@ -97,7 +97,7 @@ async def validate(context: Context, operation: Operation, thoughts: Thoughts, s
 async def mend(context: Context, operation: Operation, thoughts: Thoughts, spent: Spent) -> Thoughts:
     """`ValidateAndImprove`: all thoughts side by side, each as often as it needs."""
     step = operation.step
-    assert isinstance(step, ir.Mend)
+    assert isinstance(step, ir.ValidateAndImprove)
     prompt = context.program.prompt(step.prompt)
     tries = count(context.evaluate(step.tries, whole(operation.frame, thoughts)), "tries")
 

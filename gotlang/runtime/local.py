@@ -31,7 +31,7 @@ from gotlang.syntax import expressions as e
 def rate(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
     """`Score` by a local score or an expression. A thought whose score has no value is left out."""
     step = operation.step
-    assert isinstance(step, ir.Rate)
+    assert isinstance(step, ir.Score)
     score = context.program.score(step.score) if step.score is not None else None
 
     def find(thought: Thought) -> float:
@@ -62,7 +62,7 @@ def keep_valid(context: Context, operation: Operation, thoughts: Thoughts) -> Th
 def keep_best(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
     """`KeepBestN`."""
     step = operation.step
-    assert isinstance(step, ir.KeepBest)
+    assert isinstance(step, ir.KeepBestN)
     n = count(context.evaluate(step.count, whole(operation.frame, thoughts)), "n")
     scored = [t for t in thoughts if t.score is not None]
     if thoughts and not scored:
@@ -131,7 +131,7 @@ def gather(context: Context, operation: Operation, thoughts: Thoughts) -> Though
     A `Pool` of several goes on without those that failed.
     """
     step = operation.step
-    assert isinstance(step, ir.Gather)
+    assert isinstance(step, ir.Pool)
     names = whole(operation.frame, thoughts)
     if len(step.values) == 1:
         return Thoughts(_gathered(context, operation, step.values[0], names, 0))
@@ -205,7 +205,7 @@ def measure(context: Context, operation: Operation, thoughts: Thoughts) -> Thoug
     It is only measured: where it cannot be, that is noted, and the scheme goes on.
     """
     step = operation.step
-    assert isinstance(step, ir.Measure)
+    assert isinstance(step, ir.GroundTruth)
     for thought in thoughts[:1]:
         names: dict[str, Any] = {"it": thought}
         if context.has_truth:
@@ -246,7 +246,7 @@ def grow(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
 def rated(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
     """Thoughts with the mean of the numbers that a score's samples gave for each."""
     step = operation.step
-    assert isinstance(step, ir.Rate) and step.score is not None
+    assert isinstance(step, ir.Score) and step.score is not None
     score = context.program.score(step.score)
     if not thoughts:
         return NOTHING
@@ -278,13 +278,13 @@ ROLES: dict[str, Local] = {"join": join, "collect": collect, "grow": grow, "rate
 """What runs an operation that the runtime itself adds, by its role."""
 
 STEPS: dict[type, Local] = {
-    ir.Rate: rate,
+    ir.Score: rate,
     ir.KeepValid: keep_valid,
-    ir.KeepBest: keep_best,
+    ir.KeepBestN: keep_best,
     ir.Select: select,
     ir.Vote: vote,
     ir.Map: map_,
-    ir.Gather: gather,
-    ir.Measure: measure,
+    ir.Pool: gather,
+    ir.GroundTruth: measure,
 }
 """What runs an operation that is a step of the program, by its step."""

@@ -8,7 +8,7 @@ from typing import final
 
 from gotlang.cache.cassette import Recording, open_recording
 from gotlang.errors import UsageError
-from gotlang.ir.program import Ask, Mend, Program
+from gotlang.ir.program import Program, Sampling, ValidateAndImprove
 from gotlang.ir.program import regions as inner_regions
 from gotlang.models.base import Model
 from gotlang.models.prices import price_of
@@ -96,7 +96,7 @@ def models_named(program: Program) -> set[str] | None:
         region = regions.pop()
         for step in region.steps:
             regions.extend(inner_regions(step))
-            if isinstance(step, Ask | Mend):
+            if isinstance(step, Sampling | ValidateAndImprove):
                 settings.extend(step.settings)
     named = set()
     for name, value in settings:

@@ -2,7 +2,7 @@
 
 A line an operation, in the order they were added:
 
-    {"operation": 7, "path": "sort128/part[0]/sort", "kind": "generate", "prompt": "sort", "state": "done",
+    {"operation": 7, "path": "sort128/part[0]/sort", "kind": "Generate", "prompt": "sort", "state": "done",
      "file": "programs/sort128.got", "line": 95, "inputs": [6], "origin": 2, "hops": 2,
      "asked": [{"key": "5e1f...", "draws": [0, 1], "sources": ["model", "persistent"]}],
      "thoughts": [{"made": [7, 0], "value": [0, 1], "parents": [[6, 0]], "score": 0, "usd": 0.0001}]}
@@ -122,19 +122,18 @@ def both(graph: Graph, sources: Mapping[str, Source]) -> dict[str, Any]:
 
 
 def kind(operation: Operation) -> str:
-    """What an operation does, in a word: `generate`, `keepbest`, `rate`, `join`, ..."""
-    step = operation.step
-    return step.kind if isinstance(step, ir.Ask) and operation.role == "ask" else operation.role
+    """What an operation does, in a word: `Generate`, `KeepBestN`, `Score`, `join`, ..."""
+    return operation.role
 
 
 def prompt_name(operation: Operation) -> str | None:
     """The prompt, score or function that an operation goes by, where it has one."""
     match operation.step:
-        case ir.Ask() | ir.Mend() as step:
+        case ir.Sampling() | ir.ValidateAndImprove() as step:
             return step.prompt
-        case ir.Rate(score=score) if operation.role in ("rate", "rated"):
+        case ir.Score(score=score) if operation.role in ("Score", "rated"):
             return score
-        case ir.CallFunction() as step:
+        case ir.Call() as step:
             return step.function
         case ir.Retrieve() as step:
             return step.corpus
@@ -143,24 +142,24 @@ def prompt_name(operation: Operation) -> str | None:
 
 def block(operation: Operation) -> str | None:
     """What the block that an operation stands for is called: `foreach part`, `repeat`, `scheme tree`."""
-    if operation.role not in ("join", "gather", "rated"):
+    if operation.role not in ("join", "Pool", "rated"):
         return None
     match operation.step:
         case ir.Foreach(name=name):
             return f"foreach {name}"
         case ir.Reduce(left=left, right=right):
             return f"reduce {left}, {right}"
-        case ir.Loop():
+        case ir.Repeat():
             return "repeat"
-        case ir.Branch():
+        case ir.If():
             return "if"
         case ir.Invoke(scheme=scheme):
             return f"scheme {scheme}"
-        case ir.Group(label=label):
+        case ir.Block(label=label):
             return label
-        case ir.Rate(score=score):
+        case ir.Score(score=score):
             return f"score {score}" if score else "score"
-        case ir.Mend(prompt=prompt):
+        case ir.ValidateAndImprove(prompt=prompt):
             return f"validate and improve {prompt}"
     return None
 

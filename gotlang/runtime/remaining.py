@@ -31,21 +31,21 @@ class Remaining:
     def own(self, step: ir.AnyStep) -> int:
         """Model calls in a row that a step itself makes."""
         match step:
-            case ir.Ask() | ir.Retrieve() | ir.CallFunction():
+            case ir.Sampling() | ir.Retrieve() | ir.Call():
                 return 1
-            case ir.Mend():
+            case ir.ValidateAndImprove():
                 return _rounds(step.tries) * (2 if step.judge else 1)
             case ir.Validate():
                 return 1 if step.prompt else 0
-            case ir.Rate():
+            case ir.Score():
                 return self._rate(step)
-            case ir.Foreach() | ir.Group():
+            case ir.Foreach() | ir.Block():
                 return self.through(step.body)
             case ir.Reduce():
                 return GUESSED_ROUNDS * self.through(step.body)
-            case ir.Loop():
+            case ir.Repeat():
                 return _rounds(step.count) * self.through(step.body)
-            case ir.Branch():
+            case ir.If():
                 return max(map(self.through, ir.regions(step)), default=0)
             case ir.Invoke():
                 return self.scheme(step.scheme)
@@ -65,7 +65,7 @@ class Remaining:
             found = self._through[id(region)] = self._measure(region)
         return found
 
-    def _rate(self, step: ir.Rate) -> int:
+    def _rate(self, step: ir.Score) -> int:
         if step.score is None:
             return 0
         if step.score in self._prompts:

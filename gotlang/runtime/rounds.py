@@ -12,7 +12,7 @@ from gotlang.runtime.values import count, whole
 from gotlang.syntax import expressions as e
 
 
-def loop(x: Expander, step: ir.Loop, frame: Frame, pool: Handle) -> Handle:
+def loop(x: Expander, step: ir.Repeat, frame: Frame, pool: Handle) -> Handle:
     """`repeat`: the body on its own result."""
     join = Operation(step, "join", frame, step.result, frame.origin)
     x.graph.add(join, (), held=1)
@@ -32,7 +32,7 @@ def loop(x: Expander, step: ir.Loop, frame: Frame, pool: Handle) -> Handle:
 class _Rounds:
     """One `repeat` while it runs: as many rounds at a time as need no look at their result."""
 
-    def __init__(self, x: Expander, step: ir.Loop, join: Operation) -> None:
+    def __init__(self, x: Expander, step: ir.Repeat, join: Operation) -> None:
         self.x = x
         self.step = step
         self.join = join
@@ -95,7 +95,7 @@ def holds(x: Expander, condition: e.Expression, handle: Handle, frame: Frame) ->
     return bool(x.context.evaluate(condition, whole(frame, handle.operation.output)))
 
 
-def branch(x: Expander, step: ir.Branch, frame: Frame, pool: Handle) -> Handle:
+def branch(x: Expander, step: ir.If, frame: Frame, pool: Handle) -> Handle:
     """`if`: the first block whose condition holds."""
     rest = x.remaining.after(step)
 
@@ -115,7 +115,7 @@ def branch(x: Expander, step: ir.Branch, frame: Frame, pool: Handle) -> Handle:
     return Handle(x.later(step, frame, waits, build), step.single)
 
 
-def group(x: Expander, step: ir.Group, frame: Frame, pool: Handle) -> Handle:
+def group(x: Expander, step: ir.Block, frame: Frame, pool: Handle) -> Handle:
     """A labelled block, or an indented pipeline."""
     names = {inner: frame.find(outer) for inner, outer in step.names}
     inner = frame.inside((step.label,), names, None, x.remaining.after(step))

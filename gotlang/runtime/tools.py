@@ -48,7 +48,7 @@ async def retrieve(context: Context, operation: Operation, thoughts: Thoughts, s
 async def call(context: Context, operation: Operation, thoughts: Thoughts, spent: Spent) -> Thoughts:
     """`Call`: a thought that the function has no value for is left out."""
     step = operation.step
-    assert isinstance(step, ir.CallFunction)
+    assert isinstance(step, ir.Call)
     function = context.functions[step.function]
     noted = len(context.failures)
 

@@ -61,7 +61,7 @@ def test_answers_that_gave_nothing_are_counted(gotc: Gotc, folder: Path) -> None
     lost = len(found["failed"])
     assert 0 < lost < 9
     assert f"{lost} answer{'s' if lost > 1 else ''} could not be used" in gotc("show").out
-    (node,) = [n for n in gotc("graph", "--format", "json").json()["nodes"] if n["kind"] == "generate"]
+    (node,) = [n for n in gotc("graph", "--format", "json").json()["nodes"] if n["kind"] == "Generate"]
     assert node["detail"] == f"{9 - lost} thoughts of 9 answers"
 
 
@@ -87,7 +87,7 @@ def test_a_run_that_failed_can_be_looked_at(gotc: Gotc, folder: Path) -> None:
     assert whole in shown.partition("Generate answer")[2]
     assert "failed, answer 2: there is no number in it: 'no idea'" in gotc("show", "last", "1").out
     found = gotc("graph", "--format", "json").json()["nodes"]
-    assert [node["kind"] for node in found] == ["generate", "vote", "measure"]
+    assert [node["kind"] for node in found] == ["Generate", "Vote", "GroundTruth"]
     assert {node["state"] for node in found} == {"failed"}
     page = Path(folder, gotc("graph").out.strip()).read_text()
     assert "there is no number in it" in page

@@ -164,8 +164,8 @@ class Oracle:
                 self.edges = {(u, v) for u, v in self.edges if v != nodes[0]}
 
 
-STEP = ir.CallFunction("call", ANY, False, "%start", "f", ())
-GATHER = ir.Gather("gather", ANY, False, "%start", (Constant(NOWHERE, 1), Constant(NOWHERE, 2)))
+STEP = ir.Call("call", ANY, False, "%start", "f", ())
+GATHER = ir.Pool("pool", ANY, False, "%start", (Constant(NOWHERE, 1), Constant(NOWHERE, 2)))
 
 
 class Built:
@@ -182,7 +182,7 @@ class Built:
         for at, sources in enumerate(shape.sources):
             absorbs = at in shape.absorbing
             operation = Operation(
-                GATHER if absorbs else None, "gather" if absorbs else "join", self.frame, at, None
+                GATHER if absorbs else None, "Pool" if absorbs else "join", self.frame, at, None
             )
             operation.parts = tuple(self.operations[s] for s in sources)
             held = at not in shape.done

@@ -49,24 +49,26 @@ def _step(class_: Any, /, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy
 
 _stops = st.builds(ir.Stop, names, arguments, values)
 _simple = st.one_of(
-    _step(
-        ir.Ask,
-        kind=st.sampled_from(["generate", "improve", "aggregate"]),
-        prompt=names,
-        arguments=arguments,
-        k=values,
-        settings=arguments,
-        until=some,
-        fused=st.booleans(),
-        stop=st.none() | _stops,
+    *(
+        _step(
+            kind,
+            prompt=names,
+            arguments=arguments,
+            k=values,
+            settings=arguments,
+            until=some,
+            fused=st.booleans(),
+            stop=st.none() | _stops,
+        )
+        for kind in (ir.Generate, ir.Improve, ir.Aggregate)
     ),
-    _step(ir.Rate, score=names, arguments=arguments, value=st.none(), k=values, fused=st.booleans()),
-    _step(ir.Rate, score=st.none(), arguments=st.just(()), value=values, k=values, fused=st.booleans()),
+    _step(ir.Score, score=names, arguments=arguments, value=st.none(), k=values, fused=st.booleans()),
+    _step(ir.Score, score=st.none(), arguments=st.just(()), value=values, k=values, fused=st.booleans()),
     _step(ir.Validate, condition=values),
     _step(ir.Validate, condition=st.none(), prompt=names, arguments=arguments),
     _step(ir.KeepValid),
     _step(
-        ir.Mend,
+        ir.ValidateAndImprove,
         condition=st.none(),
         judge=names,
         judge_arguments=arguments,
@@ -76,7 +78,7 @@ _simple = st.one_of(
         settings=arguments,
     ),
     _step(
-        ir.Mend,
+        ir.ValidateAndImprove,
         condition=values,
         judge=st.none(),
         judge_arguments=st.just(()),
@@ -84,19 +86,19 @@ _simple = st.one_of(
         arguments=arguments,
         tries=values,
     ),
-    _step(ir.KeepBest, count=values),
+    _step(ir.KeepBestN, count=values),
     _step(ir.Select, condition=values, positions=st.none()),
     _step(ir.Select, condition=st.none(), positions=values),
     _step(ir.Vote, weight=some),
     _step(ir.Map, value=values),
-    _step(ir.Gather, values=_several(values, 1)),
+    _step(ir.Pool, values=_several(values, 1)),
     _step(ir.Retrieve, corpus=names, query=values, k=values),
     _step(
-        ir.CallFunction,
+        ir.Call,
         function=names,
         arguments=_several(st.tuples(st.none(), values)) | _several(st.tuples(names, values)),
     ),
-    _step(ir.Measure, condition=values),
+    _step(ir.GroundTruth, condition=values),
     _step(ir.Invoke, scheme=names, arguments=arguments),
 )
 
@@ -110,9 +112,9 @@ def _blocks(steps: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(
         _step(ir.Foreach, iterable=some, name=pools, position=st.none() | pools, after=some, body=body),
         _step(ir.Reduce, iterable=some, left=pools, right=pools, step=st.none() | pools, body=body),
-        _step(ir.Loop, count=values, counter=st.none() | pools, until=some, body=body),
-        _step(ir.Branch, branches=_several(st.tuples(values, body), 0, 2), otherwise=st.none() | body),
-        _step(ir.Group, label=texts, names=_several(st.tuples(pools, pools), 0, 2), body=body),
+        _step(ir.Repeat, count=values, counter=st.none() | pools, until=some, body=body),
+        _step(ir.If, branches=_several(st.tuples(values, body), 0, 2), otherwise=st.none() | body),
+        _step(ir.Block, label=texts, names=_several(st.tuples(pools, pools), 0, 2), body=body),
     )
 
 
@@ -169,7 +171,9 @@ def _prompts(draw: st.DrawFn) -> ir.Prompt:
     )
 
 
-_scores = st.builds(ir.Score, names, _parameters, st.booleans(), st.none() | _numbers, regions, values)
+_scores = st.builds(
+    ir.ScoreFunction, names, _parameters, st.booleans(), st.none() | _numbers, regions, values
+)
 _schemes = st.builds(ir.Scheme, names, _parameters, types, st.booleans(), st.booleans(), types, regions)
 _imports = st.builds(ir.PythonImport, texts, _several(names, 1))
 programs = st.builds(

@@ -28,7 +28,7 @@ class RoundForecaster(MergeForecaster):
         start = pool.hops if any(looks_at_pool(node) for node in nodes) else None
         return scope.hops([*used, *names], start)
 
-    def loop(self, step: ir.Loop, scope: Scope) -> Result:
+    def loop(self, step: ir.Repeat, scope: Scope) -> Result:
         pool = scope.flow(step.pool)
         floor = self._after([step.count], pool, scope)
         count = self.guesser.amount(step.count, self.whole(pool, scope))
@@ -66,7 +66,7 @@ class RoundForecaster(MergeForecaster):
                 return _unbounded(one_of([*ends, (flow, bill)]))
         return one_of([*ends, last])
 
-    def branch(self, step: ir.Branch, scope: Scope) -> Result:
+    def branch(self, step: ir.If, scope: Scope) -> Result:
         pool = scope.flow(step.pool)
         conditions = [condition for condition, _ in step.branches]
         floor = self._after(conditions, pool, scope)

@@ -47,25 +47,25 @@ class Forecaster(RoundForecaster):
         """What a step gives and costs."""
         self.steps += 1
         match step:
-            case ir.Ask():
+            case ir.Generate() | ir.Improve() | ir.Aggregate():
                 return self.ask(step, scope)
-            case ir.Rate(score=str(name)) if name in self.asking_scores:
+            case ir.Score(score=str(name)) if name in self.asking_scores:
                 return self._rate_by_body(step, scope)
-            case ir.Rate():
+            case ir.Score():
                 return self.rate(step, scope)
             case ir.Validate():
                 return self.validate(step, scope)
-            case ir.Mend():
+            case ir.ValidateAndImprove():
                 return self.mend(step, scope)
             case ir.Foreach():
                 return self.foreach(step, scope)
             case ir.Reduce():
                 return self.reduce(step, scope)
-            case ir.Loop():
+            case ir.Repeat():
                 return self.loop(step, scope)
-            case ir.Branch():
+            case ir.If():
                 return self.branch(step, scope)
-            case ir.Group():
+            case ir.Block():
                 inner = scope.inside({inner: scope.flow(outer) for inner, outer in step.names})
                 found, bill = self.region(step.body, inner)
                 return replace(found, single=step.single), bill
@@ -107,7 +107,7 @@ class Forecaster(RoundForecaster):
         hops = floor.up_to(self._after([value], pool, scope))
         return replace(self.gathered(value, scope, hops), count=ONE, hops=hops, single=True)
 
-    def _rate_by_body(self, step: ir.Rate, scope: Scope) -> Result:
+    def _rate_by_body(self, step: ir.Score, scope: Scope) -> Result:
         """`Score` by a score that asks a model: its body for each thought and each sample."""
         assert step.score is not None
         score = self.program.score(step.score)

@@ -100,10 +100,10 @@ class StepForecaster:
         low, high = (math.ceil(n / self.measure.batch) if n < math.inf else n for n in k.bounds)
         return sites * Amount.between(low, high)
 
-    def ask(self, step: ir.Ask, scope: Scope) -> tuple[Flow, Bill]:
+    def ask(self, step: ir.Generate | ir.Improve | ir.Aggregate, scope: Scope) -> tuple[Flow, Bill]:
         """`Generate`, `Improve`, `Aggregate`."""
         pool = scope.flow(step.pool)
-        together = step.kind == "aggregate"
+        together = isinstance(step, ir.Aggregate)
         whole = self.whole(pool, scope)
         where = whole if together else self.each(pool, scope)
         prompt = self.program.prompt(step.prompt)
@@ -121,7 +121,7 @@ class StepForecaster:
         hops = scope.hops(needed_names(step), pool.hops) + rounds
         one = Guess(tokens=(0, request.most))
         volume = self._made_from(pool, step.arguments, scope, together)
-        if step.kind == "improve":
+        if isinstance(step, ir.Improve):
             each, volume = pool.each.or_(one), pool.volume.or_(volume)
             return Flow(pool.count + made, each, hops, volume), bill
         return Flow(ONE if step.single else made, one, hops, volume, step.single), bill
@@ -135,12 +135,12 @@ class StepForecaster:
         return _after_all(flows)
 
     def _stopped(
-        self, step: ir.Ask, calls: Amount, k: Amount, sites: Amount
+        self, step: ir.Sampling, calls: Amount, k: Amount, sites: Amount
     ) -> tuple[Amount, Amount, Amount]:
         """The answers, requests and rounds of a sampling that may end after any wave."""
         low, high = calls.bounds
         first = max(1, self.wave or math.ceil(k.bounds[0] / 3))
-        least = 0 if step.kind == "improve" and step.until is None else min(first, low)
+        least = 0 if isinstance(step, ir.Improve) and step.until is None else min(first, low)
         waves: float = math.inf if high == math.inf else math.ceil(math.log2(high / first + 1))
         sent = min(high, waves * sites.bounds[1]) if step.fused else high
         some = float(least > 0)
@@ -152,7 +152,7 @@ class StepForecaster:
 
     # ---------------------------------------------------------------- judging
 
-    def rate(self, step: ir.Rate, scope: Scope) -> tuple[Flow, Bill]:
+    def rate(self, step: ir.Score, scope: Scope) -> tuple[Flow, Bill]:
         """`Score` by a prompt, or here."""
         pool = scope.flow(step.pool)
         hops = scope.hops(needed_names(step), pool.hops)
@@ -173,7 +173,7 @@ class StepForecaster:
         bill = self._judged(step.prompt, step.arguments, pool, scope)
         return (flow, FREE) if bill is None else (replace(flow, hops=flow.hops + ONE), bill)
 
-    def mend(self, step: ir.Mend, scope: Scope) -> tuple[Flow, Bill]:
+    def mend(self, step: ir.ValidateAndImprove, scope: Scope) -> tuple[Flow, Bill]:
         """`ValidateAndImprove`: from nothing to improve to every try of every thought."""
         pool = scope.flow(step.pool)
         prompt = self.program.prompt(step.prompt)
@@ -214,7 +214,7 @@ class StepForecaster:
         match step:
             case ir.KeepValid():
                 return replace(same, count=Amount(_one_if_any(pool.count), pool.count.high), single=False)
-            case ir.KeepBest():
+            case ir.KeepBestN():
                 kept = self.guesser.amount(step.count, whole).at_most(pool.count)
                 return replace(same, count=ONE if step.single else kept, single=step.single)
             case ir.Select(condition=condition, positions=positions):
@@ -234,10 +234,10 @@ class StepForecaster:
                 most = pool.count * self.guesser.amount(step.k, whole)
                 volume = ZERO if pool.start else pool.volume + ONE
                 return Flow(Amount(Polynomial.of(0), most.high), NOTHING_KNOWN, hops, volume)
-            case ir.CallFunction():
+            case ir.Call():
                 volume = ZERO if pool.start else pool.volume + ONE
                 return replace(same, each=NOTHING_KNOWN, volume=volume, start=False)
-            case ir.Gather(values=values):
+            case ir.Pool(values=values):
                 flows = [self.gathered(value, whole, hops) for value in values]
                 found = flows[0]
                 for other in flows[1:]:

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 FAMILIES: Final[Mapping[str, str]] = {
-    "generate": "ask",
-    "improve": "ask",
-    "aggregate": "ask",
-    "mend": "ask",
-    "rate": "judge",
+    "Generate": "ask",
+    "Improve": "ask",
+    "Aggregate": "ask",
+    "ValidateAndImprove": "ask",
+    "Score": "judge",
     "rated": "judge",
-    "validate": "judge",
-    "measure": "truth",
-    "keepbest": "choose",
-    "keepvalid": "choose",
-    "select": "choose",
-    "vote": "choose",
-    "retrieve": "tool",
-    "call": "tool",
+    "Validate": "judge",
+    "GroundTruth": "truth",
+    "KeepBestN": "choose",
+    "KeepValid": "choose",
+    "Select": "choose",
+    "Vote": "choose",
+    "Retrieve": "tool",
+    "Call": "tool",
     "function": "tool",
     "thought": "thought",
     "input": "start",
@@ -40,29 +40,14 @@ COLORS: Final[Mapping[str, tuple[str, str]]] = {
 """The color of each family on a light and on a dark ground."""
 
 NAMES: Final[Mapping[str, str]] = {
-    "generate": "Generate",
-    "improve": "Improve",
-    "aggregate": "Aggregate",
-    "mend": "ValidateAndImprove",
-    "rate": "Score",
     "rated": "Score",
-    "validate": "Validate",
-    "keepvalid": "KeepValid",
-    "keepbest": "KeepBestN",
-    "select": "Select",
-    "vote": "Vote",
-    "map": "Map",
-    "gather": "Pool",
-    "retrieve": "Retrieve",
-    "call": "Call",
     "function": "Call",
-    "measure": "GroundTruth",
     "join": "join",
     "grow": "grow",
     "input": "input",
     "constant": "given",
 }
-"""Operations as programs write them."""
+"""How a picture names what is no operation of the language; operations go by their own names."""
 
 
 @final

@@ -81,12 +81,12 @@ class _Planner:
                 inner = self._group(f"reduce {step.left}, {step.right}", group)
                 entered = dict.fromkeys((step.body.entry, step.left, step.right), sources)
                 return self.region(step.body, {**scope, **entered}, inner, calls)
-            case ir.Loop():
+            case ir.Repeat():
                 inner = self._group(f"repeat {_text(step.count)}", group)
                 return self.region(step.body, {**scope, step.body.entry: sources}, inner, calls)
-            case ir.Branch():
+            case ir.If():
                 return self._branch(step, scope, sources, group, calls)
-            case ir.Group():
+            case ir.Block():
                 inner = self._group(step.label, group)
                 renamed = {name: scope.get(outer, ()) for name, outer in step.names}
                 return self.region(step.body, {**scope, **renamed, step.body.entry: sources}, inner, calls)
@@ -100,7 +100,7 @@ class _Planner:
 
     def _branch(
         self,
-        step: ir.Branch,
+        step: ir.If,
         scope: Scope,
         sources: tuple[int, ...],
         group: int | None,
@@ -137,34 +137,34 @@ class _Planner:
 def _described(step: ir.AnyStep) -> tuple[str, str, str]:
     """A step's kind, the name it goes by, and a few words."""
     match step:
-        case ir.Ask():
+        case ir.Sampling():
             settings = [f"{name} = {_text(value)}" for name, value in step.settings]
-            return step.kind, step.prompt, ", ".join([f"k = {_text(step.k)}", *settings])
-        case ir.Rate():
+            return type(step).__name__, step.prompt, ", ".join([f"k = {_text(step.k)}", *settings])
+        case ir.Score():
             value = _text(step.value) if step.value is not None and step.score is None else ""
-            return "rate", step.score or "", value or _times(step.k)
+            return "Score", step.score or "", value or _times(step.k)
         case ir.Validate():
-            return "validate", step.prompt or "", _text(step.condition)
+            return "Validate", step.prompt or "", _text(step.condition)
         case ir.KeepValid():
-            return "keepvalid", "", ""
-        case ir.Mend():
-            return "mend", step.prompt, f"tries = {_text(step.tries)}"
-        case ir.KeepBest():
-            return "keepbest", "", f"n = {_text(step.count)}"
+            return "KeepValid", "", ""
+        case ir.ValidateAndImprove():
+            return "ValidateAndImprove", step.prompt, f"tries = {_text(step.tries)}"
+        case ir.KeepBestN():
+            return "KeepBestN", "", f"n = {_text(step.count)}"
         case ir.Select():
-            return "select", "", _text(step.condition if step.condition is not None else step.positions)
+            return "Select", "", _text(step.condition if step.condition is not None else step.positions)
         case ir.Vote():
-            return "vote", "", f"weight = {_text(step.weight)}" if step.weight is not None else ""
+            return "Vote", "", f"weight = {_text(step.weight)}" if step.weight is not None else ""
         case ir.Map():
-            return "map", "", _text(step.value)
-        case ir.Gather():
-            return "gather", "", ", ".join(map(_text, step.values))
+            return "Map", "", _text(step.value)
+        case ir.Pool():
+            return "Pool", "", ", ".join(map(_text, step.values))
         case ir.Retrieve():
-            return "retrieve", step.corpus, f"k = {_text(step.k)}"
-        case ir.CallFunction():
-            return "call", step.function, ""
-        case ir.Measure():
-            return "measure", "", _text(step.condition)
+            return "Retrieve", step.corpus, f"k = {_text(step.k)}"
+        case ir.Call():
+            return "Call", step.function, ""
+        case ir.GroundTruth():
+            return "GroundTruth", "", _text(step.condition)
         case ir.Invoke():
             return "scheme", step.scheme, "calls itself"
     return type(step).__name__.lower(), "", ""

@@ -137,7 +137,7 @@ def state(line: Mapping[str, Any]) -> str:
 
 def unreadable(line: Mapping[str, Any]) -> int:
     """How many of the answers that an operation asked for gave no thought."""
-    if FAMILIES.get(line["kind"]) != "ask" or line["kind"] == "mend":
+    if FAMILIES.get(line["kind"]) != "ask" or line["kind"] == "ValidateAndImprove":
         return 0
     asked: int = sum(source != "skipped" for one in line.get("asked", ()) for source in one["sources"])
     return max(0, asked - sum("value" in thought for thought in line["thoughts"]))
