@@ -1,4 +1,4 @@
-"""Makes the parser's tables beside the grammar: run by the build, also of an editable install, or by hand.
+"""Writes the parser's tables beside the grammar: run by the build, also of an editable install, or by hand.
 
 python grammars/build_tables.py
 """
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Tables(BuildHookInterface):
-    """What hatchling calls before it builds."""
+    """The hook that hatchling calls before a build."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the tables."""
@@ -28,10 +28,9 @@ class Tables(BuildHookInterface):
 def write() -> None:
     """Write the tables of the grammar in this source tree."""
     sys.path.insert(0, str(ROOT))
-    from gotlang.syntax.grammar import TABLES, build_parser, grammar_text
-    from gotlang.syntax.tables import to_text
+    from gotlang.syntax.grammar import TABLES, build_parser, grammar_text, to_tables
 
-    text = to_text(build_parser(), grammar_text())
+    text = to_tables(build_parser(), grammar_text())
     (ROOT / "grammars" / TABLES).write_text(text, "utf-8")
 
 

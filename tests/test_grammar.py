@@ -9,10 +9,9 @@ from pathlib import Path
 
 from lark import Lark, logger
 
-from gotlang.syntax.build import TreeBuilder
-from gotlang.syntax.build_expressions import RESERVED
+from gotlang.syntax.build import RESERVED, TreeBuilder
 from gotlang.syntax.grammar import grammar_text, indentation, parser
-from gotlang.syntax.words import expected
+from gotlang.syntax.hints import expected
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "grammars" / "README.md").read_text()

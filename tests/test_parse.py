@@ -8,7 +8,7 @@ from gotlang.diagnostics import Diagnostic
 from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.parse import MAX_LENGTH, MAX_PROBLEMS, MAX_WORDS, parse, parse_expression, parse_type
+from gotlang.syntax.parse import MAX_LENGTH, MAX_PROBLEMS, MAX_TOKENS, parse, parse_expression, parse_type
 
 
 def _codes(text: str) -> list[str]:
@@ -38,8 +38,8 @@ def test_lines_are_taken_out_only_so_often() -> None:
     "text",
     [
         "# " + "a" * MAX_LENGTH,
-        "param a = [" + "1," * (MAX_WORDS // 2 + 10) + "]\n",
-        "param a = 1\n" * (MAX_WORDS // 4 + 10),
+        "param a = [" + "1," * (MAX_TOKENS // 2 + 10) + "]\n",
+        "param a = 1\n" * (MAX_TOKENS // 4 + 10),
     ],
 )
 def test_a_program_too_long(text: str) -> None:
@@ -47,7 +47,7 @@ def test_a_program_too_long(text: str) -> None:
 
 
 def test_long_texts_and_comments_are_few_words() -> None:
-    text = "# " + "a " * MAX_WORDS + '\nprompt p() -> int:\n    """' + "a " * MAX_WORDS + '"""\n'
+    text = "# " + "a " * MAX_TOKENS + '\nprompt p() -> int:\n    """' + "a " * MAX_TOKENS + '"""\n'
     assert _codes(text) == []
 
 

@@ -7,8 +7,7 @@ import json
 import pytest
 from lark import Lark
 
-from gotlang.syntax.grammar import build_parser, grammar_text, indentation
-from gotlang.syntax.tables import from_text, to_text
+from gotlang.syntax.grammar import build_parser, from_tables, grammar_text, to_tables
 
 PROGRAM = """
 param tries = 3 in 1..9
@@ -27,7 +26,7 @@ def built() -> Lark:
 
 
 def test_a_parser_from_its_tables_reads_the_same(built: Lark) -> None:
-    again = from_text(to_text(built, grammar_text()), grammar_text(), indentation())
+    again = from_tables(to_tables(built, grammar_text()), grammar_text())
     assert again is not None
     for start, text in (
         ("module", PROGRAM),
@@ -39,6 +38,6 @@ def test_a_parser_from_its_tables_reads_the_same(built: Lark) -> None:
 
 @pytest.mark.parametrize("field", ["lark", "grammar", "format"])
 def test_tables_of_another_grammar_or_lark_are_left_alone(built: Lark, field: str) -> None:
-    content = json.loads(to_text(built, grammar_text()))
+    content = json.loads(to_tables(built, grammar_text()))
     content[field] = "another"
-    assert from_text(json.dumps(content), grammar_text(), indentation()) is None
+    assert from_tables(json.dumps(content), grammar_text()) is None

@@ -18,8 +18,7 @@ from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.build import TreeBuilder
-from gotlang.syntax.build_expressions import present
+from gotlang.syntax.build import TreeBuilder, present
 from gotlang.syntax.grammar import build, grammar_text
 from gotlang.types import ANY, NONE, SIMPLE, DictType, ListType, LiteralType, RecordType, Type
 

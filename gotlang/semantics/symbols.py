@@ -12,7 +12,7 @@ from gotlang.semantics.report import Report
 from gotlang.span import Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Identifier
-from gotlang.syntax.scan import MAX_DEPTH
+from gotlang.syntax.parse import MAX_DEPTH
 from gotlang.syntax.walk import walk
 from gotlang.types import ANY, SIMPLE, DictType, ListType, LiteralType, RecordType, Type, within
 

@@ -1,104 +1,193 @@
-"""From the parser's reductions to nodes, last part: declarations, studies and the module."""
+"""The tree builder: from Lark's parse tree to nodes, one method per rule in the order of the grammar."""
 
 # Every method gets the rule's position and its children from Lark, which have no static type.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from difflib import get_close_matches
+from math import inf
 from typing import Any
 
+from lark import Token, Tree
+
 from gotlang.answers.forms import After, Json, Lines, Tag
+from gotlang.diagnostics import Diagnostic
+from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.build_expressions import present
-from gotlang.syntax.build_pipelines import PipelineBuilder
+from gotlang.syntax.hints import CAPITAL, LABELS
+from gotlang.syntax.texts import read_long, unescape
 from gotlang.syntax.walk import nodes_in
 
-_PROMPT_PARTS = {
-    "system": "the system text",
-    "instruction": "the instruction",
-    "examples": "`examples`",
-    "user": "the prompt's text",
-    "parse": "`parse`",
-}
+MAX_DIGITS = 1234
+"""The most characters of a number: what whole numbers of 4,096 bits take."""
+
+RESERVED = frozenset(
+    {"and", "elif", "else", "false", "for", "foreach", "if", "in", "none", "not", "or", "reduce", "repeat"}
+    | {"after", "as", "from", "return", "true", "until", "when", "with"}
+)
+"""Words that cannot be names: they would make an expression or a statement mean something else."""
+
+Make = Callable[["TreeBuilder", Any, list[Any]], Any]
 
 
-class TreeBuilder(PipelineBuilder):
-    """Adds the rules of declarations, in the order of the grammar."""
+def present(children: list[Any]) -> tuple[Any, ...]:
+    """The children without the gaps that Lark leaves for optional parts."""
+    return tuple(child for child in children if child is not None)
+
+
+def _all(_builder, _meta, children):
+    return present(children)
+
+
+def _first(_builder, _meta, children):
+    return children[0]
+
+
+def _true(_builder, _meta, _children):
+    return True
+
+
+def _node(kind: Callable[..., e.Node]) -> Make:
+    """A rule whose children are the fields of its node, in order."""
+    return lambda builder, meta, children: kind(builder._here(meta), *children)
+
+
+def _block(kind: Callable[..., e.Node]) -> Make:
+    """The same for a rule that ends with a block: the node ends where the block does."""
+    return lambda builder, meta, children: kind(builder._until(meta, children[-1]), *children)
+
+
+def _constant(value: bool | None) -> Make:
+    return lambda builder, meta, _children: e.Constant(builder._here(meta), value)
+
+
+def _part(kind: str) -> Make:
+    """A part of a prompt or study of which there is one: its kind and its value."""
+    return lambda _builder, _meta, children: (kind, children[0])
+
+
+def _parts(kind: str) -> Make:
+    """A part of several values."""
+    return lambda _builder, _meta, children: (kind, tuple(children))
+
+
+class TreeBuilder:
+    """Makes nodes of one piece of a program, which starts at offset `base` of the source called `name`.
+
+    What the grammar lets through and the language does not is collected in `problems`.
+    """
+
+    def __init__(self, name: str, text: str, base: int) -> None:
+        self._name, self._text, self._base = name, text, base
+        self.problems: list[Diagnostic] = []
+
+    def build(self, tree: Tree[Any]) -> Any:
+        """The node of a tree; children first, without recursion, since trees may be deep."""
+        order = []
+        stack = [tree]
+        while stack:
+            top = stack.pop()
+            order.append(top)
+            stack.extend(child for child in top.children if isinstance(child, Tree))
+        made: dict[int, Any] = {}
+        for part in reversed(order):
+            children = [made.pop(id(c)) if isinstance(c, Tree) else c for c in part.children]
+            made[id(part)] = getattr(self, part.data)(part.meta, children)
+        return made[id(tree)]
+
+    # ------------------------------------------------------------ places, tokens and mistakes
+
+    def _here(self, meta) -> Span:
+        if meta.empty:
+            return Span(self._name, self._base, self._base)
+        return Span(self._name, self._base + meta.start_pos, self._base + meta.end_pos)
+
+    def _until(self, meta, *parts: e.Node) -> Span:
+        """The place of a block: up to its last part, without the line end that closes it."""
+        return Span(self._name, self._base + meta.start_pos, max(part.span.end for part in parts))
+
+    def _place(self, token: Token) -> Span:
+        return Span(self._name, self._base + (token.start_pos or 0), self._base + (token.end_pos or 0))
+
+    def _problem(self, code: str, message: str, span: Span, help: str | None = None) -> None:
+        self.problems.append(Diagnostic(code, message, span, help=help))
+
+    def _identifier(self, token: Token) -> e.Identifier:
+        return e.Identifier(self._place(token), str(token))
+
+    def _name_of(self, token: Token) -> e.Identifier:
+        if token in RESERVED:
+            self._problem("GOT0011", f"`{token}` is a reserved word, not a name", self._place(token))
+        return self._identifier(token)
+
+    def _read(self, token: Token) -> str:
+        """The value of a quoted text."""
+        return read_long(token[3:-3]) if token.type == "LONG_STRING" else unescape(token[1:-1])
+
+    def _arguments(self, children) -> tuple[e.Argument, ...]:
+        return tuple(
+            child if isinstance(child, e.Argument) else e.Argument(child.span, None, child)
+            for child in present(children)
+        )
+
+    def _only(self, parts: dict[str, list[Any]], kind: str, what: str) -> Any:
+        """The one part of a kind, or None; a second one is a mistake."""
+        found = parts.get(kind, [None])
+        for again in found[1:]:
+            self._problem("GOT0008", f"duplicate {what}", next(nodes_in(again)).span, "keep one of them")
+        return found[0]
+
+    # ------------------------------------------------------------ declarations
 
     def module(self, meta, children):
         return n.Module(self._here(meta), tuple(children))
 
-    def import_got(self, meta, children):
-        return n.ImportGot(self._here(meta), self._string(children[0]))
-
-    def import_python(self, meta, children):
-        path, *names = children
-        return n.ImportPython(self._here(meta), self._string(path), tuple(names))
-
-    def import_corpus(self, meta, children):
-        return n.ImportCorpus(self._here(meta), self._string(children[0]), children[1])
-
-    def simulate(self, meta, children):
-        return n.Simulate(self._here(meta), self._string(children[0]))
-
-    def type_alias(self, meta, children):
-        return n.TypeAlias(self._here(meta), *children)
+    import_got = _node(n.ImportGot)
+    import_python = _node(n.ImportPython)
+    import_corpus = _node(n.ImportCorpus)
+    simulate = _node(n.Simulate)
+    type_alias = _node(n.TypeAlias)
 
     def param(self, meta, children):
-        name, type_, default, domain, guard = children
-        each, allowed = domain or (False, None)
-        return n.Param(self._here(meta), name, type_, default, each, allowed, guard)
+        name, type_, default, each, domain, guard = children
+        return n.Param(self._here(meta), name, type_, default, each is not None, domain, guard)
 
-    def domain(self, _meta, children):
-        return children[0] is not None, children[1]
-
-    def each(self, _meta, _children):
-        return True
-
-    def range(self, meta, children):
-        return n.Range(self._here(meta), *children)
+    each = _true
+    range = _node(n.Range)
 
     def choices(self, meta, children):
         return n.Choices(self._here(meta), present(children))
 
-    def guard(self, _meta, children):
-        return children[0]
-
     # ------------------------------------------------------------ prompts
 
     def prompt(self, meta, children):
-        name, parameters, many, result, *parts = children
-        kinds = _by_kind(parts)
-        only = {kind: self._only(kinds, kind, words) for kind, words in _PROMPT_PARTS.items()}
+        name, parameters, many, result, *children = children
+        parts = _by_kind(children)
         return n.Prompt(
-            self._until(meta, *nodes_in(parts)),
+            self._until(meta, *nodes_in(children)),
             name,
             parameters,
             many is not None,
             result,
-            tuple(kinds.get("setting", ())),
-            only["system"],
-            only["instruction"],
-            only["examples"] or (),
-            only["user"],
-            only["parse"],
+            tuple(parts.get("setting", ())),
+            self._only(parts, "system", "system text"),
+            self._only(parts, "instruction", "instruction"),
+            self._only(parts, "examples", "`examples`") or (),
+            self._only(parts, "user", "prompt text"),
+            self._only(parts, "parse", "`parse`"),
         )
 
     def setting(self, meta, children):
         return "setting", n.PromptSetting(self._here(meta), *children)
 
-    def system(self, _meta, children):
-        return "system", self._string(children[0])
-
-    def instruction(self, _meta, children):
-        return "instruction", self._string(children[0])
-
-    def user(self, _meta, children):
-        return "user", self._string(children[0])
-
-    def examples(self, _meta, children):
-        return "examples", tuple(children)
+    system = _part("system")
+    instruction = _part("instruction")
+    user = _part("user")
+    examples = _parts("examples")
 
     def example(self, meta, children):
         *inputs, output = children
@@ -122,8 +211,7 @@ class TreeBuilder(PipelineBuilder):
     def parse_after(self, _meta, children):
         return After(self._read(children[0]))
 
-    def parse_with(self, _meta, children):
-        return children[0]
+    parse_with = _first
 
     # ------------------------------------------------------------ scores and schemes
 
@@ -135,48 +223,42 @@ class TreeBuilder(PipelineBuilder):
         name, parameters, many, result, truth, body = children
         return n.Scheme(self._until(meta, body), name, parameters, many is not None, result, truth, body)
 
-    def parameters(self, _meta, children):
-        return present(children)
-
-    def parameter(self, meta, children):
-        return n.Parameter(self._here(meta), *children)
-
-    def many(self, _meta, _children):
-        return True
+    parameters = _all
+    parameter = _node(n.Parameter)
+    many = _true
 
     # ------------------------------------------------------------ studies
 
     def study(self, meta, children):
-        name, *clauses = children
-        kinds = _by_kind(clauses)
-        program, scheme = self._only(kinds, "program", "`program`") or (None, None)
-
-        def every(kind: str) -> tuple[Any, ...]:
-            return tuple(item for group in kinds.get(kind, ()) for item in group)
-
+        name, *children = children
+        parts = _by_kind(children)
+        program, scheme = self._only(parts, "program", "`program`") or (None, None)
+        objectives, constraints, vary, options = (
+            tuple(item for group in parts.get(kind, ()) for item in group)
+            for kind in ("objectives", "constraints", "vary", "options")
+        )
         return n.Study(
-            self._until(meta, *nodes_in(clauses)),
+            self._until(meta, *nodes_in(children)),
             name,
             program,
             scheme,
-            self._only(kinds, "data", "`data`"),
-            every("objectives"),
-            every("constraints"),
-            every("vary"),
-            tuple(kinds.get("prompts", ())),
-            every("options"),
+            self._only(parts, "data", "`data`"),
+            objectives,
+            constraints,
+            vary,
+            tuple(parts.get("prompts", ())),
+            options,
         )
 
-    def study_program(self, _meta, children):
-        return "program", (self._string(children[0]), children[1])
+    study_program = _parts("program")
 
     def study_data(self, meta, children):
-        path, *rest = children
-        columns = tuple(item for item in rest if isinstance(item, tuple))
-        options = tuple(item for item in rest if isinstance(item, n.StudyOption))
-        return "data", n.StudyData(self._here(meta), self._string(path), columns, options)
+        path, columns, *options = children
+        return "data", n.StudyData(self._here(meta), path, columns or (), tuple(options))
 
-    def binding_pair(self, _meta, children):
+    columns = _all
+
+    def column_pair(self, _meta, children):
         return children[0].text, children[1]
 
     def column(self, _meta, children):
@@ -186,32 +268,198 @@ class TreeBuilder(PipelineBuilder):
     def study_objective(self, _meta, children):
         return "objectives", tuple((str(children[i]), children[i + 1]) for i in range(0, len(children), 2))
 
-    def study_constraint(self, _meta, children):
-        return "constraints", tuple(children)
-
-    def study_vary(self, _meta, children):
-        return "vary", tuple(children)
-
-    def vary_item(self, meta, children):
-        return n.Vary(self._here(meta), *children)
+    study_constraint = _parts("constraints")
+    study_vary = _parts("vary")
+    vary_item = _node(n.Vary)
 
     def study_prompts(self, meta, children):
-        *names, optimizer = children
-        return "prompts", n.StudyPrompts(self._here(meta), tuple(names), optimizer)
+        return "prompts", n.StudyPrompts(self._here(meta), *children)
 
-    def study_setting(self, _meta, children):
-        return "options", tuple(children)
+    study_setting = _parts("options")
+    study_option = _node(n.StudyOption)
 
-    def study_option(self, meta, children):
-        return n.StudyOption(self._here(meta), *children)
+    # ------------------------------------------------------------ types
 
-    def _only(self, kinds: dict[str, list[Any]], kind: str, what: str) -> Any:
-        """The one part of a kind, or None; a second one is a mistake."""
-        found = kinds.get(kind, [None])
-        for again in found[1:]:
-            place = next(nodes_in(again)).span
-            self._problem("GOT0008", f"{what} stands here a second time", place, "keep one of them")
-        return found[0]
+    def named_type(self, meta, children):
+        name, *arguments = children
+        return n.NamedType(self._here(meta), name, present(arguments))
+
+    def record_type(self, meta, children):
+        return n.RecordTypeNode(self._here(meta), present(children))
+
+    field_type = _node(n.FieldType)
+
+    def union_type(self, meta, children):
+        return n.UnionTypeNode(self._here(meta), tuple(self._read(c) for c in children))
+
+    # ------------------------------------------------------------ pipelines
+
+    def suite(self, _meta, children):
+        return n.Suite(children[0].span.to(children[-1].span), tuple(children))
+
+    body = suite
+    bind_line = _node(n.Bind)
+    bind_block = _block(n.Bind)
+    evaluate = _node(n.Evaluate)
+    return_ = _node(n.Return)
+
+    def step(self, meta, children):
+        (name, settings), operands, again = children
+        return n.Step(self._here(meta), name, settings, operands or (), again)
+
+    def operation(self, _meta, children):
+        token, settings = children
+        name = self._identifier(token)
+        if name.text == "Call":
+            # `Call f(x)` and `Call() f(x)` are one thing, and the first is how it is written.
+            return name, settings or None
+        if name.text in CAPITAL:
+            message, help = f"unexpected `{name.text}`", f"write `{CAPITAL[name.text]}`"
+            self._problem("GOT0001", message, name.span, help)
+        elif settings is None:
+            help = f"write `{name.text}()`: parentheses are required, even without settings"
+            self._problem("GOT0010", f"missing parentheses after `{name.text}`", name.span, help)
+        return name, settings or ()
+
+    def settings(self, _meta, children):
+        return self._arguments(children)
+
+    operands = _all
+
+    def again(self, meta, children):
+        token, settings = children
+        return n.Step(self._here(meta), self._identifier(token), settings, ())
+
+    def foreach(self, meta, children):
+        (*adjectives, name), *rest = children
+        for word in adjectives[1:]:
+            # Any word may precede the name, so a misspelt `in` would make another program.
+            if word == "of" or get_close_matches(word, ["in", "after"], cutoff=0.75):
+                help = "write `foreach x in xs:`"
+                self._problem("GOT0001", f"unexpected `{word}`", self._place(word), help)
+        words = tuple(str(word) for word in adjectives)
+        return n.Foreach(self._until(meta, children[-1]), words, self._name_of(name), *rest)
+
+    reduce = _block(n.Reduce)
+    repeat = _block(n.RepeatBlock)
+
+    def if_(self, meta, children):
+        condition, body, *rest = children
+        branches = [(condition, body), *(part for part in rest if isinstance(part, tuple))]
+        otherwise = next((part for part in rest if isinstance(part, n.Suite)), None)
+        last = otherwise or branches[-1][1]
+        return n.If(self._until(meta, last), tuple(branches), otherwise)
+
+    elif_ = _all
+    else_ = _first
+
+    def labelled(self, meta, children):
+        words, number, sources, names, body = children
+        if words[0] in LABELS:
+            message = f"unexpected `{words[0]}`"
+            self._problem("GOT0001", message, self._place(words[0]), LABELS[words[0]])
+        label = " ".join(present([*words, number]))
+        return n.Labelled(self._until(meta, body), label, sources or (), names or (), body)
+
+    sources = _all
+    words = _all
+
+    def words_reference(self, meta, children):
+        return n.LabelReference(self._here(meta), " ".join(present(children)))
+
+    # ------------------------------------------------------------ expressions
+
+    conditional = _node(e.Conditional)
+
+    def binary(self, meta, children):
+        left, operator, right = children
+        return e.Binary(self._here(meta), str(operator), left, right)
+
+    def comparison(self, meta, children):
+        first, *rest = children
+        pairs = []
+        words: list[str] = []
+        for item in rest:
+            if isinstance(item, Token):
+                words.append(str(item))
+            else:
+                pairs.append((" ".join(words), item))
+                words = []
+        return e.Comparison(self._here(meta), first, tuple(pairs))
+
+    def unary(self, meta, children):
+        operator, operand = children
+        # `-5` is a number; `-(5)` and `-x` are what they look like.
+        if (
+            operator == "-"
+            and e.is_plain_number(operand)
+            and self._text[operand.span.start - self._base] != "("
+        ):
+            return e.Constant(self._here(meta), -operand.value)
+        return e.Unary(self._here(meta), str(operator), operand)
+
+    index = _node(e.Index)
+
+    def slice(self, meta, children):
+        value, start, _, stop = children
+        return e.Slice(self._here(meta), value, start, stop)
+
+    def field(self, meta, children):
+        return e.Field(self._here(meta), children[0], str(children[1]))
+
+    def reference(self, meta, children):
+        return e.Reference(self._here(meta), self._name_of(children[0]).text)
+
+    def call(self, meta, children):
+        name, *arguments = children
+        return e.Call(self._here(meta), self._name_of(name), self._arguments(arguments))
+
+    def group(self, meta, children):
+        # The parentheses belong to the place, so that a statement's span ends where its text ends.
+        return replace(children[0], span=self._here(meta))
+
+    def number(self, meta, children):
+        token = children[0]
+        value: int | float = 0
+        if len(token) <= MAX_DIGITS:
+            value = int(token) if token.type == "INT" else float(token)
+        if len(token) > MAX_DIGITS or value == inf:
+            self._problem("GOT0007", "number too large", self._here(meta))
+            value = 0
+        return e.Constant(self._here(meta), value)
+
+    def text(self, _meta, children):
+        token = children[0]
+        return e.Constant(self._place(token), self._read(token), long=token.type == "LONG_STRING")
+
+    string = text
+    true = _constant(True)
+    false = _constant(False)
+    none = _constant(None)
+
+    def list_(self, meta, children):
+        return e.ListDisplay(self._here(meta), present(children))
+
+    comprehension = _node(e.Comprehension)
+
+    def record(self, meta, children):
+        return e.RecordDisplay(self._here(meta), present(children))
+
+    def entry(self, _meta, children):
+        key, value = children
+        return self._read(key) if key.type == "STRING" else str(key), value
+
+    def argument(self, meta, children):
+        # A setting may be called like a reserved word: `until=score == 0`.
+        return e.Argument(self._here(meta), self._identifier(children[0]), children[1])
+
+    def name(self, _meta, children):
+        return self._name_of(children[0])
+
+    names = _all
+
+    def type_name(self, _meta, children):
+        return self._identifier(children[0])
 
 
 def _by_kind(parts: list[tuple[str, Any]]) -> dict[str, list[Any]]:

@@ -7,22 +7,27 @@ not part of that. Nothing that later stages learn is written into them. The IR u
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import TypeVar, dataclass_transform
 
 from gotlang.span import Span
 
-# ---------------------------------------------------------------- base
+_T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def node(kind: type[_T]) -> type[_T]:
+    """The decorator of every node: a frozen dataclass with slots."""
+    return dataclass(frozen=True, slots=True)(kind)
+
+
+@node
 class Node:
     """Anything with a place in the text."""
 
     span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Identifier(Node):
     """A name where it is declared or bound."""
 
@@ -32,8 +37,7 @@ class Identifier(Node):
 # ---------------------------------------------------------------- expressions
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Constant(Node):
     """`5`, `0.7`, `"plain"`, `true`, `none`; `long` marks a text in triple quotes."""
 
@@ -52,16 +56,14 @@ class Constant(Node):
         return hash((type(self.value), self.value))
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Reference(Node):
     """`numbers`: the use of a name."""
 
     name: str
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Unary(Node):
     """`-x`, `+x`, `not x`."""
 
@@ -69,8 +71,7 @@ class Unary(Node):
     operand: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Binary(Node):
     """`a + b`, and `a and b`, `a or b`, which look at `b` only where they must."""
 
@@ -79,8 +80,7 @@ class Binary(Node):
     right: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Comparison(Node):
     """`a < b <= c`: true where each neighbouring pair is."""
 
@@ -88,8 +88,7 @@ class Comparison(Node):
     rest: tuple[tuple[str, Expression], ...]
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Conditional(Node):
     """`then if condition else otherwise`."""
 
@@ -98,8 +97,7 @@ class Conditional(Node):
     otherwise: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Index(Node):
     """`xs[i]`."""
 
@@ -107,8 +105,7 @@ class Index(Node):
     index: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Slice(Node):
     """`xs[start:stop]`."""
 
@@ -117,8 +114,7 @@ class Slice(Node):
     stop: Expression | None
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Field(Node):
     """`state.left`."""
 
@@ -126,8 +122,7 @@ class Field(Node):
     name: str
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Argument(Node):
     """`value` or `name=value` in a call or in settings."""
 
@@ -135,8 +130,7 @@ class Argument(Node):
     value: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Call(Node):
     """`sort(part)`: a built-in, a prompt, a score, a scheme or an imported function."""
 
@@ -144,16 +138,14 @@ class Call(Node):
     arguments: tuple[Argument, ...]
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class ListDisplay(Node):
     """`[a, b]`."""
 
     elements: tuple[Expression, ...]
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Comprehension(Node):
     """`[element for name in iterable if condition]`; a second name takes the position."""
 
@@ -164,8 +156,7 @@ class Comprehension(Node):
     condition: Expression | None
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class RecordDisplay(Node):
     """`{path: a, left: b}`."""
 

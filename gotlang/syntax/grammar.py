@@ -1,19 +1,29 @@
-"""The grammar file and the Lark parser made of it, one a thread: the indenter keeps state."""
+"""The grammar file, the Lark parser made from it, and the parser's saved tables.
+
+There is one parser per thread, since the indenter keeps state. Lark needs a quarter of a second to make an LALR parser from the grammar, and a fiftieth to load its tables,
+which the build of the package writes as JSON. They are used only for the same grammar and the same Lark.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from lark import Lark
     from lark.indenter import Indenter
 
-TABLES = "got.tables.json"
+TABLES: Final = "got.tables.json"
 """Made by `grammars/build_tables.py`; never under version control."""
+_FORMAT: Final = 1
+
+_parsers = threading.local()
 
 
 @cache
@@ -23,6 +33,21 @@ def grammar_text(name: str = "got.lark") -> str:
     if packaged.is_file():
         return packaged.read_text("utf-8")
     return (Path(__file__).parents[2] / "grammars" / name).read_text("utf-8")
+
+
+def parser() -> Lark:
+    """This thread's parser of programs, from the saved tables where they match the grammar."""
+    found: Lark | None = getattr(_parsers, "got", None)
+    if found is None:
+        with suppress(OSError):
+            found = from_tables(grammar_text(TABLES), grammar_text())
+        found = _parsers.got = found or build_parser()
+    return found
+
+
+def build_parser() -> Lark:
+    """A parser of programs; it starts at `module`, `expression` or `type`."""
+    return build(grammar_text(), ["module", "expression", "type"])
 
 
 def build(text: str, starts: list[str]) -> Lark:
@@ -41,7 +66,7 @@ def build(text: str, starts: list[str]) -> Lark:
 
 
 def indentation() -> Indenter:
-    """What tells blocks by their indentation. It keeps state, so each parser has its own."""
+    """A tokenizer of indentation. It keeps state, so each parser has its own."""
     from lark.indenter import Indenter
 
     class Indentation(Indenter):
@@ -57,28 +82,42 @@ def indentation() -> Indenter:
     return Indentation()
 
 
-def build_parser() -> Lark:
-    """A parser of programs; it starts at `module`, `expression` or `type`."""
-    return build(grammar_text(), ["module", "expression", "type"])
+def to_tables(parser: Lark, grammar: str) -> str:
+    """The tables of a parser that was built from `grammar`, as JSON."""
+    from lark.grammar import Rule
+    from lark.lexer import TerminalDef
+
+    data, memo = parser.memo_serialize([TerminalDef, Rule])
+    data["options"]["postlex"] = None  # code, which is given again on the way back
+    content = {**_stamp(grammar), "data": data, "memo": memo}
+    return json.dumps(content, separators=(",", ":"), sort_keys=True)
 
 
-_parsers = threading.local()
+def from_tables(text: str, grammar: str) -> Lark | None:
+    """The parser, or None where the tables were made from another grammar or by another Lark."""
+    from lark import Lark
 
-
-def parser() -> Lark:
-    """This thread's parser of programs, from the tables that lie beside the grammar where they fit it."""
-    found: Lark | None = getattr(_parsers, "got", None)
-    if found is None:
-        found = _from_tables() or build_parser()
-        _parsers.got = found
+    content = json.loads(text)
+    stamp = _stamp(grammar)
+    if {name: content.get(name) for name in stamp} != stamp:
+        return None
+    found: Lark = Lark._load_from_dict(  # type: ignore[no-untyped-call]
+        _numbered(content["data"]), _numbered(content["memo"]), postlex=indentation()
+    )
     return found
 
 
-def _from_tables() -> Lark | None:
-    from gotlang.syntax.tables import from_text
+def _stamp(grammar: str) -> dict[str, Any]:
+    import lark
 
-    try:
-        text = grammar_text(TABLES)
-    except OSError:
-        return None
-    return from_text(text, grammar_text(), indentation())
+    digest = hashlib.sha256(grammar.encode()).hexdigest()
+    return {"format": _FORMAT, "lark": lark.__version__, "grammar": digest}
+
+
+def _numbered(value: Any) -> Any:
+    """JSON's keys are texts; those of the tables are numbers of states, tokens and rules."""
+    if isinstance(value, dict):
+        return {int(name) if name.isdigit() else name: _numbered(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_numbered(part) for part in value]
+    return value

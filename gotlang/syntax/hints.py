@@ -1,10 +1,20 @@
-"""What the user of a wrong line most likely meant."""
+"""Syntax errors in words: what was unexpected, what was expected, and what its author most likely meant."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from gotlang.diagnostics import Diagnostic
+from gotlang.span import Span
+from gotlang.syntax.grammar import parser
+
+if TYPE_CHECKING:
+    from lark.exceptions import UnexpectedInput
 
 _PYTHON = {
     "class": "types are written `type State = {path: list[str]}`",
@@ -12,12 +22,12 @@ _PYTHON = {
     "for": "write `foreach x in xs:`",
     "while": "write `repeat n until condition:`",
     "from": 'write `import "other.got"` or `import python "tools.py": name`',
-    "lambda": "there are no functions inside expressions; write a comprehension",
-    "async": "steps that do not need each other run at the same time by themselves",
-    "await": "steps that do not need each other run at the same time by themselves",
-    "try": "a failed thought is dropped by itself; `Validate` and `if` decide on the others",
-    "pass": "a pipeline needs a step",
-    "print": "a scheme's result is its last step's thoughts, or what `return` names",
+    "lambda": "lambdas are not supported; write a comprehension",
+    "async": "independent steps already run concurrently",
+    "await": "independent steps already run concurrently",
+    "try": "failed thoughts are dropped automatically; filter the others with `Validate` or `if`",
+    "pass": "a pipeline needs at least one step",
+    "print": "a scheme returns the thoughts of its last step, or the value after `return`",
     "elseif": "write `elif`",
     "elsif": "write `elif`",
     "const": "write `param name = 5 in 1..10`",
@@ -28,15 +38,9 @@ _PYTHON = {
     "function": "write `scheme name(x: int) -> int:`",
 }
 _SIGNS = {
-    "'": 'texts stand in double quotes: "..."',
-    "“": 'texts stand in straight double quotes: "..."',
-    "”": 'texts stand in straight double quotes: "..."',
-    "‘": 'texts stand in straight double quotes: "..."',
-    "’": 'texts stand in straight double quotes: "..."',
-    "`": 'texts stand in double quotes: "..."',
-    "–": "write `-`",
-    "—": "write `-`",
-    "−": "write `-`",
+    **dict.fromkeys("'`", 'strings use double quotes: "..."'),
+    **dict.fromkeys("“”‘’", 'strings use straight double quotes: "..."'),
+    **dict.fromkeys("–—−", "write `-`"),
     "×": "write `*`",
     "÷": "write `/`",
     "→": "write `->`",
@@ -47,12 +51,12 @@ _SIGNS = {
     "\u00a0": "write a plain space",
     "&": "write `and`",
     "!": "write `not`",
-    ";": "one statement stands on one line",
-    "?": "write `a if condition else b`",
-    "@": "there are no decorators",
-    "$": "names have no sign before them",
-    "^": "write `**` for a power",
     "~": "write `not`",
+    ";": "write each statement on its own line",
+    "?": "write `a if condition else b`",
+    "@": "decorators are not supported",
+    "$": "names have no prefix",
+    "^": "write `**` for a power",
 }
 CAPITAL = {"True": "true", "False": "false", "None": "none"}
 """Python's constants, and how they are written here."""
@@ -65,7 +69,7 @@ LABELS = {
     "while": "write `repeat n until condition:`",
     "for": "write `foreach x in xs:`",
 }
-"""Words that start no label, because who writes them means a block."""
+"""Words that cannot start a label, because their author meant a block."""
 
 # What a line may start with.
 _OPENINGS = (
@@ -74,17 +78,68 @@ _OPENINGS = (
     *("elif", "else", "foreach", "if", "reduce", "repeat", "return"),
     *("data", "maximize", "minimize", "program", "prompts", "subject", "vary"),
 )
-
 _SETTING_WITHOUT = re.compile(r"(?:[a-z_]\w*[ \t]*=[ \t]*)?([A-Z]\w*)[ \t]+([a-z_]\w*)")
 _VALUE = re.compile(r"=[ \t]*([\w.]+)")
 
 
-def hint(
+def explain(error: UnexpectedInput, name: str, text: str, base: int) -> tuple[Diagnostic, bool]:
+    """The diagnostic of a syntax error, and whether its line alone is at fault."""
+    from lark.exceptions import UnexpectedToken
+
+    def problem(code: str, message: str, start: int, end: int, at: str, help: str | None) -> Diagnostic:
+        return Diagnostic(code, message, Span(name, base + start, base + end), at, help=help)
+
+    state: Any = error.interactive_parser
+    wanted: set[str] = state.accepts()
+    if isinstance(error, UnexpectedToken):
+        terminal, met = error.token.type, str(error.token)
+        start, end = error.token.start_pos or 0, error.token.end_pos or 0
+    else:
+        start = error.pos_in_stream or 0
+        terminal, met, end = "", text[start], start + 1
+
+    if wanted == {"_INDENT"}:
+        # The end of the line that opens the block is the last thing the parser took.
+        end = state.parser_state.value_stack[-1].start_pos
+        help = "indent the lines of this block by four spaces"
+        help += ", or write a value after `=`" if text[end - 1] == "=" else ""
+        return problem("GOT0003", "expected an indented block", end - 1, end, "", help), False
+    if terminal == "_INDENT":
+        # The place of an indentation is the line end before it.
+        help = "align it with the line above, or end that line with `:`"
+        return problem("GOT0003", "unexpected indentation", end, end_of_code(text, end), "", help), False
+    if terminal == "$END":
+        start = max(0, len(text) - 1)
+    if terminal in {"$END", "_NL", "_DEDENT"}:
+        end = start + 1
+    known = _literals()
+    help = _hint(terminal, met, wanted, text, start, known)
+    at = f"expected {expected(wanted, known)}"
+    return problem("GOT0001", _unexpected(terminal, met), start, end, at, help), True
+
+
+def end_of_code(text: str, start: int) -> int:
+    """Where the code of the line that starts at an offset ends, before its comment."""
+    end = text.find("\n", start)
+    line = text[start : end if end >= 0 else len(text)]
+    return start + max(1, len(line.split(" #", 1)[0].rstrip()))
+
+
+@cache
+def _literals() -> dict[str, str]:
+    """The text of each keyword and sign of the grammar by its terminal's name."""
+    return {t.name: t.pattern.value for t in parser().terminals if t.pattern.type == "str"}
+
+
+# ---------------------------------------------------------------- what was meant
+
+
+def _hint(
     terminal: str, met: str, wanted: set[str], text: str, at: int, known: Mapping[str, str]
 ) -> str | None:
     """What to write instead, or None.
 
-    `terminal` and `met` are the token that did not fit, `wanted` the terminals that would have, `at` its
+    `terminal` and `met` are the unexpected token, `wanted` the terminals that could have followed, `at` its
     offset in `text`, `known` the text of each keyword by its terminal.
     """
     before = text[text.rfind("\n", 0, at) + 1 : at].strip()
@@ -104,7 +159,7 @@ def hint(
     if met in {"//", "/"} and text[at : at + 2] in {"//", "/*"}:
         return "a comment starts with `#`"
     if terminal in {"STRING", "LONG_STRING"} and re.search(r"\b[fFrRbBuU]{1,2}$", before):
-        return "a text has no letter before it; a prompt's text takes values as `{{ name }}`"
+        return "string prefixes are not supported; a prompt inserts values with `{{ name }}`"
     return (
         _of_declaration(met, wanted, opening)
         or _misspelt(terminal, met, [known[terminal] for terminal in wanted if terminal in known])
@@ -115,11 +170,11 @@ def hint(
 def _of_equal_sign(wanted: set[str], before: str, rest: str, in_prompt: bool) -> str | None:
     if settings := _SETTING_WITHOUT.fullmatch(before):
         value = _VALUE.match(rest)
-        return f"settings stand in parentheses: `{settings[1]}({settings[2]}={value[1] if value else '...'})`"
+        return f"write settings in parentheses: `{settings[1]}({settings[2]}={value[1] if value else '...'})`"
     if before.endswith(("+", "-", "*", "/")):
         return "write `x = x + 1`"
     if in_prompt and "INT" in wanted:
-        return "a setting of a prompt has no `=`: `temperature 1.0`"
+        return "prompt settings are written without `=`: `temperature 1.0`"
     return "to compare, write `==`" if "COMPARE" in wanted else None
 
 
@@ -127,20 +182,22 @@ def _of_line_end(wanted: set[str], opening: str) -> str | None:
     if "COLON" not in wanted or "EQUAL" in wanted:
         return None
     if opening == "import":
-        return 'say what it takes: `import python "tools.py": name`'
+        return 'name what to import: `import python "tools.py": name`'
     return "the first line of a block ends with `:`"
 
 
 def _of_declaration(met: str, wanted: set[str], opening: str) -> str | None:
     if met == ":" and "ARROW" in wanted:
-        result = "`-> lower` or `-> higher`" if opening == "score" else "the result: `-> list[int]`"
-        return f"after the inputs stands {result}"
+        result = (
+            "direction: `-> lower` or `-> higher`" if opening == "score" else "result type: `-> list[int]`"
+        )
+        return f"after the inputs, write the {result}"
     if opening in {"prompt", "scheme", "score"} and wanted == {"COLON"} and met in {",", ")"}:
-        return "an input has a type: `numbers: list[int]`"
+        return "an input needs a type: `numbers: list[int]`"
     if opening == "param" and "EQUAL" in wanted and met == "in":
-        return "a param has a default: `param k = 3 in 1..5`"
+        return "a param needs a default: `param k = 3 in 1..5`"
     if opening == "param" and "INT" in wanted:
-        return "a param's default and range are constants"
+        return "a param's default and range must be constants"
     return None
 
 
@@ -149,3 +206,91 @@ def _misspelt(terminal: str, word: str, words: Iterable[str]) -> str | None:
         return None
     near = get_close_matches(word.lower(), [word for word in words if word.isalpha()], n=1, cutoff=0.76)
     return f"did you mean `{near[0]}`?" if near else None
+
+
+# ---------------------------------------------------------------- terminals in words
+
+_NAMES = {
+    "_NL": "end of line",
+    "_INDENT": "an indented block",
+    "_DEDENT": "end of block",
+    "$END": "end of text",
+    "NAME": "a name",
+    "OPERATION": "an operation such as `Generate`",
+    "INT": "a number",
+    "FLOAT": "a number",
+    "STRING": "a string",
+    "LONG_STRING": "a string",
+    "DIRECTION": "`lower` or `higher`",
+    "OBJECTIVE": "`minimize` or `maximize`",
+    "COMPARE": "a comparison",
+}
+
+
+def _set(names: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", names))
+
+
+_EXPRESSION = _set("NAME INT FLOAT STRING LONG_STRING LSQB LPAR LBRACE TRUE FALSE NONE PLUS MINUS")
+_OPERATORS = _set("PLUS MINUS STAR SLASH DOUBLE_SLASH PERCENT POWER COMPARE AND OR NOT IN IF DOT LSQB")
+# Where all of a set may follow, it is named once.
+_GROUPS = (
+    (
+        "a declaration (`param`, `prompt`, `score`, `scheme`, ...)",
+        _set("IMPORT PARAM PROMPT SCORE SCHEME SIMULATE STUDY TYPE"),
+    ),
+    (
+        "a step such as `Generate(k=5) sort(part)`",
+        _EXPRESSION | _set("OPERATION FOREACH REDUCE REPEAT IF RETURN"),
+    ),
+    (
+        "a setting, a string or another part of a prompt",
+        _set("SYSTEM INSTRUCTION USER EXAMPLES PARSE NAME STRING LONG_STRING"),
+    ),
+    ("a clause of a study", _set("PROGRAM DATA SUBJECT VARY PROMPTS OBJECTIVE NAME")),
+    ("an expression", _EXPRESSION),
+    ("a constant", _set("INT FLOAT STRING LONG_STRING TRUE FALSE MINUS LSQB")),
+    ("a type", _set("NAME OPERATION STRING LBRACE")),
+)
+_MOST = 6
+
+
+def expected(terminals: Iterable[str], literals: Mapping[str, str]) -> str:
+    """The terminals that may follow, as one phrase; `literals` gives keywords and signs their text."""
+    left = set(terminals)
+    groups: list[str] = []
+    for phrase, members in _GROUPS:
+        if members <= left:
+            groups.append(phrase)
+            left -= members
+    last = ["an operator"] if left >= {"PLUS", "STAR"} else []
+    if last:
+        left -= _OPERATORS
+    if groups:
+        left -= {"NOT", "_NL", "$END"}
+    named = {f"`{literals[t]}`" if t in literals else _NAMES[t] for t in left - {"_DEDENT"}}
+    words = groups + sorted(named, key=lambda word: (not word.startswith("`"), word))
+    if len(words) + len(last) > _MOST:
+        words, last = words[: _MOST - 1 - len(last)], [*last, "something else"]
+    words += last
+    if not words:
+        return _NAMES["_DEDENT"] if "_DEDENT" in terminals else "nothing"
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
+
+
+def _unexpected(terminal: str, text: str) -> str:
+    """The message about an unexpected token; a character that is no token comes without a terminal."""
+    if not terminal:
+        return f"invalid character {_character(text)}"
+    if terminal in {"_NL", "$END", "_DEDENT"}:
+        return f"unexpected {_NAMES[terminal]}"
+    first = text.split("\n", 1)[0]
+    return f"unexpected `{text if len(text) <= 30 and first == text else first[:27] + '...'}`"
+
+
+def _character(text: str) -> str:
+    """A character, with its number and name where it could be confused with another one."""
+    named = f"U+{ord(text):04X} {unicodedata.name(text, '')}".rstrip()
+    if not text.isprintable() or text.isspace():
+        return named
+    return f"`{text}`" if text.isascii() else f"`{text}` ({named})"

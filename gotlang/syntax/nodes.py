@@ -5,17 +5,15 @@ Like expressions, these are frozen data, equal when they mean the same text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import final
+from dataclasses import field
 
 from gotlang.answers.forms import Form
-from gotlang.syntax.expressions import Argument, Constant, Expression, Identifier, Node
+from gotlang.syntax.expressions import Argument, Constant, Expression, Identifier, Node, node
 
 # ---------------------------------------------------------------- types
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class NamedType(Node):
     """`int`, `list[int]`, `State`."""
 
@@ -23,8 +21,7 @@ class NamedType(Node):
     arguments: tuple[TypeNode, ...] = ()
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class FieldType(Node):
     """`left: list[float]` in a record type."""
 
@@ -32,16 +29,14 @@ class FieldType(Node):
     type: TypeNode
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class RecordTypeNode(Node):
     """`{path: list[str], left: list[float]}`."""
 
     fields: tuple[FieldType, ...]
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class UnionTypeNode(Node):
     """`"sure" | "likely" | "impossible"`."""
 
@@ -53,8 +48,7 @@ TypeNode = NamedType | RecordTypeNode | UnionTypeNode
 # ---------------------------------------------------------------- pipelines
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Step(Node):
     """`Generate(k=5) sort(part)`; `settings` is None where no parentheses stand. `again` is `Repeat(k)`."""
 
@@ -64,16 +58,14 @@ class Step(Node):
     again: Step | None = None
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Evaluate(Node):
     """An expression on a line of its own: a scheme's call, or the value of a score."""
 
     value: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Bind(Node):
     """`name = step`, `name = expression`, `name =` with a block or an indented pipeline."""
 
@@ -81,24 +73,21 @@ class Bind(Node):
     value: Step | Expression | Suite | Block
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Return(Node):
     """`return expression`."""
 
     value: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Suite(Node):
     """An indented pipeline."""
 
     statements: tuple[Statement, ...]
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Foreach(Node):
     """`foreach part, i in parts after needs(part):`; `adjectives` are words before the name, for readers."""
 
@@ -110,8 +99,7 @@ class Foreach(Node):
     body: Suite
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Reduce(Node):
     """`reduce left, right in xs as step:`; `step` is a record of level, position and last."""
 
@@ -122,8 +110,7 @@ class Reduce(Node):
     body: Suite
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class RepeatBlock(Node):
     """`repeat n as i until condition:`."""
 
@@ -133,8 +120,7 @@ class RepeatBlock(Node):
     body: Suite
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class If(Node):
     """`if condition:` with its `elif`s and `else`; `branches` pairs each condition with its pipeline."""
 
@@ -142,16 +128,14 @@ class If(Node):
     otherwise: Suite | None
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class LabelReference(Node):
     """`merge step 1` after `from`: what an earlier labelled block left."""
 
     label: str
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Labelled(Node):
     """`merge step 1 from part[0], part[1] as left, right:`."""
 
@@ -167,16 +151,14 @@ Statement = Step | Evaluate | Bind | Return | Block
 # ---------------------------------------------------------------- declarations
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class ImportGot(Node):
     """`import "common.got"`."""
 
     path: Constant
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class ImportPython(Node):
     """`import python "tools.py": bm25_index`."""
 
@@ -184,8 +166,7 @@ class ImportPython(Node):
     names: tuple[Identifier, ...]
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class ImportCorpus(Node):
     """`import corpus "wiki.jsonl": wiki`: documents that `Retrieve` searches."""
 
@@ -193,16 +174,14 @@ class ImportCorpus(Node):
     name: Identifier
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Simulate(Node):
     """`simulate with "sorting_sim.py"`."""
 
     path: Constant
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class TypeAlias(Node):
     """`type State = {path: list[str], left: list[float]}`."""
 
@@ -210,8 +189,7 @@ class TypeAlias(Node):
     type: TypeNode
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Range(Node):
     """`in 1..10`: both ends belong to it."""
 
@@ -219,16 +197,14 @@ class Range(Node):
     high: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Choices(Node):
     """`in ["plain", "json"]`."""
 
     values: tuple[Expression, ...]
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Param(Node):
     """`param samples: list[int] = [3, 3, 3] each in 1..5 when search == "dfs"`."""
 
@@ -240,8 +216,7 @@ class Param(Node):
     guard: Expression | None
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Parameter(Node):
     """`numbers: list[int]`."""
 
@@ -249,8 +224,7 @@ class Parameter(Node):
     type: TypeNode
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class PromptSetting(Node):
     """`temperature 1.0`."""
 
@@ -258,8 +232,7 @@ class PromptSetting(Node):
     value: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Example(Node):
     """`numbers = [5, 1] -> [1, 5]`."""
 
@@ -267,8 +240,7 @@ class Example(Node):
     output: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class ParseForm(Node):
     """`parse tag("Merged")`; `form` is the reader's own description, or `function` names a Python one."""
 
@@ -276,8 +248,7 @@ class ParseForm(Node):
     function: Identifier | None = None
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Prompt(Node):
     """`prompt sort(numbers: list[int]) -> many list[int]:` with its parts."""
 
@@ -293,8 +264,7 @@ class Prompt(Node):
     parse: ParseForm | None
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Score(Node):
     """`score mistakes(attempt: list[int]) -> lower, best 0:`."""
 
@@ -305,8 +275,7 @@ class Score(Node):
     body: Suite
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Scheme(Node):
     """`scheme sort128(numbers: list[int]) -> list[int], truth list[int]:`."""
 
@@ -318,8 +287,7 @@ class Scheme(Node):
     body: Suite
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class StudyOption(Node):
     """`train 50`, `sampler tpe(seed=42)`: a name and its value."""
 
@@ -327,8 +295,7 @@ class StudyOption(Node):
     value: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class StudyData(Node):
     """`data "digits.csv" (numbers = Unsorted), train 50, test 50`."""
 
@@ -337,8 +304,7 @@ class StudyData(Node):
     options: tuple[StudyOption, ...]
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Vary(Node):
     """`merge_tries in 5..25`: one thing the study varies."""
 
@@ -346,8 +312,7 @@ class Vary(Node):
     domain: Range | Choices | None
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class StudyPrompts(Node):
     """`prompts repair, merge with copro(breadth=8)`."""
 
@@ -355,8 +320,7 @@ class StudyPrompts(Node):
     optimizer: Expression
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Study(Node):
     """`study sort128:` with its clauses; `objectives` pairs `minimize` or `maximize` with an expression."""
 
@@ -376,8 +340,7 @@ Declaration = (
 )
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Comment(Node):
     """`# ...`: its text, whether it has a line to itself, whether it stands inside brackets."""
 
@@ -386,8 +349,7 @@ class Comment(Node):
     nested: bool = False
 
 
-@final
-@dataclass(frozen=True, slots=True)
+@node
 class Module(Node):
     """One file: its declarations in order, and its comments, which only the printer looks at."""
 

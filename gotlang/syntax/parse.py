@@ -1,26 +1,41 @@
-"""Program text to nodes. Never raises for a program's mistakes: they come back as diagnostics."""
+"""Program text to nodes. Never raises for a program's mistakes: they come back as diagnostics.
+
+A scan of the whole text comes first: it collects comments, checks brackets, quotes and indentation, and cuts
+the text into declarations. The parser then reads one declaration at a time, so that a mistake in one leaves
+the others readable, and an unmatched bracket is reported where it is, not where the parser gave up. After a
+mistake inside a pipeline its line is left out, and the declaration is read again to find the next mistake.
+"""
 
 from __future__ import annotations
 
 import re
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
 from typing import Any
 
-from gotlang.diagnostics import Diagnostic, in_order
+from gotlang.diagnostics import Diagnostic, Label, in_order
 from gotlang.span import Source, Span
-from gotlang.syntax.expressions import Expression
-from gotlang.syntax.nodes import Declaration, Module, TypeNode
-from gotlang.syntax.recover import Reader, run
-from gotlang.syntax.scan import scan
+from gotlang.syntax.expressions import Argument, Expression, Node
+from gotlang.syntax.hints import end_of_code, explain
+from gotlang.syntax.nodes import Comment, Declaration, Module, Suite, TypeNode
+from gotlang.syntax.walk import children
 
 MAX_LENGTH = 4_000_000
-"""How long a program may be, in characters."""
-MAX_WORDS = 150_000
-"""How long a program may be, in words and signs; a quoted text or a comment counts as one."""
+"""The longest program, in characters."""
+MAX_TOKENS = 150_000
+"""The longest program, in words and signs; a string or a comment counts as one."""
+MAX_DEPTH = 100
+"""How deep brackets, blocks and expressions may nest."""
 MAX_PROBLEMS = 50
 """After how many mistakes the rest of a program is not read any more."""
-PATIENCE = 20
-"""How many broken lines are taken out to find the mistakes after them."""
+MAX_RETRIES = 20
+"""How many broken lines are left out to find the mistakes after them."""
+MAX_RETRIED = 10_000
+"""The longest declaration that is read again after a mistake, in characters."""
+
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]|(?<!\A)\ufeff")
+_WORDS = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*+"|#[^\n]*+|\w++|[^\w\s]')
 
 
 def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
@@ -32,11 +47,11 @@ def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
     if problem := _unreadable(source):
         return Module(whole, ()), (problem,)
     text = _without_mark(source.text)
-    pieces, comments = scan(source.name, text)
-    reader = Reader(source.name, PATIENCE)
+    chunks, comments = scan(source.name, text)
+    reader = _Reader(source.name)
     declarations: list[Declaration] = []
-    for piece in pieces:
-        declarations.extend(reader.read(text[piece.start : piece.end], piece.start, piece.problems))
+    for chunk in chunks:
+        declarations.extend(reader.read(text[chunk.start : chunk.end], chunk.start, chunk.problems))
         if len(reader.problems) >= MAX_PROBLEMS:
             break
     return Module(whole, tuple(declarations), tuple(comments)), in_order(reader.problems)
@@ -60,11 +75,11 @@ def _alone(source: Source, start: str) -> Any | Diagnostic:
     text = _without_mark(source.text)
     base = len(text) - len(text.lstrip(" \t\n")) if text.strip(" \t\n") else 0
     text = text.strip(" \t\n")
-    pieces, _ = scan(source.name, text, base)
-    for piece in pieces:
-        if piece.problems:
-            return piece.problems[0]
-    result, problems, _ = run(source.name, text, base, start)
+    chunks, _ = scan(source.name, text, base)
+    for chunk in chunks:
+        if chunk.problems:
+            return chunk.problems[0]
+    result, problems, _ = _run(source.name, text, base, start)
     return problems[0] if problems else result
 
 
@@ -73,38 +88,324 @@ def _without_mark(text: str) -> str:
     return "\n" + text[1:] if text.startswith("\ufeff") else text
 
 
-_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]|(?<!\A)\ufeff")
-_WORDS = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*+"|#[^\n]*+|\w++|[^\w\s]')
-
-
 def _unreadable(source: Source) -> Diagnostic | None:
-    """Why a text is not looked at any further."""
+    """Why a text is not parsed at all."""
     text = source.text
     if len(text) > MAX_LENGTH:
-        return _too_long(source, MAX_LENGTH, f"longer than {MAX_LENGTH:,} characters")
+        return _too_long(source, MAX_LENGTH, f"program longer than {MAX_LENGTH:,} characters")
     if found := _FORBIDDEN.search(text):
         return _forbidden(ord(found[0]), Span(source.name, found.start(), found.end()))
-    if len(text) > MAX_WORDS and (last := next(islice(_WORDS.finditer(text), MAX_WORDS, None), None)):
-        return _too_long(source, last.start(), f"longer than {MAX_WORDS:,} words and signs")
+    if len(text) > MAX_TOKENS and (last := next(islice(_WORDS.finditer(text), MAX_TOKENS, None), None)):
+        return _too_long(source, last.start(), f"program longer than {MAX_TOKENS:,} words and signs")
     return None
 
 
 def _forbidden(character: int, span: Span) -> Diagnostic:
     if 0xDC80 <= character <= 0xDCFF:  # how Python decodes what is not UTF-8, byte by byte
-        message = f"the byte {character - 0xDC00:#x} makes no UTF-8 text"
-        return Diagnostic("GOT0002", message, span, help="save the file as UTF-8")
-    return Diagnostic(
-        "GOT0002",
-        f"the character U+{character:04X} may not stand in a program",
-        span,
-        help=f"delete it; in a text, write `\\u{character:04x}`",
-    )
+        message, help = f"invalid UTF-8 byte {character - 0xDC00:#x}", "save the file as UTF-8"
+    else:
+        message = f"invalid character U+{character:04X}"
+        help = f"delete it; in a string, write `\\u{character:04x}`"
+    return Diagnostic("GOT0002", message, span, help=help)
 
 
 def _too_long(source: Source, at: int, message: str) -> Diagnostic:
-    return Diagnostic(
-        "GOT0006",
-        message,
-        Span(source.name, at, at + 1),
-        help="keep long lists and texts in data files or in Python, or split the program with `import`",
-    )
+    help = "keep long lists and texts in data files or in Python, or split the program with `import`"
+    return Diagnostic("GOT0006", message, Span(source.name, at, at + 1), help=help)
+
+
+# ---------------------------------------------------------------- the scan
+
+_TOKEN = re.compile(
+    r'"""[^"\\]*+(?:(?:\\[\s\S]|"(?!""))[^"\\]*+)*+(?P<long>""")?+'
+    r'|"(?:[^"\\\n]|\\[^\n])*+(?P<short>")?+'
+    r"|#[^\n]*+"
+    r"|[()\[\]{}]"
+    r"|\\[ \t]*+\n"
+    r"|\n[ \t]*+(?=[^ \t\n#])"
+)
+_FIRST_LINE = re.compile(r"[ \t]*+(?=[^ \t\n#])")
+_DECLARATION = re.compile(
+    r"^(?:(?:param|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=]"
+    r'|import[ \t]+["pc]|simulate[ \t]+with\b)',
+    re.MULTILINE,
+)
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_MAX_RESTARTS = 10
+
+
+@dataclass(slots=True)
+class Chunk:
+    """One declaration's text, from the margin to the next one, and the problems that the scan found in it."""
+
+    start: int
+    end: int
+    problems: list[Diagnostic] = field(default_factory=list)
+
+
+def scan(name: str, text: str, base: int = 0) -> tuple[list[Chunk], list[Comment]]:
+    """The declarations and comments of a text that starts at offset `base` of the source called `name`.
+
+    Chunks count from the start of the text, the places of comments and problems from the start of the source.
+    """
+    scanner = _Scanner(name, text, base)
+    at = 0
+    while at < len(text):
+        at = scanner.run(at)
+    return scanner.chunks, scanner.comments
+
+
+class _Scanner:
+    def __init__(self, name: str, text: str, base: int) -> None:
+        self._name, self._text, self._base = name, text, base
+        self.chunks: list[Chunk] = []
+        self.comments: list[Comment] = []
+        self._brackets: list[tuple[str, int]] = []
+        self._columns = [0]
+        self._long_texts: list[tuple[int, int]] = []
+        self._restarts = 0
+
+    def run(self, start: int) -> int:
+        """Scans the text from `start` on; the offset to go on from, which is mostly the text's end."""
+        if first := _FIRST_LINE.match(self._text, start):
+            self._line(start, first.end())
+        for match in _TOKEN.finditer(self._text, start):
+            at, end = match.span()
+            mark = self._text[at]
+            if mark == "\n":
+                self._line(at + 1, end)
+            elif mark == "#":
+                self._comment(at, end)
+            elif mark == '"' and match["long"] is not None:
+                self._long_texts.append((at, end))
+            elif mark == '"' and self._text.startswith('"""', at):
+                return self._unclosed(at)
+            elif mark == '"' and match["short"] is None:
+                help = 'close it with `"`, or use `"""` for several lines'
+                self._problem("GOT0004", "unterminated string", at, end, help)
+            elif mark in "([{":
+                self._open(mark, at)
+            elif mark in _PAIRS:
+                self._close(mark, at)
+        self._never_closed()
+        return len(self._text)
+
+    def _line(self, start: int, code: int) -> None:
+        """A line with code on it, where no bracket is open or one was forgotten."""
+        indentation = self._text[start:code]
+        if self._brackets:
+            if indentation or not _DECLARATION.match(self._text, code):
+                return
+            self._never_closed()
+        if not indentation or not self.chunks:
+            if self.chunks:
+                self.chunks[-1].end = start
+            self.chunks.append(Chunk(start, len(self._text)))
+            self._columns = [0]
+        if "\t" in indentation:
+            at = start + indentation.index("\t")
+            self._problem("GOT0003", "tab in the indentation", at, help="indent with four spaces")
+        elif indentation and self.chunks[-1].start == start:
+            help = "a declaration starts at the margin: delete the spaces before it"
+            self._problem("GOT0003", "unexpected indentation", start, code, help)
+        else:
+            self._indent(len(indentation), code)
+
+    def _indent(self, column: int, code: int) -> None:
+        columns = self._columns
+        if column > columns[-1]:
+            columns.append(column)
+            if len(columns) == MAX_DEPTH + 1:
+                self._problem("GOT0005", f"blocks nested more than {MAX_DEPTH} levels deep", code)
+        while column < columns[-1]:
+            columns.pop()
+        if column != columns[-1]:
+            columns.append(column)
+            end, help = end_of_code(self._text, code), "align it with the block it belongs to"
+            self._problem("GOT0003", "indentation does not match any block above", code, end, help)
+
+    def _comment(self, at: int, end: int) -> None:
+        line_start = self._text.rfind("\n", 0, at) + 1
+        own_line = not self._text[line_start:at].strip(" \t")
+        text = self._text[at:end].rstrip(" \t")
+        self.comments.append(Comment(self._span(at, at + len(text)), text, own_line, bool(self._brackets)))
+
+    def _open(self, mark: str, at: int) -> None:
+        self._brackets.append((mark, at))
+        if len(self._brackets) == MAX_DEPTH + 1:
+            self._problem("GOT0005", f"brackets nested more than {MAX_DEPTH} levels deep", at)
+
+    def _close(self, mark: str, at: int) -> None:
+        if not self._brackets:
+            self._problem("GOT0009", f"unmatched `{mark}`", at, help="delete it, or open it before")
+            return
+        opened, where = self._brackets.pop()
+        if opened != _PAIRS[mark]:
+            labels = (Label(self._span(where, where + 1), "opened here"),)
+            self._problem("GOT0009", f"`{mark}` does not match `{opened}`", at, labels=labels)
+
+    def _never_closed(self) -> None:
+        if self._brackets:
+            opened, where = self._brackets[-1]
+            self._problem("GOT0009", f"`{opened}` is never closed", where)
+        self._brackets = []
+
+    def _unclosed(self, at: int) -> int:
+        """A string in triple quotes that runs to the end of the file.
+
+        The missing quotes may be those of an earlier string, which then closed where another one should open:
+        that one contains a declaration. It is the one to report, and the scan goes on after it.
+        """
+        self._restarts += 1
+        texts = [*self._long_texts, (at, len(self._text))] if self._restarts <= _MAX_RESTARTS else []
+        resume = len(self._text)
+        for start, end in texts:
+            if declaration := _DECLARATION.search(self._text, start + 3, end):
+                at, resume = start, declaration.start()
+                break
+        while self.chunks[-1].start > at:
+            self.chunks.pop()
+        chunk = self.chunks[-1]
+        chunk.end = resume
+        chunk.problems = [p for p in chunk.problems if p.span.start < self._base + at]
+        while self.comments and self.comments[-1].span.start > self._base + at:
+            self.comments.pop()
+        self._brackets, self._columns, self._long_texts = [], [0], []
+        self._problem("GOT0004", 'unterminated `"""` string', at, at + 3)
+        return resume
+
+    def _span(self, start: int, end: int) -> Span:
+        return Span(self._name, self._base + start, self._base + end)
+
+    def _problem(
+        self,
+        code: str,
+        message: str,
+        start: int,
+        end: int | None = None,
+        help: str | None = None,
+        labels: tuple[Label, ...] = (),
+    ) -> None:
+        span = self._span(start, end if end is not None else start + 1)
+        self.chunks[-1].problems.append(Diagnostic(code, message, span, labels=labels, help=help))
+
+
+# ---------------------------------------------------------------- one declaration at a time
+
+_KEYWORD = re.compile(r"(?:import|param|prompt|scheme|score|simulate|study|type)\b")
+_PIPELINE = re.compile(r"(?:scheme|score)\b")
+_UNPAIRED = frozenset({"GOT0004", "GOT0009"})
+_TRANSPARENT = (Argument, Suite)  # these add no level of their own
+
+
+class _Reader:
+    """Reads declaration after declaration of a source and collects the problems.
+
+    A broken line of a pipeline is replaced by an empty one, and the declaration is read again for the next
+    mistake. That is done only where the rest still means what it did: never for a line that opens a block.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name, self._retries = name, MAX_RETRIES
+        self._lost = False
+        self.problems: list[Diagnostic] = []
+
+    def read(self, text: str, base: int, known: Sequence[Diagnostic]) -> tuple[Declaration, ...]:
+        """The declarations of a text that starts at the margin; empty where something is wrong.
+
+        `known` are the problems that the scan found in it.
+        """
+        if self._lost and not _KEYWORD.match(text):
+            # What follows a broken declaration at the margin most likely belongs to it.
+            return ()
+        module, found, retry = self._attempt(text, base, known)
+        self._lost = bool(found)
+        if not found:
+            declarations: tuple[Declaration, ...] = module.declarations
+            return declarations
+        while True:
+            self.problems.extend(found)
+            shorter = _without_line(text, found[0], base) if retry and self._retries else None
+            if shorter is None:
+                return ()
+            self._retries -= 1
+            text = shorter
+            chunks, _ = scan(self._name, text, base)
+            _, found, retry = self._attempt(text, base, chunks[0].problems)
+            if not found:
+                return ()
+
+    def _attempt(
+        self, text: str, base: int, known: Sequence[Diagnostic]
+    ) -> tuple[Any, tuple[Diagnostic, ...], bool]:
+        if known:
+            first = min(known, key=lambda problem: problem.span.start)
+            return None, (first,), first.code in _UNPAIRED
+        return _run(self._name, text, base, "module")
+
+
+def _run(name: str, text: str, base: int, start: str) -> tuple[Any, tuple[Diagnostic, ...], bool]:
+    """The node of a text whose brackets match, its mistakes, and whether one line alone is at fault."""
+    from lark.exceptions import UnexpectedInput
+
+    from gotlang.syntax.build import TreeBuilder
+    from gotlang.syntax.grammar import parser
+
+    try:
+        tree = parser().parse(text, start=start)
+    except UnexpectedInput as error:
+        problem, retry = explain(error, name, text, base)
+        return None, (problem,), retry
+    builder = TreeBuilder(name, text, base)
+    node = builder.build(tree)
+    if builder.problems:
+        return None, tuple(builder.problems), False
+    if deep := _too_deep(node):
+        message = f"nested more than {MAX_DEPTH} levels deep"
+        return None, (Diagnostic("GOT0005", message, deep.span, help="give parts of it names"),), False
+    return node, (), False
+
+
+def _too_deep(root: Node) -> Node | None:
+    stack = [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            return node
+        stack.extend((child, depth + (type(child) not in _TRANSPARENT)) for child in children(node))
+    return None
+
+
+def _without_line(text: str, problem: Diagnostic, base: int) -> str | None:
+    """The text with the line of a problem made empty, every other character where it was."""
+    if len(text) > MAX_RETRIED or not _PIPELINE.match(text):
+        return None
+    at = min(problem.span.start - base, len(text) - 1)
+    if problem.code in _UNPAIRED:
+        # An open bracket or quote has swallowed the lines below: only its own line is at fault.
+        start, end = text.rfind("\n", 0, at) + 1, text.index("\n", at) + 1
+    else:
+        starts = [0, *_line_starts(text), len(text)]
+        start, end = next((a, b) for a, b in pairwise(starts) if a <= at < b)
+    line = text[start:end]
+    margin = len(line) - len(line.lstrip(" "))
+    below = text[end:].lstrip("\n")
+    if start == 0 or len(below) - len(below.lstrip(" ")) > margin:
+        return None
+    empty = "none" if len(line) > margin + len("none") else "0"
+    return text[:start] + (line[:margin] + empty).ljust(len(line) - 1) + "\n" + text[end:]
+
+
+def _line_starts(text: str) -> list[int]:
+    """Where lines with code start that do not continue another one, except the first."""
+    starts = []
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        mark = match[0][0]
+        if mark == "\n" and depth == 0:
+            starts.append(match.start() + 1)
+        elif mark in "([{":
+            depth += 1
+        elif mark in ")]}":
+            depth -= 1
+    return starts
