@@ -1,7 +1,8 @@
 """The grammar file, the Lark parser made from it, and the parser's saved tables.
 
-There is one parser per thread, since the indenter keeps state. Lark needs a quarter of a second to make an LALR parser from the grammar, and a fiftieth to load its tables,
-which the build of the package writes as JSON. They are used only for the same grammar and the same Lark.
+There is one parser per thread, since the indenter keeps state. Lark needs a quarter of a second to make one
+from the grammar, and a fiftieth to load its tables, which the build of the package writes as JSON. They are
+used only for the same grammar and the same Lark.
 """
 
 from __future__ import annotations

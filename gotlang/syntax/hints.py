@@ -113,9 +113,9 @@ def explain(error: UnexpectedInput, name: str, text: str, base: int) -> tuple[Di
     if terminal in {"$END", "_NL", "_DEDENT"}:
         end = start + 1
     known = _literals()
-    help = _hint(terminal, met, wanted, text, start, known)
     at = f"expected {expected(wanted, known)}"
-    return problem("GOT0001", _unexpected(terminal, met), start, end, at, help), True
+    hint = _hint(terminal, met, wanted, text, start, known)
+    return problem("GOT0001", _unexpected(terminal, met), start, end, at, hint), True
 
 
 def end_of_code(text: str, start: int) -> int:
