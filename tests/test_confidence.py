@@ -10,8 +10,8 @@ import pytest
 from gotlang.api import Options, check, compile
 from gotlang.errors import EvaluationError
 from gotlang.ir.confidence import confidence, field_confidence
-from gotlang.ir.thought import Thought
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Reply, Request, Usage
+from gotlang.thought import Thought
 
 HALF = math.log(0.5)
 SURE = math.log(0.9)

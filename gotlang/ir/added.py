@@ -14,11 +14,11 @@ from typing import Any
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.build import build_region
+from gotlang.scope import PoolType, Scope, Variable
 from gotlang.semantics.check import Checked
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import Pool, Scope, Variable
 from gotlang.semantics.symbols import RESERVED
 from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
@@ -31,8 +31,8 @@ _HEAD = "scheme added() -> many any:\n"
 
 
 def compile_block(
-    checked: Checked, text: str, names: Mapping[str, Pool | None], pool: Pool, span: Span
-) -> tuple[ir.Region, Pool]:
+    checked: Checked, text: str, names: Mapping[str, PoolType | None], pool: PoolType, span: Span
+) -> tuple[ir.Region, PoolType]:
     """The region of some steps that start from `pool`, and the pool they leave.
 
     `names` are those they may use: of thoughts with their pool, of plain values with None. Every step is
@@ -70,7 +70,7 @@ def compile_block(
     return _placed(region, span), left
 
 
-def _variable(name: str, kind: Pool | None) -> Variable:
+def _variable(name: str, kind: PoolType | None) -> Variable:
     if kind is None:
         return Variable(name, ANY, "value", used=True)
     if kind.single:

@@ -12,9 +12,9 @@ from gotlang.ir.declarations import build_param, build_prompt
 from gotlang.ir.expressions import with_expressions
 from gotlang.ir.names import POOL_NAMES, free_names
 from gotlang.ir.naming import PAIR, ROUND, START_POOL, Naming
+from gotlang.scope import START, PoolType
 from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.scope import START, Pool
 from gotlang.semantics.settings import setting
 from gotlang.semantics.symbols import Signature
 from gotlang.span import NOWHERE, Span
@@ -75,8 +75,8 @@ def build(checked: Checked, name: str) -> ir.Program:
 
 
 def build_region(
-    checked: Checked, suite: n.Suite, entry: str, pool: Pool, given: Iterable[str]
-) -> tuple[ir.Region, Pool]:
+    checked: Checked, suite: n.Suite, entry: str, pool: PoolType, given: Iterable[str]
+) -> tuple[ir.Region, PoolType]:
     """The region of a block that starts from a pool of a name, and the pool it leaves; names are `given`."""
     return _Builder(checked, given).region(suite, entry, pool)
 
@@ -123,15 +123,15 @@ class _Builder:
         )
 
     def region(
-        self, suite: n.Suite, entry: str, pool: Pool, names: Iterable[str] = ()
-    ) -> tuple[ir.Region, Pool]:
+        self, suite: n.Suite, entry: str, pool: PoolType, names: Iterable[str] = ()
+    ) -> tuple[ir.Region, PoolType]:
         """A block's region; its pool starts as `entry`, and `names` are bound in it."""
         self.naming.open(names)
         region = self._steps(suite, entry, pool)
         self.naming.close()
         return region
 
-    def _steps(self, suite: n.Suite, entry: str, pool: Pool) -> tuple[ir.Region, Pool]:
+    def _steps(self, suite: n.Suite, entry: str, pool: PoolType) -> tuple[ir.Region, PoolType]:
         steps: list[ir.AnyStep] = []
         current = entry
         for index, statement in enumerate(suite.statements):
@@ -140,7 +140,7 @@ class _Builder:
                 current, pool = result, self.checked.pools[id(statement)]
         return ir.Region(entry, tuple(steps), current), pool
 
-    def statement(self, node: n.Statement, pool: str, kind: Pool, out: list[ir.AnyStep]) -> str:
+    def statement(self, node: n.Statement, pool: str, kind: PoolType, out: list[ir.AnyStep]) -> str:
         """Append the steps of a statement; the name of the pool it leaves."""
         left = self.checked.pools.get(id(node), kind)
         match node:
@@ -160,7 +160,7 @@ class _Builder:
         out.append(step)
         return step.result
 
-    def _bind(self, node: n.Bind, pool: str, kind: Pool, left: Pool, out: list[ir.AnyStep]) -> str:
+    def _bind(self, node: n.Bind, pool: str, kind: PoolType, left: PoolType, out: list[ir.AnyStep]) -> str:
         name = self.naming.of_name(node.name.text)
         step: ir.AnyStep
         match node.value:
@@ -184,7 +184,7 @@ class _Builder:
         names = {name for value in values for name in free_names(value) if not self.naming.own(name)}
         return pool if names & POOL_NAMES else START_POOL
 
-    def _value(self, value: e.Expression, name: str, pool: str, left: Pool, span: Span) -> ir.AnyStep:
+    def _value(self, value: e.Expression, name: str, pool: str, left: PoolType, span: Span) -> ir.AnyStep:
         if isinstance(value, e.Call) and value.function.text in self.checked.symbols.schemes:
             arguments = self._arguments(value)
             scheme = value.function.text
@@ -195,7 +195,7 @@ class _Builder:
     # ---------------------------------------------------------------- blocks
 
     def block(
-        self, node: n.Block, name: str, pool: str, kind: Pool, left: Pool, out: list[ir.AnyStep]
+        self, node: n.Block, name: str, pool: str, kind: PoolType, left: PoolType, out: list[ir.AnyStep]
     ) -> ir.AnyStep:
         """The step of a block; sources of a labelled one are gathered into `out` first."""
         base = (name, left.type, left.single)
@@ -209,13 +209,13 @@ class _Builder:
                 names = [element, *([position] if position is not None else [])]
                 self.naming.open(names)
                 after = here(node.after) if node.after is not None else None
-                body, _ = self._steps(node.body, element, Pool(left.type, True))
+                body, _ = self._steps(node.body, element, PoolType(left.type, True))
                 self.naming.close()
                 return ir.Foreach(*base, pool, iterable, element, position, after, body, span=node.span)
             case n.Reduce():
                 first, second, step = node.left.text, node.right.text, node.step.text if node.step else None
                 names = [first, second, *([step] if step is not None else [])]
-                body, _ = self.region(node.body, PAIR, Pool(left.type, False), names)
+                body, _ = self.region(node.body, PAIR, PoolType(left.type, False), names)
                 return ir.Reduce(*base, pool, iterable, first, second, step, body, span=node.span)
             case n.RepeatBlock():
                 counter = node.counter.text if node.counter else None
@@ -233,7 +233,7 @@ class _Builder:
                 return self._labelled(node, base, pool, kind, out)
 
     def _labelled(
-        self, node: n.Labelled, base: tuple[str, Type, bool], pool: str, kind: Pool, out: list[ir.AnyStep]
+        self, node: n.Labelled, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.AnyStep]
     ) -> ir.AnyStep:
         names: list[tuple[str, str]] = []
         if node.sources:
@@ -259,13 +259,13 @@ class _Builder:
 
     # ---------------------------------------------------------------- steps
 
-    def step(self, node: n.Step, name: str, pool: str, left: Pool) -> ir.AnyStep:
+    def step(self, node: n.Step, name: str, pool: str, left: PoolType) -> ir.AnyStep:
         """One operation."""
         if node.operation.text == "Pool":
             pool = self._source(node.operands, pool)
         return with_expressions(self._operation(node, name, pool, left), self.naming.here)
 
-    def _operation(self, node: n.Step, name: str, pool: str, left: Pool) -> ir.AnyStep:
+    def _operation(self, node: n.Step, name: str, pool: str, left: PoolType) -> ir.AnyStep:
         """The same in the names of the program."""
         base = (name, left.type, left.single)
         span = node.span

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from gotlang.errors import EvaluationError
-from gotlang.ir.thought import Thought
+from gotlang.thought import Thought
 
 _HELP = "set `logprobs=true` where it is asked"
 

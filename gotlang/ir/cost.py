@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, final
 
+from gotlang.amounts import UNWRITTEN, ZERO, Amount, Atom, Polynomial
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.flows import Bill, Flow, Measure, Scope
 from gotlang.ir.forecast.guess import Guess
-from gotlang.ir.forecast.polynomial import UNWRITTEN, ZERO, Amount, Atom, Polynomial
 from gotlang.ir.forecast.schemes import Forecaster
 from gotlang.ir.names import used_params
 from gotlang.types import FLOAT, ListType, Type, accepts

@@ -12,9 +12,9 @@ from typing import final
 
 from gotlang.ir import program as ir
 from gotlang.ir.verify_steps import Names, StepVerifier, VerificationError
+from gotlang.scope import START, PoolType, Scope
 from gotlang.semantics.operations import PROMPT_SETTINGS
 from gotlang.semantics.pipelines import REDUCE_STEP
-from gotlang.semantics.scope import START, Pool, Scope
 from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, ListType, Type, join
 
 __all__ = ["VerificationError", "verify"]
@@ -80,7 +80,7 @@ class _Verifier(StepVerifier):
 
     # ---------------------------------------------------------------- regions
 
-    def region(self, region: ir.Region, names: Names) -> Pool:
+    def region(self, region: ir.Region, names: Names) -> PoolType:
         """Check a region whose entry is in `names`; names are added to it. What it yields."""
         own: set[str] = set()
         self.pool(region.entry, names)
@@ -93,45 +93,45 @@ class _Verifier(StepVerifier):
             self.fits(step.type, found.type, "what it gives")
             if step.single and not found.single:
                 raise self.fail("it says `one` and may give any number")
-            names.pool(step.result, Pool(step.type, step.single))
+            names.pool(step.result, PoolType(step.type, step.single))
             self.place.pop()
         return self.pool(region.result, names)
 
     # ---------------------------------------------------------------- blocks
 
-    def block(self, step: ir.AnyStep, pool: Pool, names: Names) -> Pool:
+    def block(self, step: ir.AnyStep, pool: PoolType, names: Names) -> PoolType:
         inner = names.inside()
         match step:
             case ir.Foreach():
-                element = Pool(self._element(step, pool, names), True)
+                element = PoolType(self._element(step, pool, names), True)
                 inner.pool(step.name, element)
                 if step.position is not None:
                     inner.value(step.position, INT)
                 if step.after is not None:
                     self.expect(step.after, inner.scope, ListType(INT))
-                    inner.pool("done", Pool(ANY, False))
-                return Pool(self.region(step.body, inner).type, False)
+                    inner.pool("done", PoolType(ANY, False))
+                return PoolType(self.region(step.body, inner).type, False)
             case ir.Reduce():
-                element = Pool(self._element(step, pool, names), True)
+                element = PoolType(self._element(step, pool, names), True)
                 inner.pool(step.left, element)
                 inner.pool(step.right, element)
-                inner.pool(step.body.entry, Pool(element.type, False))
+                inner.pool(step.body.entry, PoolType(element.type, False))
                 if step.step is not None:
                     inner.value(step.step, REDUCE_STEP)
                 merged = self.region(step.body, inner)
                 if not merged.single:
                     raise self.fail("a merge gives any number of thoughts")
-                return Pool(join(element.type, merged.type) or ANY, True)
+                return PoolType(join(element.type, merged.type) or ANY, True)
             case ir.Repeat():
                 self.expect(step.count, names.whole(pool), INT)
-                inner.pool(step.body.entry, Pool(pool.type, pool.single and step.single))
+                inner.pool(step.body.entry, PoolType(pool.type, pool.single and step.single))
                 if step.counter is not None:
                     inner.value(step.counter, INT)
                 left = self.region(step.body, inner)
                 if step.until is not None:
                     self.expect(step.until, inner.whole(left), BOOL)
                 if pool.type != NONE:
-                    left = Pool(join(pool.type, left.type) or ANY, pool.single and left.single)
+                    left = PoolType(join(pool.type, left.type) or ANY, pool.single and left.single)
                 return left
             case ir.If():
                 return self._branch(step, pool, names)
@@ -141,14 +141,14 @@ class _Verifier(StepVerifier):
                 return self.region(step.body, inner)
         raise self.fail(f"there is no step {type(step).__name__}")
 
-    def _element(self, step: ir.Foreach | ir.Reduce, pool: Pool, names: Names) -> Type:
+    def _element(self, step: ir.Foreach | ir.Reduce, pool: PoolType, names: Names) -> Type:
         if step.iterable is None:
             return pool.type
         found = self.expressions.elements(step.iterable, names.each(pool) if pool.single else names.scope)
         self._raise_reported()
         return found
 
-    def _branch(self, step: ir.If, pool: Pool, names: Names) -> Pool:
+    def _branch(self, step: ir.If, pool: PoolType, names: Names) -> PoolType:
         results = [] if step.otherwise is not None else [pool]
         for condition, _ in step.branches:
             self.expect(condition, names.whole(pool), BOOL)
@@ -157,4 +157,4 @@ class _Verifier(StepVerifier):
         type_: Type | None = None
         for result in results:
             type_ = result.type if type_ is None else join(type_, result.type) or ANY
-        return Pool(type_ or ANY, all(result.single for result in results))
+        return PoolType(type_ or ANY, all(result.single for result in results))

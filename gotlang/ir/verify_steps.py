@@ -8,11 +8,11 @@ from typing import final
 from gotlang.errors import GotError
 from gotlang.ir import program as ir
 from gotlang.ir.names import own_expressions
+from gotlang.scope import PoolType, Scope, Variable
 from gotlang.semantics.builtins import BUILTINS, THOUGHT_FUNCTIONS
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.operations import MODEL_SETTINGS
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import Pool, Scope, Variable
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
@@ -44,14 +44,14 @@ def _is_one(node: e.Expression) -> bool:
 class Names:
     """What is in force in a region: names of expressions, and the pools among them."""
 
-    def __init__(self, scope: Scope, pools: dict[str, Pool]) -> None:
+    def __init__(self, scope: Scope, pools: dict[str, PoolType]) -> None:
         self.scope = scope
         self.pools = pools
 
     def inside(self) -> Names:
         return Names(self.scope.inside(), dict(self.pools))
 
-    def pool(self, name: str, pool: Pool) -> None:
+    def pool(self, name: str, pool: PoolType) -> None:
         self.pools[name] = pool
         self.scope.add(pool.variable(name, NOWHERE))
 
@@ -59,11 +59,11 @@ class Names:
         self.pools.pop(name, None)
         self.scope.add(Variable(name, type_))
 
-    def each(self, pool: Pool) -> Scope:
+    def each(self, pool: PoolType) -> Scope:
         """The names for what is evaluated once a thought."""
         return self.scope if pool.type == NONE else self.scope.inside(Variable("it", pool.type, "thought"))
 
-    def whole(self, pool: Pool) -> Scope:
+    def whole(self, pool: PoolType) -> Scope:
         """The names for what is evaluated once for all thoughts."""
         if pool.type == NONE:
             return self.scope
@@ -105,7 +105,7 @@ class StepVerifier:
     def fail(self, reason: str) -> VerificationError:
         return VerificationError(" / ".join(self.place), reason)
 
-    def pool(self, name: str, names: Names) -> Pool:
+    def pool(self, name: str, names: Names) -> PoolType:
         if name not in names.pools:
             raise self.fail(f"there is no pool `{name}` here")
         return names.pools[name]
@@ -165,7 +165,7 @@ class StepVerifier:
 
     # ---------------------------------------------------------------- steps
 
-    def step(self, step: ir.AnyStep, names: Names) -> Pool:
+    def step(self, step: ir.AnyStep, names: Names) -> PoolType:
         """Check a step; the pool it gives, as far as can be told."""
         pool = self.pool(step.pool, names)
         each, whole = names.each(pool), names.whole(pool)
@@ -180,35 +180,35 @@ class StepVerifier:
                 self._judge(step.condition, step.prompt, step.arguments, each)
                 return pool
             case ir.KeepValid():
-                return Pool(pool.type, False)
+                return PoolType(pool.type, False)
             case ir.ValidateAndImprove():
                 self._judge(step.condition, step.judge, step.judge_arguments, each)
                 self.expect(step.tries, whole, INT)
                 self.settings(step.settings, each)
                 prompt = self.asks(step.prompt, step.arguments, each)
-                return Pool(join(pool.type, prompt.result) or ANY, pool.single and not prompt.many)
+                return PoolType(join(pool.type, prompt.result) or ANY, pool.single and not prompt.many)
             case ir.KeepBestN(count=count):
                 self.expect(count, whole, INT)
-                return Pool(pool.type, pool.single or _is_one(count))
+                return PoolType(pool.type, pool.single or _is_one(count))
             case ir.Select():
                 self._select(step, each, whole)
-                return Pool(pool.type, False)
+                return PoolType(pool.type, False)
             case ir.Vote(weight=weight):
                 if weight is not None:
                     self.expect(weight, each, FLOAT)
-                return Pool(pool.type, True)
+                return PoolType(pool.type, True)
             case ir.Map(value=value):
-                return Pool(self.infer(value, each), pool.single)
+                return PoolType(self.infer(value, each), pool.single)
             case ir.Pool(values=values):
                 return self._gather(values, names, whole)
             case ir.Retrieve():
                 self.expect(step.query, each, STR)
                 self.expect(step.k, whole, INT)
-                return Pool(STR, False)
+                return PoolType(STR, False)
             case ir.Call(arguments=arguments):
                 for _, value in arguments:
                     self.infer(value, each)
-                return Pool(ANY, pool.single)
+                return PoolType(ANY, pool.single)
             case ir.GroundTruth(condition=condition):
                 truth = each.inside(Variable("truth", self.truth))
                 self.expect(condition, truth, BOOL)
@@ -218,15 +218,15 @@ class StepVerifier:
                     raise self.fail(f"there is no scheme `{step.scheme}`")
                 scheme = self.schemes[step.scheme]
                 self.arguments(scheme.parameters, step.arguments, each, f"scheme `{step.scheme}`")
-                return Pool(scheme.result, pool.single and not scheme.many)
+                return PoolType(scheme.result, pool.single and not scheme.many)
             case _:
                 return self.block(step, pool, names)
 
-    def block(self, step: ir.AnyStep, pool: Pool, names: Names) -> Pool:
+    def block(self, step: ir.AnyStep, pool: PoolType, names: Names) -> PoolType:
         """Check a step that holds others."""
         raise NotImplementedError
 
-    def _ask(self, step: ir.Sampling, pool: Pool, each: Scope, whole: Scope) -> Pool:
+    def _ask(self, step: ir.Sampling, pool: PoolType, each: Scope, whole: Scope) -> PoolType:
         together = isinstance(step, ir.Aggregate)
         prompt = self.asks(step.prompt, step.arguments, whole if together else each)
         self.settings(step.settings, whole if together else each)
@@ -241,9 +241,9 @@ class StepVerifier:
             self.arguments(score.parameters, step.stop.arguments, drawn, f"score `{score.name}`")
             self.expect(step.stop.count, each, INT)
         if isinstance(step, ir.Improve):
-            return Pool(join(pool.type, prompt.result) or ANY, False)
+            return PoolType(join(pool.type, prompt.result) or ANY, False)
         one = (pool.single or together) and not prompt.many and _is_one(step.k)
-        return Pool(prompt.result, one)
+        return PoolType(prompt.result, one)
 
     def _rate(self, step: ir.Score, each: Scope) -> None:
         if step.score is None:
@@ -275,7 +275,7 @@ class StepVerifier:
         else:
             raise self.fail("it has no condition")
 
-    def _gather(self, values: tuple[e.Expression, ...], names: Names, whole: Scope) -> Pool:
+    def _gather(self, values: tuple[e.Expression, ...], names: Names, whole: Scope) -> PoolType:
         found: Type | None = None
         single = len(values) == 1
         for value in values:
@@ -286,7 +286,7 @@ class StepVerifier:
             found = type_ if found is None else join(found, type_) or ANY
         if found is None:
             raise self.fail("it gathers nothing")
-        return Pool(found, single)
+        return PoolType(found, single)
 
 
 def _steps(region: ir.Region) -> Iterable[ir.AnyStep]:

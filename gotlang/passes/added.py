@@ -8,8 +8,8 @@ from typing import Any, final
 from gotlang.ir.added import compile_block
 from gotlang.ir.program import Program, Region
 from gotlang.passes import optimize_region
+from gotlang.scope import PoolType
 from gotlang.semantics.check import Checked
-from gotlang.semantics.scope import Pool
 from gotlang.span import Span
 
 
@@ -22,11 +22,11 @@ class AddedSteps:
         self._program = program
         self._level = level
         self._skip = skip
-        self._known: dict[Any, tuple[Region, Pool]] = {}
+        self._known: dict[Any, tuple[Region, PoolType]] = {}
 
     def __call__(
-        self, text: str, names: Mapping[str, Pool | None], pool: Pool, span: Span
-    ) -> tuple[Region, Pool]:
+        self, text: str, names: Mapping[str, PoolType | None], pool: PoolType, span: Span
+    ) -> tuple[Region, PoolType]:
         """What `compile_block` says of the same, optimized. Raises EvaluationError with the first mistake."""
         key = (text, tuple(names.items()), pool, span)
         if key not in self._known:

@@ -9,7 +9,6 @@ from typing import Any, final
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
-from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.context import Context
 from gotlang.runtime.draws import Draw, Missing
 from gotlang.runtime.graph import Operation
@@ -25,6 +24,7 @@ from gotlang.runtime.sites import (
     values_of,
 )
 from gotlang.runtime.values import count, each, number, real, whole
+from gotlang.thought import Thought, Thoughts
 
 Slot = tuple[int, int]
 """One answer to ask for: which site's, and its number there."""

@@ -9,13 +9,13 @@ from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.names import free_names
-from gotlang.ir.thought import Thought, Thoughts, named_thoughts
 from gotlang.runtime.expand import Expander, Value
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import FAILED, Operation
 from gotlang.runtime.local import bound_to
 from gotlang.runtime.values import whole
 from gotlang.syntax import expressions as e
+from gotlang.thought import Thought, Thoughts, named_thoughts
 
 
 def foreach(x: Expander, step: ir.Foreach, frame: Frame, pool: Handle) -> Handle:

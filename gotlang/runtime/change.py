@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, final
 
 from gotlang.ir import program as ir
-from gotlang.ir.thought import Thought
 from gotlang.runtime.ending import named as named_operation
 from gotlang.runtime.graph import DONE, Graph, Operation
 from gotlang.runtime.regions import Region, Regions, sources
@@ -25,7 +24,8 @@ from gotlang.runtime.rules import (
     may_remove,
     may_see,
 )
-from gotlang.semantics.scope import Pool
+from gotlang.scope import PoolType
+from gotlang.thought import Thought
 from gotlang.types import ANY
 
 
@@ -40,7 +40,7 @@ class Block:
     def __init__(
         self,
         text: str,
-        pool: Pool,
+        pool: PoolType,
         region: ir.Region | None = None,
         names: Mapping[str, Any] | None = None,
         *,
@@ -300,11 +300,11 @@ def takes_one(operation: Operation) -> str | None:
     return "it does not gather thoughts"
 
 
-def kind(node: Node) -> Pool:
+def kind(node: Node) -> PoolType:
     """What is known of the thoughts that a node gives, before they are there."""
     if isinstance(node, Block):
         return node.pool
-    return Pool(ANY, node.step is not None and node.step.single, True)
+    return PoolType(ANY, node.step is not None and node.step.single, True)
 
 
 def _cannot(what: str, *nodes: Node) -> str:

@@ -16,7 +16,7 @@ from gotlang.runtime.graph import FAILED, Graph, Operation
 from gotlang.runtime.numbering import Numbering
 from gotlang.runtime.places import Place, path_text, place
 from gotlang.runtime.sampling import Sampler
-from gotlang.semantics.scope import Pool
+from gotlang.scope import PoolType
 from gotlang.span import NOWHERE, Span
 
 MOST_CALLS = 32
@@ -52,7 +52,7 @@ class OperationFailed(GotError):
         self.cut_off = cut_off
 
 
-Compile = Callable[[str, Mapping[str, Pool | None], Pool, Span], tuple[Region, Pool]]
+Compile = Callable[[str, Mapping[str, PoolType | None], PoolType, Span], tuple[Region, PoolType]]
 
 
 @final

@@ -16,7 +16,6 @@ from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.added import ENTRY
 from gotlang.ir.foreign import copied
-from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.change import Block, Change, Edit, Node, kind
 from gotlang.runtime.context import Context, OperationFailed
 from gotlang.runtime.expand import Expander, Value
@@ -27,7 +26,8 @@ from gotlang.runtime.sites import Spent, nothing_left
 from gotlang.runtime.tools import awaited, in_thread
 from gotlang.runtime.values import each
 from gotlang.runtime.view import View
-from gotlang.semantics.scope import Pool
+from gotlang.scope import PoolType
+from gotlang.thought import Thought, Thoughts
 
 MAX_NESTED = 1_000
 """How deep operations that change the graph may stand in what others of them added."""
@@ -99,7 +99,9 @@ class _Changing:
             view.close()
         view.take(value, step.function)
 
-    def _compile(self, text: str, names: Mapping[str, Pool | None], pool: Pool) -> tuple[ir.Region, Pool]:
+    def _compile(
+        self, text: str, names: Mapping[str, PoolType | None], pool: PoolType
+    ) -> tuple[ir.Region, PoolType]:
         compile = self.x.context.compile
         if compile is None:
             raise EvaluationError("steps cannot be added here: the program's text is not at hand")

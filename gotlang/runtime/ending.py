@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from gotlang.errors import GotError, RunError
 from gotlang.ir import program as ir
 from gotlang.ir.program import Scheme
-from gotlang.ir.thought import Thought
 from gotlang.runtime.context import Context, OperationFailed
 from gotlang.runtime.graph import DONE, FAILED, REMOVED, Graph, Operation, before
 from gotlang.runtime.places import path_text, place, within
 from gotlang.span import Span
+from gotlang.thought import Thought
 from gotlang.types import fits
 
 

@@ -9,7 +9,6 @@ from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError, RunError
 from gotlang.ir import program as ir
-from gotlang.ir.thought import Thoughts
 from gotlang.runtime.asking import ask
 from gotlang.runtime.context import MOST_CALLS, Context
 from gotlang.runtime.editing import change
@@ -22,6 +21,7 @@ from gotlang.runtime.scheduler import Scheduler
 from gotlang.runtime.sites import Spent
 from gotlang.runtime.tools import call, retrieve
 from gotlang.semantics.limits import MAX_ELEMENTS
+from gotlang.thought import Thoughts
 
 Work = Callable[[Context, Operation, Thoughts, Spent], Awaitable[Thoughts]]
 

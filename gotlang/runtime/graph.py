@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from gotlang.errors import GotError
 from gotlang.ir.program import AnyStep, Pool
-from gotlang.ir.thought import Thought, Thoughts
+from gotlang.thought import Thought, Thoughts
 
 if TYPE_CHECKING:
     from gotlang.runtime.frame import Frame

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
-from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.context import Context
 from gotlang.runtime.draws import Missing
 from gotlang.runtime.graph import Operation
 from gotlang.runtime.sites import Site, Spent, draw, made, nothing_left, site, try_each, values_of
 from gotlang.runtime.values import count, each, mean, number, whole
 from gotlang.syntax import expressions as e
+from gotlang.thought import Thought, Thoughts
 
 
 async def rate_by_prompt(

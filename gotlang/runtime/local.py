@@ -9,7 +9,6 @@ from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.names import free_names, looks_at_pool
-from gotlang.ir.thought import Thought, Thoughts, named_thoughts
 from gotlang.runtime.asking import rate_locally
 from gotlang.runtime.context import MEMBERS_FAILED, Context, OperationFailed
 from gotlang.runtime.frame import Handle
@@ -26,6 +25,7 @@ from gotlang.runtime.values import (
 )
 from gotlang.semantics.functions import frozen
 from gotlang.syntax import expressions as e
+from gotlang.thought import Thought, Thoughts, named_thoughts
 
 
 def rate(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:

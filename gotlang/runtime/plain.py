@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
 from gotlang.ir import program as ir
-from gotlang.ir.thought import Thought
 from gotlang.runtime.callers import Calls
 from gotlang.runtime.context import Failure
 from gotlang.runtime.draws import Draw, Missing
@@ -29,6 +28,7 @@ from gotlang.runtime.events import Asked, Event
 from gotlang.runtime.graph import STATES, Graph, Operation
 from gotlang.runtime.places import path_text
 from gotlang.span import Source
+from gotlang.thought import Thought
 
 
 @final

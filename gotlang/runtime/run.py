@@ -12,7 +12,6 @@ from gotlang.cache.base import Cache
 from gotlang.errors import RunError, UsageError
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
-from gotlang.ir.thought import Thought
 from gotlang.models.base import Model
 from gotlang.runtime.budget import Budget
 from gotlang.runtime.calls import BLOCKS
@@ -30,6 +29,7 @@ from gotlang.runtime.ledger import Ledger, Times
 from gotlang.runtime.remaining import Remaining
 from gotlang.runtime.sampling import Sampler
 from gotlang.runtime.scheduler import scheduler
+from gotlang.thought import Thought
 from gotlang.types import ListType, Type, accepts, fits, of_value
 
 DEFAULT_CONCURRENCY = 64

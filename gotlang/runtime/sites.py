@@ -14,7 +14,6 @@ from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import call_python
 from gotlang.ir.names import GIVEN, free_names
-from gotlang.ir.thought import Thought, named_thoughts
 from gotlang.models.base import DEFAULT_MAX_TOKENS, DecodingSettings, Model, Request, Usage
 from gotlang.runtime.context import Context, OperationFailed
 from gotlang.runtime.draws import Draw, Missing
@@ -23,6 +22,7 @@ from gotlang.runtime.ledger import Round, waited
 from gotlang.runtime.places import place
 from gotlang.runtime.render import examples, render
 from gotlang.runtime.values import count, real
+from gotlang.thought import Thought, named_thoughts
 from gotlang.types import fits
 
 T = TypeVar("T")

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.foreign import call_python, copied, given_back, raised
-from gotlang.ir.thought import Thought, Thoughts
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.runtime.context import Context
 from gotlang.runtime.graph import Operation
 from gotlang.runtime.sites import Spent, nothing_left
 from gotlang.runtime.values import count, derived, each, whole
+from gotlang.thought import Thought, Thoughts
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from gotlang.errors import EvaluationError
 from gotlang.ir.evaluate import Layer
-from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.frame import Frame
 from gotlang.runtime.graph import Operation
+from gotlang.thought import Thought, Thoughts
 
 MOST = 10_000
 """The largest `k`, `n`, number of tries or rounds; a larger one is taken for a mistake."""

@@ -22,7 +22,6 @@ from typing import Any, TypeVar, final
 
 from gotlang.ir.foreign import CHANGES_GRAPH, given_back
 from gotlang.ir.program import Region as Steps
-from gotlang.ir.thought import Thought
 from gotlang.runtime.change import Block, Change, Node, kind
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import STATES, WAITING, Operation
@@ -30,12 +29,13 @@ from gotlang.runtime.places import path_text
 from gotlang.runtime.places import place as position
 from gotlang.runtime.regions import Region
 from gotlang.runtime.rules import ForbiddenEdit, GraphError
-from gotlang.semantics.scope import START, Pool
+from gotlang.scope import START, PoolType
+from gotlang.thought import Thought
 from gotlang.types import ANY
 
 __all__ = ["ForbiddenEdit", "GraphError", "Place", "View", "changes_graph", "is_graph_changing"]
 
-Compile = Callable[[str, Mapping[str, Pool | None], Pool], tuple[Steps, Pool]]
+Compile = Callable[[str, Mapping[str, PoolType | None], PoolType], tuple[Steps, PoolType]]
 """The steps that a text stands for, from the names it may use and the pool it starts from."""
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,7 +120,7 @@ class View:
         self._results = len(change.sources(change.result)) if change.result is not None else 0
         self.itself = Place(change.operation, "itself")
         empty = all(thought.empty for thought in given)
-        block = Block("the thought at hand", START if empty else Pool(ANY, True, True), thoughts=given)
+        block = Block("the thought at hand", START if empty else PoolType(ANY, True, True), thoughts=given)
         self.given = Place(change.add(block, (change.operation,)))
 
     @property
@@ -192,7 +192,9 @@ class View:
             for key, value in names.items()
         }
         pool = (
-            kind(sources[0]) if len(sources) == 1 else Pool(ANY, False, all(kind(s).scored for s in sources))
+            kind(sources[0])
+            if len(sources) == 1
+            else PoolType(ANY, False, all(kind(s).scored for s in sources))
         )
         region = None
         if steps is not None:
@@ -245,7 +247,7 @@ class View:
                     change.connect(_node(place), result)
         elif value is not None:
             block = Block(
-                "a value", Pool(ANY, True), value=given_back(value, name), after=[_node(self.given)]
+                "a value", PoolType(ANY, True), value=given_back(value, name), after=[_node(self.given)]
             )
             change.connect(change.add(block, block.after), result)
         elif len(change.sources(result)) == self._results:

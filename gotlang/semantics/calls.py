@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from gotlang.diagnostics import nearest
+from gotlang.scope import Scope
 from gotlang.semantics.builtins import BUILTINS, THOUGHT_FUNCTIONS, Builtin, fits_argument
-from gotlang.semantics.scope import Scope
 from gotlang.semantics.symbols import Signature
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import final
 
 from gotlang.diagnostics import Diagnostic, in_order
+from gotlang.scope import PoolType
 from gotlang.semantics.calls import Matched
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.flow import warn_unused_thoughts
@@ -15,7 +16,6 @@ from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.prompts import check_prompt
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import Pool
 from gotlang.semantics.studies import Target, check_study
 from gotlang.semantics.symbols import Symbols, collect
 from gotlang.semantics.unused import warn_unused
@@ -33,7 +33,7 @@ class Checked:
 
     modules: tuple[n.Module, ...]
     symbols: Symbols
-    pools: Mapping[int, Pool]
+    pools: Mapping[int, PoolType]
     arguments: Mapping[int, Matched]
     named: frozenset[int]
     diagnostics: tuple[Diagnostic, ...]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import final
 
 from gotlang.diagnostics import Label, nearest
+from gotlang.scope import Scope, Variable
 from gotlang.semantics.builtins import CONSTANTS, THOUGHT_FUNCTIONS
 from gotlang.semantics.calls import CallChecker, widen
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import Scope, Variable
 from gotlang.semantics.symbols import Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import final
 
 from gotlang.diagnostics import Label
+from gotlang.scope import START, UNKNOWN, PoolType, Scope, Variable
 from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import START, UNKNOWN, Pool, Scope, Variable
 from gotlang.semantics.steps import StepChecker
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.syntax import expressions as e
@@ -32,7 +32,7 @@ class PipelineChecker:
         self.symbols = symbols
         self.report = report
         self.expressions = expressions
-        self.pools: dict[int, Pool] = {}
+        self.pools: dict[int, PoolType] = {}
         self.named: set[int] = set()
         self._results: set[str] = set()
         self.steps = StepChecker(symbols, report, expressions)
@@ -54,7 +54,7 @@ class PipelineChecker:
                     "GOT0504", f"`{variable.name}` is never used in `{node.name.text}`", variable.span
                 )
 
-    def _result(self, node: n.Scheme, signature: Signature, pool: Pool) -> None:
+    def _result(self, node: n.Scheme, signature: Signature, pool: PoolType) -> None:
         last = node.body.statements[-1]
         wanted = signature.result
         if pool.type == NONE:
@@ -106,7 +106,7 @@ class PipelineChecker:
 
     # ---------------------------------------------------------------- statements
 
-    def suite(self, suite: n.Suite, pool: Pool, scope: Scope) -> Pool:
+    def suite(self, suite: n.Suite, pool: PoolType, scope: Scope) -> PoolType:
         """Check a block's statements in order; what the last one leaves."""
         for index, statement in enumerate(suite.statements):
             last = index == len(suite.statements) - 1
@@ -116,7 +116,7 @@ class PipelineChecker:
                 pool = found
         return pool
 
-    def statement(self, node: n.Statement, pool: Pool, scope: Scope, last: bool) -> Pool:
+    def statement(self, node: n.Statement, pool: PoolType, scope: Scope, last: bool) -> PoolType:
         """Check one statement; the pool it leaves."""
         match node:
             case n.Step():
@@ -142,7 +142,7 @@ class PipelineChecker:
             case n.Labelled():
                 return self._labelled(node, pool, scope)
 
-    def _name_results(self, node: n.Foreach, found: Pool, scope: Scope) -> None:
+    def _name_results(self, node: n.Foreach, found: PoolType, scope: Scope) -> None:
         """After the block, the name of its element stands for the list of its results (`part[0]`)."""
         name = node.name.text
         known = scope.find(name)
@@ -152,7 +152,7 @@ class PipelineChecker:
             variable = Variable(name, ListType(found.type), "thoughts", node.name.span, found.scored, True)
             scope.add(variable)
 
-    def _evaluate(self, value: e.Expression, pool: Pool, scope: Scope) -> Pool:
+    def _evaluate(self, value: e.Expression, pool: PoolType, scope: Scope) -> PoolType:
         if isinstance(value, e.Call) and value.function.text in self.symbols.schemes:
             return self.steps.invoke(value, pool, scope)
         name = value.function.text if isinstance(value, e.Call) else None
@@ -164,7 +164,7 @@ class PipelineChecker:
         self.report.error("GOT0305", "an expression by itself is no step", value.span, help=help)
         return UNKNOWN
 
-    def _bind(self, node: n.Bind, pool: Pool, scope: Scope) -> Pool:
+    def _bind(self, node: n.Bind, pool: PoolType, scope: Scope) -> PoolType:
         match node.value:
             case n.Step():
                 found = self.steps.step(node.value, pool, scope)
@@ -177,7 +177,7 @@ class PipelineChecker:
             case _:
                 found = self.steps.value_pool(node.value, pool, scope)
                 if isinstance(node.value, e.Reference) and not found.single:
-                    found = Pool(found.type, False, found.scored)
+                    found = PoolType(found.type, False, found.scored)
         self.pools[id(node)] = found
         name = node.name
         if name.text in scope.names:
@@ -194,7 +194,9 @@ class PipelineChecker:
 
     # ---------------------------------------------------------------- blocks
 
-    def _elements(self, node: n.Foreach | n.Reduce, pool: Pool, scope: Scope, what: str) -> tuple[Type, bool]:
+    def _elements(
+        self, node: n.Foreach | n.Reduce, pool: PoolType, scope: Scope, what: str
+    ) -> tuple[Type, bool]:
         """The type of what a block goes through, and whether its elements are thoughts with a score."""
         if node.iterable is not None:
             where = self.steps.each(pool, scope) if pool.single else scope
@@ -219,7 +221,7 @@ class PipelineChecker:
             return pool.type.element, False
         return pool.type, pool.scored
 
-    def _foreach(self, node: n.Foreach, pool: Pool, scope: Scope) -> Pool:
+    def _foreach(self, node: n.Foreach, pool: PoolType, scope: Scope) -> PoolType:
         element, scored = self._elements(node, pool, scope, "foreach")
         self.steps.bound(node.name, node.position)
         names = [Variable(node.name.text, element, "thought", node.name.span, scored, True)]
@@ -229,10 +231,10 @@ class PipelineChecker:
         if node.after is not None:
             self.expressions.expect(node.after, inside, ListType(INT), "what `after` names")
             inside.add(Variable("done", ListType(ANY), "thoughts", node.span, used=True))
-        body = self.suite(node.body, Pool(element, True, scored), inside)
-        return Pool(body.type, False, body.scored)
+        body = self.suite(node.body, PoolType(element, True, scored), inside)
+        return PoolType(body.type, False, body.scored)
 
-    def _reduce(self, node: n.Reduce, pool: Pool, scope: Scope) -> Pool:
+    def _reduce(self, node: n.Reduce, pool: PoolType, scope: Scope) -> PoolType:
         element, scored = self._elements(node, pool, scope, "reduce")
         names = [
             Variable(name.text, element, "thought", name.span, scored, True)
@@ -241,7 +243,7 @@ class PipelineChecker:
         self.steps.bound(node.left, node.right, node.step)
         if node.step is not None:
             names.append(Variable(node.step.text, REDUCE_STEP, "value", node.step.span, used=True))
-        body = self.suite(node.body, Pool(element, False, scored), scope.inside(*names))
+        body = self.suite(node.body, PoolType(element, False, scored), scope.inside(*names))
         if not body.single:
             self.report.error(
                 "GOT0307",
@@ -257,9 +259,9 @@ class PipelineChecker:
                 node.body.statements[-1].span,
                 f"this gives {widen(body.type)}",
             )
-        return Pool(join(element, body.type) or ANY, True, False)
+        return PoolType(join(element, body.type) or ANY, True, False)
 
-    def _repeat(self, node: n.RepeatBlock, pool: Pool, scope: Scope) -> Pool:
+    def _repeat(self, node: n.RepeatBlock, pool: PoolType, scope: Scope) -> PoolType:
         where = self.steps.each(pool, scope) if pool.single else scope
         self.expressions.expect(node.count, where, INT, "the number of rounds")
         inside = scope.inside()
@@ -277,8 +279,8 @@ class PipelineChecker:
             )
         if pool.single and not body.single:
             # The first round started from one thought, the others start from several: check those too.
-            body = self.suite(node.body, Pool(body.type, False, body.scored), scope.inside(*given))
-        result = Pool(
+            body = self.suite(node.body, PoolType(body.type, False, body.scored), scope.inside(*given))
+        result = PoolType(
             body.type if pool.type == NONE else join(pool.type, body.type) or ANY,
             pool.single and body.single,
             body.scored,
@@ -287,8 +289,8 @@ class PipelineChecker:
             self.expressions.condition(node.until, self.steps.whole(result, inside), "what `until` waits for")
         return result
 
-    def _if(self, node: n.If, pool: Pool, scope: Scope) -> Pool:
-        results: list[tuple[Pool, n.Suite]] = []
+    def _if(self, node: n.If, pool: PoolType, scope: Scope) -> PoolType:
+        results: list[tuple[PoolType, n.Suite]] = []
         for condition, body in node.branches:
             self.expressions.condition(condition, self.steps.whole(pool, scope))
             results.append((self.suite(body, pool, scope.inside()), body))
@@ -307,10 +309,12 @@ class PipelineChecker:
                     f"{widen(other.type)} here, {widen(found.type)} elsewhere",
                 )
                 return UNKNOWN
-            found = Pool(type_ or found.type, found.single and other.single, found.scored and other.scored)
+            found = PoolType(
+                type_ or found.type, found.single and other.single, found.scored and other.scored
+            )
         return found
 
-    def _labelled(self, node: n.Labelled, pool: Pool, scope: Scope) -> Pool:
+    def _labelled(self, node: n.Labelled, pool: PoolType, scope: Scope) -> PoolType:
         inside = scope.inside()
         if node.sources:
             pool = self._sources(node, pool, scope, inside)
@@ -320,7 +324,7 @@ class PipelineChecker:
         scope.labels[node.label] = body
         return body
 
-    def _sources(self, node: n.Labelled, pool: Pool, scope: Scope, inside: Scope) -> Pool:
+    def _sources(self, node: n.Labelled, pool: PoolType, scope: Scope, inside: Scope) -> PoolType:
         found: Type | None = None
         pools = []
         for source in node.sources:
@@ -328,7 +332,7 @@ class PipelineChecker:
                 known = scope.find_label(source.label)
                 if known is None:
                     self.report.unknown("GOT0103", "label", source.label, source.span, self._labels(scope))
-                    known = Pool(ANY, True)
+                    known = PoolType(ANY, True)
             else:
                 known = self.steps.value_pool(source, pool, scope)
             self.pools[id(source)] = known
@@ -347,7 +351,7 @@ class PipelineChecker:
             variable.used = True
             inside.add(variable)
         single = len(pools) == 1 and pools[0].single
-        return Pool(found or ANY, single, all(p.scored for p in pools))
+        return PoolType(found or ANY, single, all(p.scored for p in pools))
 
     @staticmethod
     def _labels(scope: Scope) -> list[str]:

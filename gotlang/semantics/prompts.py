@@ -5,11 +5,11 @@ from __future__ import annotations
 from gotlang.answers.forms import Json
 from gotlang.diagnostics import Label, nearest
 from gotlang.errors import TemplateError
+from gotlang.scope import Scope, Variable
 from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.operations import PROMPT_SETTINGS
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import Scope, Variable
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import final
 
 from gotlang.diagnostics import nearest
+from gotlang.scope import Scope
 from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.operations import OPERATIONS, Operation
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import Scope
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.types import STR, ListType, Type, accepts

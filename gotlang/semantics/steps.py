@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import final
 
+from gotlang.scope import UNKNOWN, PoolType, Scope, Variable
 from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.operations import OPERATIONS
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import UNKNOWN, Pool, Scope, Variable
 from gotlang.semantics.settings import SettingChecker, is_one, setting
 from gotlang.semantics.symbols import RESERVED, Symbols
 from gotlang.syntax import expressions as e
@@ -44,17 +44,17 @@ class StepChecker:
         self.expressions = expressions
         self.settings = SettingChecker(report, expressions)
         self.truth: Type = ANY
-        self.pools: dict[int, Pool] = {}
+        self.pools: dict[int, PoolType] = {}
 
     # ---------------------------------------------------------------- names at a place
 
-    def each(self, pool: Pool, scope: Scope) -> Scope:
+    def each(self, pool: PoolType, scope: Scope) -> Scope:
         """The names for what is evaluated once a thought: `it` is there."""
         if pool.type == NONE:
             return scope
         return scope.inside(Variable("it", pool.type, "thought", scored=pool.scored, used=True))
 
-    def whole(self, pool: Pool, scope: Scope) -> Scope:
+    def whole(self, pool: PoolType, scope: Scope) -> Scope:
         """The names for what is evaluated once for all: `thoughts`, and `it` where there is only one."""
         if pool.type == NONE:
             return scope
@@ -85,7 +85,7 @@ class StepChecker:
 
     # ---------------------------------------------------------------- steps
 
-    def step(self, node: n.Step, pool: Pool, scope: Scope) -> Pool:
+    def step(self, node: n.Step, pool: PoolType, scope: Scope) -> PoolType:
         """Check a step; the pool it leaves."""
         name = node.operation.text
         operation = OPERATIONS.get(name)
@@ -117,7 +117,7 @@ class StepChecker:
                 self._condition(node.operands[0], each, pool)
                 return pool
             case "KeepValid":
-                return Pool(pool.type, False, pool.scored)
+                return PoolType(pool.type, False, pool.scored)
             case "ValidateAndImprove":
                 return self._validate_and_improve(node, pool, each)
             case "KeepBestN":
@@ -127,7 +127,7 @@ class StepChecker:
             case "Vote":
                 return self._vote(node, pool, each)
             case "Map":
-                return Pool(general(self.expressions.infer(node.operands[0], each)), pool.single)
+                return PoolType(general(self.expressions.infer(node.operands[0], each)), pool.single)
             case "Pool":
                 return self._pool(node, pool, whole)
             case "Retrieve":
@@ -180,7 +180,7 @@ class StepChecker:
             self.report.unknown("GOT0103", "prompt", name, operand.function.span, self.symbols.prompts)
         return ANY, False
 
-    def _ask(self, node: n.Step, pool: Pool, scope: Scope) -> Pool:
+    def _ask(self, node: n.Step, pool: PoolType, scope: Scope) -> PoolType:
         operation = node.operation.text
         if operation != "Generate" and pool.type == NONE:
             self.report.error(
@@ -199,17 +199,17 @@ class StepChecker:
                     node.operands[0].span,
                     f"this gives {widen(result)}, the pool holds {widen(pool.type)}",
                 )
-            found = Pool(joined or result, False)
+            found = PoolType(joined or result, False)
         else:
             single = (pool.single or operation == "Aggregate") and not many
             again = node.again is not None and node.again.operation.text == "Repeat"
-            found = Pool(result, single and is_one(setting(node, "k")) and not again)
+            found = PoolType(result, single and is_one(setting(node, "k")) and not again)
         if (until := setting(node, "until")) is not None:
-            drawn = Pool(result, True, True)
+            drawn = PoolType(result, True, True)
             self.expressions.condition(until, self.each(drawn, scope), "`until`")
         return found
 
-    def _validate_and_improve(self, node: n.Step, pool: Pool, scope: Scope) -> Pool:
+    def _validate_and_improve(self, node: n.Step, pool: PoolType, scope: Scope) -> PoolType:
         self._need_thoughts(node, pool)
         self._condition(node.operands[0], scope, pool)
         result, many = self._prompt(node.operands[1], "ValidateAndImprove", scope)
@@ -225,9 +225,9 @@ class StepChecker:
                 node.operands[1].span,
                 f"this gives {widen(result)}, the pool holds {widen(pool.type)}",
             )
-        return Pool(joined or ANY, pool.single)
+        return PoolType(joined or ANY, pool.single)
 
-    def _condition(self, operand: e.Expression, scope: Scope, pool: Pool) -> None:
+    def _condition(self, operand: e.Expression, scope: Scope, pool: PoolType) -> None:
         if isinstance(operand, e.Call) and operand.function.text in self.symbols.prompts:
             result, many = self._prompt(operand, "Validate", scope)
             if many or not accepts(BOOL, result):
@@ -240,10 +240,10 @@ class StepChecker:
             return
         self.expressions.condition(operand, scope, "what makes a thought valid")
 
-    def _score(self, node: n.Step, pool: Pool, scope: Scope) -> Pool:
+    def _score(self, node: n.Step, pool: PoolType, scope: Scope) -> PoolType:
         self._need_thoughts(node, pool)
         operand = node.operands[0]
-        scored = Pool(pool.type, pool.single, True)
+        scored = PoolType(pool.type, pool.single, True)
         if isinstance(operand, e.Call):
             name = operand.function.text
             if name in self.symbols.scores:
@@ -263,16 +263,16 @@ class StepChecker:
         self.expressions.expect(operand, scope, FLOAT, "a score")
         return scored
 
-    def invoke(self, call: e.Call, pool: Pool, scope: Scope) -> Pool:
+    def invoke(self, call: e.Call, pool: PoolType, scope: Scope) -> PoolType:
         """Check a scheme's call as a step: it runs once for each current thought."""
         signature = self.symbols.schemes[call.function.text]
         self.symbols.used.add(signature.name)
         self.expressions.calls.match(call, signature, "scheme", self.each(pool, scope))
-        return Pool(signature.result, pool.single and not signature.many)
+        return PoolType(signature.result, pool.single and not signature.many)
 
     # ---------------------------------------------------------------- operations on thoughts
 
-    def _need_thoughts(self, node: n.Step, pool: Pool) -> None:
+    def _need_thoughts(self, node: n.Step, pool: PoolType) -> None:
         if pool.type == NONE:
             self.report.error(
                 "GOT0306",
@@ -281,7 +281,7 @@ class StepChecker:
                 help="begin with `Generate`",
             )
 
-    def _keep_best(self, node: n.Step, pool: Pool) -> Pool:
+    def _keep_best(self, node: n.Step, pool: PoolType) -> PoolType:
         self._need_thoughts(node, pool)
         if not pool.scored and pool.type != NONE:
             self.report.error(
@@ -292,9 +292,9 @@ class StepChecker:
                 help="put a `Score() ...` before it",
             )
         count = setting(node, "n")
-        return Pool(pool.type, pool.single or is_one(count), True)
+        return PoolType(pool.type, pool.single or is_one(count), True)
 
-    def _select(self, node: n.Step, pool: Pool, each: Scope, whole: Scope) -> Pool:
+    def _select(self, node: n.Step, pool: PoolType, each: Scope, whole: Scope) -> PoolType:
         self._need_thoughts(node, pool)
         positions = setting(node, "positions")
         if (positions is None) == (not node.operands):
@@ -308,15 +308,15 @@ class StepChecker:
             self.expressions.condition(node.operands[0], each)
         elif positions is not None:
             self.expressions.expect(positions, whole, ListType(INT), "positions")
-        return Pool(pool.type, False, pool.scored)
+        return PoolType(pool.type, False, pool.scored)
 
-    def _vote(self, node: n.Step, pool: Pool, each: Scope) -> Pool:
+    def _vote(self, node: n.Step, pool: PoolType, each: Scope) -> PoolType:
         self._need_thoughts(node, pool)
         if (weight := setting(node, "weight")) is not None:
             self.expressions.expect(weight, each, FLOAT, "`weight`")
-        return Pool(pool.type, True, pool.scored)
+        return PoolType(pool.type, True, pool.scored)
 
-    def _pool(self, node: n.Step, pool: Pool, whole: Scope) -> Pool:
+    def _pool(self, node: n.Step, pool: PoolType, whole: Scope) -> PoolType:
         found: Type | None = None
         scored = True
         single = len(node.operands) == 1
@@ -333,9 +333,9 @@ class StepChecker:
                 )
                 joined = ANY
             found = joined
-        return Pool(found or ANY, single, scored)
+        return PoolType(found or ANY, single, scored)
 
-    def value_pool(self, node: e.Expression, pool: Pool, scope: Scope) -> Pool:
+    def value_pool(self, node: e.Expression, pool: PoolType, scope: Scope) -> PoolType:
         """What an expression names: bound thoughts as they are, any other value as one new thought."""
         where = self.whole(pool, scope)
         inner = node.value if isinstance(node, e.Index) else node
@@ -344,14 +344,14 @@ class StepChecker:
         if variable is not None and variable.kind == "thoughts":
             element = variable.type.element if isinstance(variable.type, ListType) else ANY
             if isinstance(node, e.Reference):
-                return Pool(element, False, variable.scored)
+                return PoolType(element, False, variable.scored)
             if isinstance(node, e.Index):
-                return Pool(element, True, variable.scored)
+                return PoolType(element, True, variable.scored)
         if variable is not None and variable.kind == "thought" and isinstance(node, e.Reference):
-            return Pool(variable.type, True, variable.scored)
-        return Pool(general(found), True)
+            return PoolType(variable.type, True, variable.scored)
+        return PoolType(general(found), True)
 
-    def _retrieve(self, node: n.Step, pool: Pool, scope: Scope) -> Pool:
+    def _retrieve(self, node: n.Step, pool: PoolType, scope: Scope) -> PoolType:
         operand = node.operands[0]
         known = [*self.symbols.corpora, *self.symbols.functions]
         if not isinstance(operand, e.Call) or operand.function.text not in known:
@@ -363,15 +363,15 @@ class StepChecker:
                 f"`{name}` is none" if name else "",
                 help='declare it: `import corpus "pages.jsonl": wiki`, then `Retrieve(k=5) wiki(question)`',
             )
-            return Pool(STR, False)
+            return PoolType(STR, False)
         self.symbols.used.add(operand.function.text)
         if len(operand.arguments) != 1:
             self.report.error("GOT0202", f"corpus `{operand.function.text}` takes one query", operand.span)
         for argument in operand.arguments:
             self.expressions.expect(argument.value, scope, STR, "a query")
-        return Pool(STR, False)
+        return PoolType(STR, False)
 
-    def _call(self, node: n.Step, pool: Pool, scope: Scope) -> Pool:
+    def _call(self, node: n.Step, pool: PoolType, scope: Scope) -> PoolType:
         operand = node.operands[0]
         found = self.expressions.infer(operand, scope)
         if not isinstance(operand, e.Call) or operand.function.text not in self.symbols.functions:
@@ -381,4 +381,4 @@ class StepChecker:
                 operand.span,
                 help='import it: `import python "tools.py": search`, then write `Call search(it)`',
             )
-        return Pool(found if isinstance(found, AnyType) else ANY, pool.single)
+        return PoolType(found if isinstance(found, AnyType) else ANY, pool.single)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from gotlang.diagnostics import nearest
+from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.report import Report
-from gotlang.semantics.scope import Scope, Variable
 from gotlang.semantics.study_settings import (
     DATA_OPTIONS,
     MEASURES,

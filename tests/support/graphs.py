@@ -10,7 +10,6 @@ from typing import Any, cast
 from hypothesis import strategies as st
 
 from gotlang.ir import program as ir
-from gotlang.ir.thought import Thought, Thoughts
 from gotlang.runtime.change import Change
 from gotlang.runtime.context import Context
 from gotlang.runtime.editing import carry_out
@@ -22,6 +21,7 @@ from gotlang.runtime.rules import GraphError
 from gotlang.runtime.view import Place, View
 from gotlang.span import NOWHERE
 from gotlang.syntax.expressions import Constant
+from gotlang.thought import Thought, Thoughts
 from gotlang.types import ANY
 
 Name = Any

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
+from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.guess import NOTHING_KNOWN, UNKNOWN, Guess
-from gotlang.ir.forecast.polynomial import ONE, ZERO, Amount, Polynomial
 
 
 class Measure(Protocol):

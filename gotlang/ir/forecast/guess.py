@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
+from gotlang.amounts import Amount, Atom, Polynomial
 from gotlang.errors import EvaluationError
 from gotlang.ir.evaluate import Evaluator
-from gotlang.ir.forecast.polynomial import Amount, Atom, Polynomial
 from gotlang.ir.names import free_names
 from gotlang.ir.program import Program
 from gotlang.semantics.builtins import BUILTINS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.flows import FREE, Flow, Result, Scope, any_of, between
 from gotlang.ir.forecast.guess import NOTHING_KNOWN, Guess
-from gotlang.ir.forecast.polynomial import ONE, ZERO, Amount, Polynomial
 from gotlang.ir.forecast.steps import StepForecaster
 from gotlang.ir.names import looks_at_pool, needed_names
 from gotlang.syntax import expressions as e

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import final
 
+from gotlang.amounts import ONE, Amount, Atom, Polynomial
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.flows import FREE, Bill, Flow, Result, Scope, any_of, between
 from gotlang.ir.forecast.guess import Guess
 from gotlang.ir.forecast.items import ItemForecaster
-from gotlang.ir.forecast.polynomial import ONE, Amount, Atom, Polynomial
 from gotlang.ir.names import looks_at_pool, needed_names, own_expressions
 from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import walk

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from gotlang.amounts import ZERO, Amount, Polynomial
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.flows import FREE, UNBOUNDED, Bill, Flow, Result, Scope, between, one_of
 from gotlang.ir.forecast.guess import Guess
 from gotlang.ir.forecast.items import MAX_STEPS
 from gotlang.ir.forecast.merges import MergeForecaster
-from gotlang.ir.forecast.polynomial import ZERO, Amount, Polynomial
 from gotlang.ir.names import free_names, looks_at_pool
 from gotlang.syntax import expressions as e
 

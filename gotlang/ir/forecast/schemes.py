@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import final
 
+from gotlang.amounts import ONE, Amount, Polynomial
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.flows import ANYTHING, FREE, UNBOUNDED, Flow, Result, Scope
 from gotlang.ir.forecast.guess import Guess
 from gotlang.ir.forecast.items import MAX_STEPS
-from gotlang.ir.forecast.polynomial import ONE, Amount, Polynomial
 from gotlang.ir.forecast.rounds import RoundForecaster
 from gotlang.ir.names import free_names, looks_at_pool, needed_names
 from gotlang.syntax import expressions as e

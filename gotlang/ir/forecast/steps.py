@@ -11,10 +11,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import final
 
+from gotlang.amounts import ONE, ZERO, Amount, Atom, Polynomial
 from gotlang.ir import program as ir
 from gotlang.ir.forecast.flows import FREE, Bill, Flow, Measure, Scope
 from gotlang.ir.forecast.guess import NOTHING_KNOWN, UNKNOWN, Guess, Guesser
-from gotlang.ir.forecast.polynomial import ONE, ZERO, Amount, Atom, Polynomial
 from gotlang.ir.names import free_names, needed_names
 from gotlang.syntax import expressions as e
 

@@ -28,7 +28,7 @@ class Variable:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PoolType:
     """The thoughts a step leaves: of which type, exactly one or any number, and whether they have a score."""
 
     type: Type
@@ -42,11 +42,11 @@ class Pool:
         return Variable(name, ListType(self.type), "thoughts", span, self.scored)
 
 
-START = Pool(NONE, True)
+START = PoolType(NONE, True)
 """One empty thought: what every pipeline starts with."""
 
 
-UNKNOWN = Pool(ANY, True, True)
+UNKNOWN = PoolType(ANY, True, True)
 """What is left by a step that is wrong: nothing more is said of it."""
 
 
@@ -57,7 +57,7 @@ class Scope:
 
     parent: Scope | None = None
     names: dict[str, Variable] = field(default_factory=dict)
-    labels: dict[str, Pool] = field(default_factory=dict)
+    labels: dict[str, PoolType] = field(default_factory=dict)
 
     def find(self, name: str) -> Variable | None:
         """The variable of a name, or None."""
@@ -68,7 +68,7 @@ class Scope:
             scope = scope.parent
         return None
 
-    def find_label(self, label: str) -> Pool | None:
+    def find_label(self, label: str) -> PoolType | None:
         """What a labelled block left, or None."""
         scope: Scope | None = self
         while scope is not None:
