@@ -24,9 +24,8 @@ from typing import Any, final
 
 from gotlang.api import Options, Program, Session, load, run_to_end
 from gotlang.data import load as load_data
-from gotlang.evaluate.evaluation import Evaluation, RowRun
-from gotlang.evaluate.rows import read_rows
-from gotlang.evaluate.running import Plan, run_rows
+from gotlang.evaluate.evaluation import Evaluation, RowRun, run_rows
+from gotlang.evaluate.rows import read_dataset
 from gotlang.statistics import Interval, difference_interval, mean_interval, verdict
 
 ROOT = Path(__file__).parents[1]
@@ -234,8 +233,8 @@ def run(task: Task, rows: int) -> Outcome:
         async with Session(loaded, options) as session:
             found = {}
             for scheme in (s for s in session.ir.schemes if s.name in task.schemes):
-                chosen, _ = read_rows(table, loaded.ir(0), scheme, dict(task.columns), rows)
-                found[scheme.name] = await run_rows(session, scheme, chosen, Plan())
+                chosen = read_dataset(table, loaded.ir(0), scheme, task.columns, rows)
+                found[scheme.name] = await run_rows(session, scheme, chosen.rows)
             return found
 
     found = run_to_end(go(), virtual=True)

@@ -81,12 +81,12 @@ class Session:
         self.program = program
         self.options = options
         self.virtual = virtual
-        self._skip = frozenset(
+        self.skip = frozenset(
             name
             for name, wanted in (("early stop", options.early_stop), ("sample fusion", options.fusion))
             if not wanted
         )
-        self.ir = program.ir(options.level, skip=self._skip)
+        self.ir = program.ir(options.level, skip=self.skip)
         self.params = check_params(self.ir, options.params)
         self._own_cache: Cache | None = None
         self._recorder: Recorder | None = None
@@ -171,7 +171,7 @@ class Session:
             ),
             cache,
             options.observe,
-            AddedSteps(self.program.compilation.checked, self.ir, options.level, self._skip),
+            AddedSteps(self.program.compilation.checked, self.ir, options.level, self.skip),
         )
 
     def _model_options(self) -> ModelOptions:

@@ -10,10 +10,20 @@ import pytest
 
 from gotlang.api import compile
 from gotlang.errors import UsageError
-from gotlang.evaluate.comparison import Comparison, Entry, assemble, combine, compare
-from gotlang.evaluate.contenders import MATCHED, Contender, comparable, contenders, with_answers
+from gotlang.evaluate.comparison import (
+    MATCHED,
+    ComparedScheme,
+    Comparison,
+    Contender,
+    assemble,
+    combine,
+    comparable,
+    contenders,
+    run_contenders,
+    with_samples,
+)
 from gotlang.evaluate.evaluation import Evaluation, RowRun
-from gotlang.evaluate.measure import ScoreKind
+from gotlang.evaluate.metric import ScoreKind
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme
@@ -64,9 +74,9 @@ def test_baselines_are_made_from_the_prompt_that_answers_in_one_go() -> None:
     assert kinds(vote.scheme) == ["Generate", "Vote", "Score", "GroundTruth"]
     asks = [side.scheme.body.steps[0] for side in (single, best, vote)]
     assert all(isinstance(ask, ir.Sampling) and ask.prompt == "guess" for ask in asks)
-    assert [side.answers for side in (single, best, vote)] == [1, 5, 7]
-    assert with_answers(program(), best, 9).name == "best-of-9"
-    assert contenders(program(), ["io", "vote-of-n"])[1].answers == MATCHED
+    assert [side.samples for side in (single, best, vote)] == [1, 5, 7]
+    assert with_samples(program(), best, 9).name == "best-of-9"
+    assert contenders(program(), ["io", "vote-of-n"])[1].samples == MATCHED
 
 
 SEVERAL = f"""{PROMPTS}
@@ -87,7 +97,7 @@ scheme fine(n: int) -> int:
 def test_a_baseline_with_more_answers_is_the_same_but_for_them(kind: str) -> None:
     found = program(SEVERAL)
     _, few = contenders(found, ["fine", f"{kind}-of-n"])
-    many = with_answers(found, few, 7)
+    many = with_samples(found, few, 7)
     assert many.name == f"{kind}-of-7"
     assert many.scheme.result == few.scheme.result
     scores = [[s.score for s in side.scheme.body.steps if isinstance(s, ir.Score)] for side in (few, many)]
@@ -105,7 +115,7 @@ def test_a_best_of_needs_a_score_that_looks_at_the_inputs_alone() -> None:
     [
         (["tree", "oi"], "no scheme `oi`"),
         (["tree", "best-of-0"], "no scheme `best-of-0`"),
-        (["tree", "other"], "takes other inputs"),
+        (["tree", "other"], "has other inputs"),
         (["tree", "tree"], "named twice"),
         (["other", "single"], "no prompt"),
     ],
@@ -133,7 +143,9 @@ def evaluation(scores: Sequence[float | None], cost: float = 1.0, kind: ScoreKin
 
 
 def two(first: Sequence[float | None], second: Sequence[float | None]) -> Comparison:
-    return assemble([Entry("a", evaluation(first)), Entry("b", evaluation(second, cost=2.0))], "a")
+    return assemble(
+        [ComparedScheme("a", evaluation(first)), ComparedScheme("b", evaluation(second, cost=2.0))], "a"
+    )
 
 
 def test_a_difference_is_paired_over_the_rows_that_both_have() -> None:
@@ -145,16 +157,16 @@ def test_a_difference_is_paired_over_the_rows_that_both_have() -> None:
 
 
 def test_what_is_not_shown_is_not_claimed() -> None:
-    assert two([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5]).entries[1].verdict == "no difference shown"
-    assert two([5, 5, 5], [0, 0, 0]).entries[1].verdict == "no difference shown"
+    assert two([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5]).entries[1].verdict == "not significant"
+    assert two([5, 5, 5], [0, 0, 0]).entries[1].verdict == "not significant"
 
 
 def test_the_pareto_front_holds_what_nothing_beats_in_both() -> None:
     entries = [
-        Entry("cheap", evaluation([9, 9], 1.0)),
-        Entry("beaten", evaluation([9, 9], 2.0)),
-        Entry("good", evaluation([1, 1], 3.0)),
-        Entry("dear", evaluation([2, 2], 9.0)),
+        ComparedScheme("cheap", evaluation([9, 9], 1.0)),
+        ComparedScheme("beaten", evaluation([9, 9], 2.0)),
+        ComparedScheme("good", evaluation([1, 1], 3.0)),
+        ComparedScheme("dear", evaluation([2, 2], 9.0)),
     ]
     assert [entry.name for entry in assemble(entries, "cheap").front()] == ["cheap", "good"]
 
@@ -175,19 +187,22 @@ def test_without_prices_as_many_answers_are_equal_cost(price: float | None) -> N
         return Evaluation(side.name, LOWER, made, repeats)
 
     sides = contenders(program(), ["tree", "io"])
-    found = asyncio.run(compare(sides, run, lambda side, n: side, baseline="io", equal_cost=True))
+    found = asyncio.run(run_contenders(sides, run, lambda side, n: side, baseline="io", equal_cost=True))
     assert asked == [("tree", 1), ("io", 1), ("io", 7)]
-    assert found.spent == "calls"
+    assert found.cost_metric == "calls"
     assert [entry.repeats for entry in found.entries] == [1, 8]
     assert found.point(found.entries[1]) == (8.0, 3.0)
 
 
 def test_without_a_score_in_common_right_and_wrong_are_compared() -> None:
     other = evaluation([0, 1], kind=ScoreKind("other"))
-    assert assemble([Entry("a", evaluation([0, 1])), Entry("b", other)], "a").metric == "correct"
+    assert (
+        assemble([ComparedScheme("a", evaluation([0, 1])), ComparedScheme("b", other)], "a").metric
+        == "correct"
+    )
     unjudged = [RowRun(Row(0, {}), 0, "done", 1, None, None, 1.0, 1, 1.0)]
-    with pytest.raises(UsageError, match="no measure in common"):
-        assemble([Entry("a", Evaluation("x", LOWER, unjudged)), Entry("b", other)], "a")
+    with pytest.raises(UsageError, match="no metric in common"):
+        assemble([ComparedScheme("a", Evaluation("x", LOWER, unjudged)), ComparedScheme("b", other)], "a")
 
 
 def run_of(value: object, score: float | None, usd: float = 1.0, seconds: float = 1.0) -> RowRun:
@@ -215,7 +230,7 @@ async def compared(
 
     async def run(side: Contender, first: int, repeats: int, rows: int | None) -> Evaluation:
         asked.append(f"{side.name} {first}+{repeats}")
-        cost = costs[side.name] if side.kind is None else 0.1 + 0.1 * (side.answers or 1)
+        cost = costs[side.name] if side.kind is None else 0.1 + 0.1 * (side.samples or 1)
         runs = [
             RowRun(Row(number, {}), first + repeat, "done", number, 5 - repeat, False, cost, 1, 1.0)
             for number in range(rows or 6)
@@ -224,8 +239,8 @@ async def compared(
         return Evaluation(side.name, LOWER, runs)
 
     sides = contenders(program(), names)
-    found = await compare(
-        sides, run, lambda side, n: with_answers(program(), side, n), baseline=names[0], equal_cost=equal_cost
+    found = await run_contenders(
+        sides, run, lambda side, n: with_samples(program(), side, n), baseline=names[0], equal_cost=equal_cost
     )
     return found, asked
 

@@ -9,10 +9,9 @@ import pytest
 
 from gotlang.api import Options, Program, Session, compile, run_to_end
 from gotlang.errors import RunError, UsageError
-from gotlang.evaluate.evaluation import Evaluation, RowRun
-from gotlang.evaluate.measure import ScoreKind, measure
+from gotlang.evaluate.evaluation import Evaluation, RowRun, run_rows
+from gotlang.evaluate.metric import ScoreKind, metric_of
 from gotlang.evaluate.rows import Row, looks_at_truth
-from gotlang.evaluate.running import Plan, run_rows
 from gotlang.evaluate.threshold import threshold
 from gotlang.models.simulated import SimulatedModel
 from gotlang.statistics import LARGEST
@@ -45,13 +44,13 @@ def program() -> Program:
 
 
 def evaluate(
-    numbers: list[int], plan: Plan | None = None, scheme: str = "main", **options: Any
+    numbers: list[int], how: dict[str, Any] | None = None, scheme: str = "main", **options: Any
 ) -> Evaluation:
     async def go() -> Evaluation:
         chosen = Options(model=SimulatedModel({"guess": guess}), **options)
         async with Session(program(), chosen) as session:
             rows = [Row(place, {"n": n}, n) for place, n in enumerate(numbers)]
-            return await run_rows(session, session.ir.scheme(scheme), rows, plan or Plan())
+            return await run_rows(session, session.ir.scheme(scheme), rows, **(how or {}))
 
     return run_to_end(go(), virtual=True)
 
@@ -71,14 +70,14 @@ def test_every_row_is_run_and_a_failed_one_ends_no_other() -> None:
 
 
 def test_too_many_failures_stop_the_rest() -> None:
-    found = evaluate([13] * 10, Plan(parallel=1, max_failed=0.2))
+    found = evaluate([13] * 10, {"parallel": 1, "max_failed": 0.2})
     assert len(found.runs) == 3
     assert found.not_run == 7
     assert found.stopped is not None
 
 
 def test_a_limit_stops_the_rest_and_says_so() -> None:
-    found = evaluate([2, 4, 6, 8], Plan(parallel=1), max_calls=2)
+    found = evaluate([2, 4, 6, 8], {"parallel": 1}, max_calls=2)
     assert [run.state for run in found.runs] == ["done", "done", "partial"]
     assert found.not_run == 1
     assert found.stopped is not None
@@ -87,12 +86,12 @@ def test_a_limit_stops_the_rest_and_says_so() -> None:
 
 
 def test_repeats_have_seeds_of_their_own() -> None:
-    found = evaluate([500], Plan(repeat=3))
+    found = evaluate([500], {"repeat": 3})
     assert [run.repeat for run in found.runs] == [0, 1, 2]
     assert len({run.value for run in found.runs}) == 3
-    first = evaluate([500], Plan(repeat=1))
+    first = evaluate([500], {"repeat": 1})
     assert first.runs[0].value == found.runs[0].value
-    later = evaluate([500], Plan(repeat=1, first_repeat=2))
+    later = evaluate([500], {"repeat": 1, "first_repeat": 2})
     assert later.runs[0].value == found.runs[2].value
     mean = sum(run.score or 0.0 for run in found.runs) / 3
     assert found.values("score") == {0: mean}
@@ -102,7 +101,7 @@ def test_a_mistake_in_the_inputs_is_said_once() -> None:
     async def go() -> None:
         async with Session(program(), Options(model=SimulatedModel({"guess": guess}))) as session:
             rows = [Row(0, {"m": 1}), Row(1, {"m": 2})]
-            await run_rows(session, session.ir.scheme("main"), rows, Plan())
+            await run_rows(session, session.ir.scheme("main"), rows)
 
     with pytest.raises(UsageError, match="no input `m`"):
         run_to_end(go(), virtual=True)
@@ -110,7 +109,7 @@ def test_a_mistake_in_the_inputs_is_said_once() -> None:
 
 def test_the_order_in_which_rows_run_changes_nothing() -> None:
     numbers = [2, 3, 13, 500, 600, 700]
-    one, many = evaluate(numbers, Plan(parallel=1)), evaluate(numbers, Plan(parallel=6))
+    one, many = evaluate(numbers, {"parallel": 1}), evaluate(numbers, {"parallel": 6})
     assert [(r.row.number, r.value) for r in one.runs] == [(r.row.number, r.value) for r in many.runs]
 
 
@@ -140,7 +139,7 @@ def test_results_are_measured_by_the_inputs_where_the_program_says_how() -> None
         chosen = Options(model=SimulatedModel({"guess": guess}))
         async with Session(compile(text, "main.got"), chosen) as session:
             rows = [Row(0, {"n": 3})]
-            return await run_rows(session, session.ir.scheme("parts"), rows, Plan())
+            return await run_rows(session, session.ir.scheme("parts"), rows)
 
     alone = run_to_end(go(PARTS), virtual=True)
     assert alone.kind.of == "it, m"
@@ -156,7 +155,7 @@ def test_an_answer_that_runs_away_is_very_wrong_and_no_more() -> None:
         unscored = PARTS.replace("    Score() distance(it, m)\n    KeepBestN(1)\n", "")
         async with Session(compile(unscored + IO, "main.got"), Options(model=endless)) as session:
             rows = [Row(number, {"n": number}) for number in range(8)]
-            return await run_rows(session, session.ir.scheme("parts"), rows, Plan())
+            return await run_rows(session, session.ir.scheme("parts"), rows)
 
     found = run_to_end(go(), virtual=True)
     assert set(found.values("score").values()) == {LARGEST}
@@ -167,8 +166,8 @@ def test_an_answer_that_runs_away_is_very_wrong_and_no_more() -> None:
 
 def test_what_a_scheme_is_scored_by_and_whether_it_looks_at_the_answer() -> None:
     ir = program().ir(0)
-    assert measure(ir, ir.scheme("outer")).kind == ScoreKind("distance", lower=True, of="it, n", best=0)
-    assert measure(ir, ir.scheme("blind")).kind == ScoreKind("distance", lower=True, of="it, n", best=0)
+    assert metric_of(ir, ir.scheme("outer")).kind == ScoreKind("distance", lower=True, of="it, n", best=0)
+    assert metric_of(ir, ir.scheme("blind")).kind == ScoreKind("distance", lower=True, of="it, n", best=0)
     assert looks_at_truth(ir, ir.scheme("outer"))
     assert not looks_at_truth(ir, ir.scheme("blind"))
 
@@ -218,13 +217,13 @@ def test_thresholds(text: str, crossed: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("mean(mistake) > 2", "no value `mistake`"),
-        ("average(score) > 2", "no function `average`"),
-        ("mean(score)", "no condition"),
-        ("mean(score >", "no condition"),
-        ("score > 2", "no condition: .*list"),
-        ('mean(score) > "a"', "no condition: .*str"),
-        ("mean(score) / 0 > 1", "no condition: division by zero"),
+        ("mean(mistake) > 2", "unknown value `mistake`"),
+        ("average(score) > 2", "unknown function `average`"),
+        ("mean(score)", "not a condition"),
+        ("mean(score >", "not a condition"),
+        ("score > 2", "not a condition: .*list"),
+        ('mean(score) > "a"', "not a condition: .*str"),
+        ("mean(score) / 0 > 1", "not a condition: division by zero"),
     ],
 )
 def test_what_is_no_threshold_is_refused_before_anything_runs(text: str, message: str) -> None:
@@ -233,7 +232,7 @@ def test_what_is_no_threshold_is_refused_before_anything_runs(text: str, message
 
 
 def test_a_threshold_that_cannot_be_told_is_not_passed_over() -> None:
-    with pytest.raises(RunError, match="cannot be told: no row has `score`"):
+    with pytest.raises(RunError, match=r"cannot evaluate .*: no row has `score`"):
         threshold("mean(score) > 2", KIND).crossed(Evaluation("main", KIND, []))
     unjudged = [RowRun(Row(0, {}), 0, "done", 1, 2.0, None, 0.01, 2, 1.0)]
     with pytest.raises(RunError, match="no row has `correct`") as caught:

@@ -8,7 +8,7 @@ import pytest
 
 from gotlang.data.table import Table
 from gotlang.errors import UsageError
-from gotlang.evaluate.matching import match
+from gotlang.evaluate.rows import match
 from gotlang.types import INT, STR, ListType, Type
 
 INTS = ListType(INT)
@@ -29,14 +29,14 @@ def found(rows: Table, inputs: dict[str, Type], truth: Type | None = None, **map
 def test_the_only_column_that_fits_and_is_no_answer() -> None:
     matching = match(SORTING, {"numbers": INTS}, None, {})
     assert matching.columns == {"numbers": "Unsorted"}
-    assert matching.guessed == ("numbers",)
+    assert matching.inferred == ("numbers",)
 
 
 def test_a_list_takes_numbered_columns() -> None:
     rows = table(ID=["0"], document1=["a"], document2=["b"], query=["c"])
     matching = match(rows, {"documents": ListType(STR), "question": STR}, None, {})
     assert matching.columns == {"question": "query"}
-    assert matching.guessed == ("question",)
+    assert matching.inferred == ("question",)
 
 
 def test_the_known_answer_is_taken_only_where_it_is_looked_at() -> None:
@@ -56,7 +56,7 @@ COUNTRIES = table(
 def test_a_known_answer_of_parts_needs_no_name_where_one_column_is_left() -> None:
     matching = match(COUNTRIES, {"text": STR}, ListType(STR), {})
     assert matching.columns == {"text": "Text", "truth": "Countries"}
-    assert matching.guessed == ("truth",)
+    assert matching.inferred == ("truth",)
     assert "truth" not in found(COUNTRIES, {"text": STR}, INT)  # numbers of sentences are no answer
     two = table(Text=["To Peru."], Countries=["[Peru]"], Towns=["[Lima]"])
     assert "truth" not in found(two, {"text": STR}, ListType(STR))
@@ -66,7 +66,7 @@ def test_a_known_answer_of_parts_needs_no_name_where_one_column_is_left() -> Non
 
 def test_names_go_before_guesses() -> None:
     matching = match(SORTING, {"unsorted": INTS}, None, {})
-    assert (matching.columns, matching.guessed) == ({"unsorted": "Unsorted"}, ())
+    assert (matching.columns, matching.inferred) == ({"unsorted": "Unsorted"}, ())
     assert found(SORTING, {"numbers": INTS}, numbers="Sorted") == {"numbers": "Sorted"}
     assert found(SORTING, {"id": INT, "numbers": INTS}) == {"id": "ID", "numbers": "Unsorted"}
 

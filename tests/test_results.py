@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.gotc import SORTING, gotc
 
-from gotlang.evaluate.comparison import Comparison, Entry, assemble
+from gotlang.evaluate.comparison import ComparedScheme, Comparison, assemble
 from gotlang.evaluate.evaluation import Evaluation, RowRun
-from gotlang.evaluate.measure import ScoreKind
+from gotlang.evaluate.metric import ScoreKind
 from gotlang.evaluate.rows import Row
 from gotlang.report.results.axes import axis
 from gotlang.report.results.figures import boxes, differences, spread, tradeoff
@@ -72,17 +72,17 @@ def test_values_in_words() -> None:
 NASTY = "</script><b>&\"'"
 
 
-def entry(name: str, scores: list[float | None], cost: float | None = 0.01) -> Entry:
+def entry(name: str, scores: list[float | None], cost: float | None = 0.01) -> ComparedScheme:
     runs = [
         RowRun(Row(place, {"q": NASTY}, NASTY), 0, "failed", reason=NASTY)
         if score is None
         else RowRun(Row(place, {"q": NASTY}, NASTY), 0, "done", NASTY, score, score == 0, cost, 2, 1.0)
         for place, score in enumerate(scores)
     ]
-    return Entry(name, Evaluation(name, ScoreKind("mistakes", lower=True), runs))
+    return ComparedScheme(name, Evaluation(name, ScoreKind("mistakes", lower=True), runs))
 
 
-def comparison(*entries: Entry) -> Comparison:
+def comparison(*entries: ComparedScheme) -> Comparison:
     return assemble(entries, entries[0].name)
 
 
@@ -116,10 +116,10 @@ def test_one_row_tells_of_no_interval() -> None:
 @pytest.mark.parametrize("cost", [None, 0.0])
 def test_where_nothing_has_a_price_answers_are_what_is_spent(cost: float | None) -> None:
     found = comparison(entry("a", [1, 2], cost), entry("b", [0, 1], cost))
-    assert found.spent == "calls"
+    assert found.cost_metric == "calls"
     for drawn in (boxes(found), tradeoff(found), spread(found)):
         minidom.parseString(drawn)
-        assert "answers a row" in drawn
+        assert "calls a row" in drawn
         assert "$" not in drawn
 
 
@@ -143,7 +143,7 @@ HEAD = {
 
 def test_right_and_wrong_are_drawn_as_shares() -> None:
     runs = [RowRun(Row(n, {}), 0, "done", 1, None, n < 3, 0.01, 1, 1.0) for n in range(4)]
-    found = comparison(Entry("a", Evaluation("a", ScoreKind(), runs)))
+    found = comparison(ComparedScheme("a", Evaluation("a", ScoreKind(), runs)))
     assert found.metric == "correct"
     drawn = minidom.parseString(boxes(found))
     assert drawn.getElementsByTagName("circle") == []
@@ -168,5 +168,7 @@ def test_one_scheme_alone_has_a_page_too(tmp_path: Path) -> None:
     assert "sorting: io" in page
     assert "Every row at its cost and its mistakes." in page
     assert "against" not in re.sub(r"<script.*", "", page, flags=re.DOTALL)
-    unscored = Entry("x", Evaluation("x", ScoreKind(), [RowRun(Row(0, {}), 0, "done", 1, usd=0.1, calls=1)]))
+    unscored = ComparedScheme(
+        "x", Evaluation("x", ScoreKind(), [RowRun(Row(0, {}), 0, "done", 1, usd=0.1, calls=1)])
+    )
     assert "cost" in results_page(comparison(unscored), HEAD)

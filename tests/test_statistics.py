@@ -78,9 +78,9 @@ def test_pairing_takes_out_what_is_hard_for_both() -> None:
 
 
 def test_no_difference_is_claimed_where_none_is_shown() -> None:
-    assert verdict(difference_interval([1.0] * 9, [1.0] * 9), lower_is_better=True) == "no difference shown"
+    assert verdict(difference_interval([1.0] * 9, [1.0] * 9), lower_is_better=True) == "not significant"
     few = difference_interval([1.0] * (FEWEST_ROWS - 1), [2.0] * (FEWEST_ROWS - 1))
-    assert verdict(few, lower_is_better=True) == "no difference shown"
+    assert verdict(few, lower_is_better=True) == "not significant"
     enough = difference_interval([1.0] * FEWEST_ROWS, [2.0] * FEWEST_ROWS)
     assert verdict(enough, lower_is_better=True) == "better"
 

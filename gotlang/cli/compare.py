@@ -22,14 +22,8 @@ from gotlang.cli.output import complain, document, errors_as_document, say
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
-    from gotlang.api import Session
     from gotlang.cli.evaluating import Task
-    from gotlang.cli.progress import Progress
     from gotlang.evaluate.comparison import Comparison
-    from gotlang.evaluate.contenders import Contender
-    from gotlang.evaluate.evaluation import Evaluation
-    from gotlang.evaluate.rows import Row
-    from gotlang.evaluate.running import Plan
 
 
 @click.command("compare")
@@ -73,45 +67,31 @@ def command(**chosen: Any) -> int:
 
 
 def _compare(chosen: dict[str, Any]) -> int:
-    from gotlang.evaluate.contenders import comparable, contenders
+    from gotlang.cli.compare_formats import text
+    from gotlang.evaluate.comparison import compare, contenders
 
     given = task(chosen)
     program = given.program.ir(0)
     names = [name.strip() for name in (chosen["schemes"] or "").split(",") if name.strip()]
-    names = names or comparable(program, given.program.scheme())
-    if len(names) < 2:
-        first = names[0] if names else given.program.scheme().name
-        raise UsageError(
-            "a comparison needs two schemes at least",
-            help=f"such as `--schemes {first},single`; there are also best-of-n and vote-of-n",
-        )
     sides = contenders(program, names)
-    baseline = chosen["baseline"] or names[0]
-    if baseline not in names:
-        raise UsageError(
-            f"the baseline `{baseline}` is none of the schemes", help=f"there are {', '.join(names)}"
-        )
+    baseline = chosen["baseline"]
+    if baseline not in (None, *(side.name for side in sides)):
+        names = [side.name for side in sides]
+        raise UsageError(f"the baseline `{baseline}` is not compared", help=f"there are {', '.join(names)}")
     rows = given.rows(sides[0].scheme)
+
+    async def work(session: Any, plan: dict[str, Any], progress: Any) -> Comparison:
+        def planned(runs: int) -> None:
+            progress.rows = (progress.rows or 0) + runs
+
+        how = {"baseline": baseline, "equal_cost": chosen["equal_cost"], "on_planned": planned}
+        return await compare(session, rows, sides, **how, **plan)
+
     try:
-        found, progress, session = in_session(
-            given,
-            len(rows) * len(sides),
-            lambda session, plan, progress: _work(
-                given,
-                sides,
-                rows,
-                session,
-                plan,
-                progress,
-                baseline=baseline,
-                equal_cost=chosen["equal_cost"],
-            ),
-        )
+        found, progress, session = in_session(given, len(rows) * len(sides), work)
     except KeyboardInterrupt:
         go_on(given)
         return INTERRUPTED
-    from gotlang.cli.compare_formats import as_json, text
-
     head = {
         "program": given.program.name,
         "model": str(given.options.model),
@@ -121,7 +101,7 @@ def _compare(chosen: dict[str, Any]) -> int:
         "rows": len(rows),
     }
     if chosen["json"]:
-        document(as_json(found, head, progress.paid_for()))
+        document(found.to_dict())
     else:
         for line in text(found, head):
             say(line)
@@ -131,47 +111,6 @@ def _compare(chosen: dict[str, Any]) -> int:
         made_up = " (simulated)" if session.model.simulated else ""
         complain(f"paid for {progress.spent()}{made_up}")
     return _code(given, found)
-
-
-async def _work(
-    given: Task,
-    sides: list[Contender],
-    rows: list[Row],
-    session: Session,
-    plan: Plan,
-    progress: Progress,
-    *,
-    baseline: str,
-    equal_cost: bool,
-) -> Comparison:
-    import dataclasses
-
-    from gotlang.evaluate.comparison import compare
-    from gotlang.evaluate.contenders import optimized, with_answers
-    from gotlang.evaluate.running import run_rows
-
-    program = given.program.ir(0)
-    options = given.options
-    skip = frozenset(
-        name
-        for name, wanted in (("early stop", options.early_stop), ("sample fusion", options.fusion))
-        if not wanted
-    )
-    planned = {side.name for side in sides}
-
-    async def run(side: Contender, first: int, repeats: int, few: int | None) -> Evaluation:
-        chosen = rows if few is None else rows[:few]
-        if first or few is not None or side.name not in planned:
-            progress.rows = (progress.rows or 0) + len(chosen) * repeats
-        scheme = optimized(program, side.scheme, options.level, skip)
-        how = dataclasses.replace(plan, repeat=repeats, first_repeat=first)
-        found = await run_rows(session, scheme, chosen, how)
-        return dataclasses.replace(found, scheme=side.name)
-
-    def remake(side: Contender, answers: int) -> Contender:
-        return with_answers(program, side, answers)
-
-    return await compare(sides, run, remake, baseline=baseline, equal_cost=equal_cost)
 
 
 def _code(given: Task, found: Comparison) -> int:
@@ -185,7 +124,7 @@ def _code(given: Task, found: Comparison) -> int:
             return INTERRUPTED
         failed = evaluation.failures().total()
         if failed and (
-            failed == len(evaluation.runs) or failed > given.plan.max_failed * len(evaluation.runs)
+            failed == len(evaluation.runs) or failed > given.plan["max_failed"] * len(evaluation.runs)
         ):
             code = 1
         elif evaluation.stopped is not None and code == 0:

@@ -74,20 +74,22 @@ def command(**chosen: Any) -> int:
 
 
 def _evaluate(chosen: dict[str, Any], form: str) -> int:
-    from gotlang.evaluate.measure import measure
-    from gotlang.evaluate.running import run_rows
+    from gotlang.evaluate.evaluation import evaluate
+    from gotlang.evaluate.metric import metric_of
     from gotlang.evaluate.threshold import threshold
 
-    given = task(chosen, repeat=chosen["repeat"])
+    given = task(chosen)
     scheme = given.program.scheme(chosen["scheme"])
     rows = given.rows(scheme)
-    kind = measure(given.program.ir(0), scheme).kind
+    kind = metric_of(given.program.ir(0), scheme).kind
     thresholds = [threshold(text, kind) for text in chosen["fail_if"]]
     try:
         found, progress, session = in_session(
             given,
-            len(rows) * given.plan.repeat,
-            lambda session, plan, _: run_rows(session, session.ir.scheme(scheme.name), rows, plan),
+            len(rows) * chosen["repeat"],
+            lambda session, plan, _: evaluate(
+                session, rows, scheme=scheme.name, repeat=chosen["repeat"], **plan
+            ),
         )
     except KeyboardInterrupt:
         go_on(given)
@@ -96,12 +98,16 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
     crossed, untold = _crossed(thresholds, found) if complete else (None, None)
     if untold is not None and form == "json":
         raise untold
-    from gotlang.cli.eval_formats import as_json, github, junit, text
+    from gotlang.cli.eval_formats import github, junit, text
 
-    head = heading(given, found, session.model.simulated)
+    head = found.about()
     match form:
         case "json":
-            document(as_json(given, found, head, thresholds, crossed, progress.paid_for()))
+            judged = [
+                {"condition": one.text, "crossed": None if crossed is None else one in crossed}
+                for one in thresholds
+            ]
+            document({**found.to_dict(), "thresholds": judged})
         case "junit":
             sys.stdout.write(junit(found, head, thresholds, crossed))
         case "github":
@@ -112,9 +118,9 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
                 say(line)
     sys.stdout.flush()
     if chosen["html"] is not None:
-        from gotlang.evaluate.comparison import Entry, assemble
+        from gotlang.evaluate.comparison import ComparedScheme, assemble
 
-        write_page(chosen["html"], given, assemble([Entry(found.scheme, found)], found.scheme), head)
+        write_page(chosen["html"], given, assemble([ComparedScheme(found.scheme, found)], found.scheme), head)
     if not given.quiet:
         made_up = " (simulated)" if session.model.simulated else ""
         complain(f"paid for {progress.spent()}{made_up}")
@@ -133,20 +139,6 @@ def _crossed(
         return None, error
 
 
-def heading(given: Task, found: Evaluation, simulated: bool) -> dict[str, Any]:
-    """What was evaluated, for every format."""
-    return {
-        "program": given.program.name,
-        "scheme": found.scheme,
-        "model": str(given.options.model),
-        "simulated": simulated,
-        "seed": given.options.seed,
-        "data": given.table.path,
-        "rows": found.rows,
-        "repeat": found.repeat,
-    }
-
-
 def _code(given: Task, found: Evaluation, crossed: Sequence[Threshold]) -> int:
     if found.stopped is not None:
         complain(f"stopped: {why_stopped(found)}")
@@ -154,7 +146,7 @@ def _code(given: Task, found: Evaluation, crossed: Sequence[Threshold]) -> int:
         go_on(given)
         return INTERRUPTED
     failed = sum(run.state == "failed" for run in found.runs)
-    if failed and (failed == len(found.runs) or failed > given.plan.max_failed * len(found.runs)):
+    if failed and (failed == len(found.runs) or failed > given.plan["max_failed"] * len(found.runs)):
         return 1
     if found.stopped is not None:
         return 3

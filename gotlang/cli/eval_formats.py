@@ -9,81 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from gotlang.cli.check_formats import github_data, github_property
 from gotlang.cli.evaluating import table_lines
-from gotlang.cli.output import FORMAT_VERSION, count, shortened, to_json
+from gotlang.cli.output import count, shortened, to_json
 from gotlang.evaluate.evaluation import METRICS
 from gotlang.report.results.words import bounds, shown
 
 if TYPE_CHECKING:
-    from gotlang.cli.evaluating import Task
     from gotlang.evaluate.evaluation import Evaluation, RowRun
     from gotlang.evaluate.threshold import Threshold
-    from gotlang.statistics import Interval
 
 _REASONS = 5
 _NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-
-
-def as_json(
-    given: Task,
-    found: Evaluation,
-    head: dict[str, Any],
-    thresholds: Sequence[Threshold],
-    crossed: Sequence[Threshold] | None,
-    paid: tuple[int, float | None] | None,
-) -> dict[str, Any]:
-    """The document: what was run, each metric's mean with its interval, failures by reason, every run.
-    `crossed` None: what ended early is held to no threshold."""
-    calls, usd = paid if paid is not None else (0, 0.0)
-    return {
-        "format_version": FORMAT_VERSION,
-        **head,
-        **summary_json(found),
-        "paid": {"calls": calls, "usd": usd},
-        "thresholds": [
-            {"condition": one.text, "crossed": None if crossed is None else one in crossed}
-            for one in thresholds
-        ],
-        "columns": dict(given.mapping),
-        "runs": [run_json(run) for run in found.runs],
-    }
-
-
-def summary_json(found: Evaluation) -> dict[str, Any]:
-    """An evaluation's metrics and failures."""
-    return {
-        "score_name": found.kind.name,
-        "score_of": found.kind.of,
-        "lower_is_better": found.kind.lower,
-        "metrics": {name: interval_json(found.interval(name)) for name in METRICS},
-        "sum": {name: found.sum(name) for name in ("cost", "calls", "seconds")},
-        "failed": [{"reason": reason, "runs": number} for reason, number in found.failures().most_common()],
-        "stopped": found.stopped,
-        "not_run": found.not_run,
-    }
-
-
-def interval_json(found: Interval | None) -> dict[str, Any] | None:
-    """An interval; bounds that are not known are null."""
-    if found is None:
-        return None
-    return {"mean": found.mean, "low": found.low, "high": found.high, "rows": found.rows}
-
-
-def run_json(run: RowRun) -> dict[str, Any]:
-    """One run of one row."""
-    return {
-        "row": run.row.number,
-        "repeat": run.repeat,
-        "state": run.state,
-        "result": run.value,
-        "score": run.score,
-        "correct": run.truth,
-        "usd": run.usd,
-        "calls": run.calls,
-        "seconds": run.seconds,
-        "failed_thoughts": run.failed_thoughts,
-        "reason": run.reason,
-    }
 
 
 def text(found: Evaluation, head: dict[str, Any]) -> Iterator[str]:
@@ -101,10 +36,10 @@ def text(found: Evaluation, head: dict[str, Any]) -> Iterator[str]:
         mean, known = shown(name, interval.mean), bounds(name, interval)
         lines.append((label, mean, known, str(interval.rows), _total(name, total)))
     if lines:
-        yield from table_lines(("", "mean", "95% interval", "rows", "sum"), lines)
+        yield from table_lines(("", "mean", "95% CI", "rows", "sum"), lines)
     if found.kind.of and found.values("score"):
         good = "lower" if found.kind.lower else "higher"
-        yield f"{found.kind.name} is taken by `Score() {found.kind.name}({found.kind.of})`; {good} is better"
+        yield f"metric: {found.kind.name}({found.kind.of}); {good} is better"
     failed = found.failures()
     if failed:
         yield f"failed: {failed.total()} of {count(len(found.runs), 'run')}"

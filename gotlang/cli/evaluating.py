@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from gotlang.data.table import Table
     from gotlang.evaluate.comparison import Comparison
     from gotlang.evaluate.evaluation import Evaluation
-    from gotlang.evaluate.rows import Row
-    from gotlang.evaluate.running import Plan
+    from gotlang.evaluate.rows import Dataset, Matching
     from gotlang.ir.program import Scheme
 
 T = TypeVar("T")
@@ -81,35 +80,39 @@ class Task:
     table: Table
     mapping: dict[str, str]
     limit: int | None
-    plan: Plan
+    plan: dict[str, Any]
     quiet: bool
     command: list[str]
 
-    def rows(self, scheme: Scheme) -> list[Row]:
-        """The rows as inputs of a scheme; says on stderr which columns were taken without being named, and
-        notes them in `mapping`."""
-        from gotlang.evaluate.rows import read_rows
+    def rows(self, scheme: Scheme) -> Dataset:
+        """The rows as inputs of a scheme; reports inferred columns on stderr, and notes them in `mapping`."""
+        from gotlang.evaluate.rows import read_dataset
 
-        rows, found = read_rows(self.table, self.program.ir(0), scheme, self.mapping, self.limit)
-        if found.guessed and not self.quiet:
-            taken = ", ".join(f"{name}={found.columns[name]}" for name in found.guessed)
-            complain(f"{scheme.name}: columns taken by what they hold: {taken} (--map names others)")
-        self.mapping.update(found.columns)
-        return rows
+        found = read_dataset(self.table, self.program.ir(0), scheme, self.mapping, self.limit)
+        if not self.quiet:
+            complain_of_inferred(found.matching)
+        self.mapping.update(found.matching.columns)
+        return found
 
 
-def task(chosen: dict[str, Any], *, repeat: int = 1) -> Task:
+def complain_of_inferred(found: Matching) -> None:
+    """Report on stderr which columns were inferred."""
+    if inferred := ", ".join(f"{name} ← {found.columns[name]}" for name in found.inferred):
+        complain(f"inferred columns: {inferred} (override with --map)")
+
+
+def task(chosen: dict[str, Any]) -> Task:
     """What the parameters ask for. Raises UsageError, CompileError."""
     from gotlang.cli.programs import program
     from gotlang.cli.settings import options_for
     from gotlang.cli.values import given_params
     from gotlang.data import load
-    from gotlang.evaluate.running import Plan
 
     loaded = program(chosen["file"], chosen["tuned"])
     options = options_for(loaded, chosen, given_params(loaded.ir(0).params, chosen["set"]))
     # What waits for a batch costs nothing: the more rows wait, the fewer batches there are.
-    plan = Plan(repeat, ALL_AT_ONCE if chosen["batch"] else chosen["parallel"], chosen["max_failed"])
+    parallel = ALL_AT_ONCE if chosen["batch"] else chosen["parallel"]
+    plan = {"parallel": parallel, "max_failed": chosen["max_failed"]}
     mapping = pairs(chosen["map"], "--map")
     command = _one_row(chosen) if options.cache is not None else []
     table = load(chosen["data"])
@@ -169,7 +172,7 @@ def write_page(path: str, given: Task, found: Comparison, head: dict[str, Any]) 
 
 
 def in_session(
-    given: Task, runs: int, work: Callable[[Session, Plan, Progress], Awaitable[T]]
+    given: Task, runs: int, work: Callable[[Session, dict[str, Any], Progress], Awaitable[T]]
 ) -> tuple[T, Progress, Session]:
     """Do the work on one session, with progress on stderr.
 
@@ -196,11 +199,11 @@ def in_session(
                 progress.stopping = True
                 complain("stopping: waiting for what is under way; Ctrl-C again stops at once")
 
-            plan = replace(
-                given.plan,
-                row_done=lambda _: progress.row_done(),
-                stopping=lambda: "interrupted" if progress.stopping else None,
-            )
+            plan = {
+                **given.plan,
+                "on_row": lambda _: progress.row_done(),
+                "stopping": lambda: "interrupted" if progress.stopping else None,
+            }
             with Interrupts(drain, lambda: None):
                 return await work(session, plan, progress)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cli.options import pairs
-from gotlang.cli.output import complain
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
 
@@ -62,8 +61,9 @@ def given_inputs(scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
 def _from_data(
     chosen: Mapping[str, Any], wanted: Mapping[str, Type], types: Mapping[str, Type], there: set[str]
 ) -> dict[str, Any]:
+    from gotlang.cli.evaluating import complain_of_inferred
     from gotlang.data import inputs, load
-    from gotlang.evaluate.matching import match
+    from gotlang.evaluate.rows import match
 
     mapping = pairs(chosen["map"], "--map")
     needed = {name: type_ for name, type_ in wanted.items() if name not in there or name in mapping}
@@ -72,9 +72,8 @@ def _from_data(
     found = match(table, needed, None if known else types[TRUTH], mapping)
     optional = {TRUTH: types[TRUTH]} if TRUTH in found.columns and not known else {}
     values = inputs(table, chosen["row"], {**mapping, **found.columns}, needed, optional)
-    if found.guessed and not chosen.get("quiet"):
-        taken = ", ".join(f"{name}={found.columns[name]}" for name in found.guessed)
-        complain(f"columns taken by what they hold: {taken} (--map names others)")
+    if not chosen.get("quiet"):
+        complain_of_inferred(found)
     return values
 
 

@@ -1,7 +1,5 @@
 """A scheme over many rows, and schemes side by side on the same rows.
 
-Rows of a table become inputs (`rows`, by columns that `matching` finds), all run on one session (`running`),
-what came of them is measured (`measure`), summed up (`evaluation`) and held against conditions
-(`threshold`). `contenders` makes the baselines that every comparison needs, `comparison` holds several
-evaluations against each other.
+`rows` turns a table into inputs of a scheme, `metric` says how results are scored, `evaluation` runs rows on
+one session and sums them up, `comparison` makes baselines and compares schemes, `threshold` reads conditions.
 """

@@ -1,9 +1,20 @@
-"""Contenders held against one of them on the same rows, also where each may spend the same.
+"""Schemes compared on the same rows, with paired differences to a baseline, also at equal cost.
 
-At equal cost the dearest contender sets what may be spent. Each cheaper one runs as often as comes nearest
-to it, every time with a seed of its own, and the best result of a row counts: by its score, else the most
-frequent one. What is shown is whether the same money is better spent on a larger scheme or on asking again.
-Where nothing has a price, as with a model on one's own machine, answers are what is spent.
+Beside a program's own schemes, baselines are made from its prompts:
+
+| name | is |
+| --- | --- |
+| `single` | one call of the first prompt that takes the scheme's inputs and gives its result |
+| `best-of-5` | the best scored of 5 samples of it, if the program scores results without asking a model |
+| `vote-of-5` | the most frequent of 5 samples of it: self-consistency |
+| `best-of-n`, `vote-of-n` | as many samples as cost what the most expensive other scheme costs |
+
+How a result is scored and compared with the known answer comes from the schemes with the same inputs.
+
+At equal cost each cheaper scheme is repeated until it costs about as much as the most expensive one, with
+another seed each time, and the best result of a row counts: by its score, else the most frequent one. That
+shows whether the same money is better spent on a larger scheme or on more samples. If nothing has a price, as
+with a local model, calls are compared instead of cost.
 """
 
 from __future__ import annotations
@@ -11,37 +22,180 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
+from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
-from gotlang.evaluate.contenders import MATCHED, Contender
-from gotlang.evaluate.evaluation import METRICS, Evaluation, RowRun
-from gotlang.evaluate.measure import ScoreKind
+from gotlang.evaluate.evaluation import (
+    DEFAULT_MAX_FAILED,
+    DEFAULT_PARALLEL,
+    FORMAT_VERSION,
+    METRICS,
+    Evaluation,
+    RowRun,
+    data_frame,
+    described,
+    html_table,
+    interval_dict,
+    run_rows,
+)
+from gotlang.evaluate.metric import ScoreKind, ground_truth, local_score
+from gotlang.evaluate.rows import Dataset
+from gotlang.ir import program as ir
+from gotlang.ir.program import Program, Scheme
+from gotlang.passes import optimize
+from gotlang.session import Session
+from gotlang.span import NOWHERE
 from gotlang.statistics import Interval, Verdict, difference_interval, verdict
+from gotlang.syntax.expressions import Constant, Reference
+from gotlang.types import accepts
 
+MATCHED: Final = 0
+"""The number of samples of a baseline that is to cost as much as the others."""
 MOST_REPEATS: Final = 1000
-"""One that is cheaper by a larger factor does not reach equal cost, which its cost in the table shows."""
+"""A scheme that is cheaper by a larger factor does not reach equal cost; its cost in the table shows it."""
 PILOT_ROWS: Final = 5
-PILOT_ANSWERS: Final = (1, 8)
+PILOT_SAMPLES: Final = (1, 8)
 
-Spent = Literal["cost", "calls"]
-SPENT: Final[Mapping[Spent, str]] = {"cost": "cost", "calls": "answers"}
-"""What is spent, in a word."""
+CostMetric = Literal["cost", "calls"]
+COST_LABELS: Final[Mapping[CostMetric, str]] = {"cost": "cost", "calls": "calls"}
 
-Runs = Callable[[Contender, int, int, int | None], Awaitable[Evaluation]]
-"""Runs a contender: `(contender, first_repeat, repeats, rows)`, on the first rows or (None) on all."""
+_BASELINE = re.compile(r"(single)|(best|vote)-of-(n|[1-9][0-9]{0,5})")
+_START = "%start"
+
+
+# ---------------------------------------------------------------- contenders
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A contender with what came of it. `repeats` is how often it ran on each row for one result;
-    `to_baseline` holds the paired difference to the baseline by metric, `verdict` what that of the quality
-    shows."""
+class Contender:
+    """One side of a comparison: a scheme. For a baseline `kind` is `single`, `best` or `vote`, and `samples`
+    their number (MATCHED: still to be set); both are None for the program's own schemes."""
+
+    name: str
+    scheme: Scheme
+    kind: str | None = None
+    samples: int | None = None
+
+
+def contenders(program: Program, names: Sequence[str] = ()) -> list[Contender]:
+    """The contenders of these names (default: all schemes with the inputs and result of the main one).
+
+    Raises UsageError for a name that is neither a scheme nor a baseline, for schemes with other inputs than
+    the first's, for a baseline that cannot be made, and for fewer than two names.
+    """
+    own = {scheme.name: scheme for scheme in program.schemes}
+    first = next((own[name] for name in names if name in own), None) or _main(program)
+    names = names or comparable(program, first)
+    if len(set(names)) != len(names):
+        raise UsageError("a scheme is named twice")
+    out = []
+    for name in names:
+        if name in own:
+            out.append(Contender(name, own[name]))
+            continue
+        kind, samples = _baseline(name, own)
+        out.append(Contender(name, _build(program, first, name, kind, samples or 1), kind, samples))
+    for contender in out:
+        if contender.scheme.parameters != out[0].scheme.parameters:
+            takes = ", ".join(f"{name}: {type_}" for name, type_ in contender.scheme.parameters)
+            raise UsageError(
+                f"`{contender.name}` has other inputs than `{out[0].name}`: {takes or 'none'}",
+                help="only schemes with the same inputs can be compared on the same rows",
+            )
+    if len(out) < 2:
+        raise UsageError(
+            "a comparison needs two schemes at least",
+            help=f"such as `--schemes {names[0]},single`; there are also best-of-n and vote-of-n",
+        )
+    return out
+
+
+def comparable(program: Program, like: Scheme) -> list[str]:
+    """The schemes of a program with the inputs and the result of one, in the order of the source."""
+    return [s.name for s in program.schemes if s.parameters == like.parameters and s.result == like.result]
+
+
+def with_samples(program: Program, contender: Contender, samples: int) -> Contender:
+    """A baseline with another number of samples, which its name tells; all else of it stays."""
+    kind = str(contender.kind)
+    name = f"{kind}-of-{samples}"
+    return Contender(name, _build(program, contender.scheme, name, kind, samples), kind, samples)
+
+
+def _main(program: Program) -> Scheme:
+    if not program.schemes:
+        raise UsageError(f"`{program.name}` has no scheme to compare")
+    return next((s for s in program.schemes if s.name == program.name), program.schemes[-1])
+
+
+def _baseline(name: str, own: Mapping[str, Scheme]) -> tuple[str, int]:
+    """The kind and the number of samples of a baseline."""
+    found = _BASELINE.fullmatch(name)
+    if found is None:
+        near = nearest(name, [*own, "single", "best-of-n", "vote-of-n"])
+        there = f"there are {', '.join(own)}, and the baselines single, best-of-N and vote-of-N"
+        raise UsageError(f"no scheme `{name}`", help=f"did you mean `{near}`?" if near else there)
+    return found[1] or found[2], 1 if found[1] else MATCHED if found[3] == "n" else int(found[3])
+
+
+def _build(program: Program, like: Scheme, name: str, kind: str, samples: int) -> Scheme:
+    """The scheme of a baseline, with the inputs and the result of another."""
+    prompt = _prompt(program, like)
+    score, truth = local_score(program, like), ground_truth(program, like)
+    if kind == "best" and score is None:
+        raise UsageError(
+            f"`{name}` needs a score of the result that asks no model, and looks at nothing but the inputs",
+            help="no scheme with the same inputs has such a `Score()`; `vote-of-N` needs none",
+        )
+    arguments = tuple((parameter, Reference(NOWHERE, parameter)) for parameter, _ in prompt.parameters)
+    one, count = Constant(NOWHERE, 1), Constant(NOWHERE, samples)
+    steps: list[ir.AnyStep] = [
+        ir.Generate("", like.result, samples == 1, "", prompt.name, arguments, count, span=prompt.span)
+    ]
+    if kind == "best" and score is not None:
+        steps.append(dataclasses.replace(score, single=samples == 1))
+        steps.append(ir.KeepBestN("", like.result, True, "", one, span=prompt.span))
+    elif kind == "vote":
+        steps.append(ir.Vote("", like.result, True, "", None, span=prompt.span))
+    steps += [
+        dataclasses.replace(step, single=True)
+        for step in (score if kind != "best" else None, truth)
+        if step is not None
+    ]
+    linked = tuple(
+        dataclasses.replace(step, result=f"%{place + 1}", pool=f"%{place}" if place else _START)
+        for place, step in enumerate(steps)
+    )
+    body = ir.Region(_START, linked, linked[-1].result)
+    return dataclasses.replace(like, name=name, many=False, collect=False, body=body, span=prompt.span)
+
+
+def _prompt(program: Program, like: Scheme) -> ir.Prompt:
+    inputs = dict(like.parameters)
+    for prompt in program.prompts:
+        fits = all(name in inputs and accepts(type_, inputs[name]) for name, type_ in prompt.parameters)
+        if fits and prompt.parameters and not prompt.many and accepts(like.result, prompt.result):
+            return prompt
+    raise UsageError(
+        f"no prompt of `{program.name}` takes the inputs of `{like.name}` and gives its result in one answer",
+        help="the baselines single, best-of-N and vote-of-N are made from such a prompt",
+    )
+
+
+# ---------------------------------------------------------------- what a comparison shows
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ComparedScheme:
+    """A contender and its evaluation. `repeats` is how often it ran on each row for one result; `to_baseline`
+    is the paired difference to the baseline by metric, `verdict` what that of the compared metric shows."""
 
     name: str
     evaluation: Evaluation
@@ -51,33 +205,33 @@ class Entry:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """Several entries; `metric` is the quality they are held against each other by, `score` or `correct`.
+    """Several schemes on the same rows; `metric` is what they are compared by, `score` or `correct`.
 
-    One entry alone may have neither: then its cost stands in their place. `spent` is what they pay with:
-    their `cost`, or `calls` where nothing has a price.
+    One scheme alone may have neither: then `metric` is its cost. `cost_metric` is `cost`, or `calls` if
+    nothing has a price.
     """
 
     metric: str
     kind: ScoreKind
     baseline: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ComparedScheme, ...]
     equal_cost: bool = False
-    spent: Spent = "cost"
+    cost_metric: CostMetric = "cost"
 
     @property
     def lower_is_better(self) -> bool:
-        """Which end of the quality is good."""
+        """Whether less of the metric is better."""
         return self.kind.lower
 
     @property
     def label(self) -> str:
-        """What the quality is called."""
+        """The name of the metric."""
         return self.kind.name
 
-    def front(self) -> list[Entry]:
-        """The entries that none beats in both spending and quality (the Pareto front), cheapest first."""
+    def front(self) -> list[ComparedScheme]:
+        """The schemes that are Pareto-optimal in cost and metric, cheapest first."""
         known = [(point, entry) for entry in self.entries if (point := self.point(entry)) is not None]
         sign = 1 if self.lower_is_better else -1
         best = math.inf
@@ -88,165 +242,258 @@ class Comparison:
                 front.append(entry)
         return front
 
-    def point(self, entry: Entry) -> tuple[float, float] | None:
-        """What an entry spends and its quality, as means; None where one is not known."""
-        cost, quality = entry.evaluation.interval(self.spent), entry.evaluation.interval(self.metric)
-        return None if cost is None or quality is None else (cost.mean, quality.mean)
+    def point(self, entry: ComparedScheme) -> tuple[float, float] | None:
+        """A scheme's mean cost and metric; None if one is unknown."""
+        cost, quality = entry.evaluation.mean(self.cost_metric), entry.evaluation.mean(self.metric)
+        return None if cost is None or quality is None else (cost, quality)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: every scheme's metrics, its paired differences to the baseline, and every run."""
+        evaluations = [entry.evaluation for entry in self.entries]
+        about = evaluations[0].about()
+        about = {name: about[name] for name in ("program", "model", "simulated", "seed", "data")}
+        # All share one session, whose spending only grows: that of the last one to end is the whole.
+        last = max(evaluations, key=lambda evaluation: evaluation.spent_calls)
+        return {
+            "format_version": FORMAT_VERSION,
+            **about,
+            "rows": max(evaluation.rows + evaluation.not_run for evaluation in evaluations),
+            "metric": self.metric,
+            "metric_name": self.label,
+            "lower_is_better": self.lower_is_better,
+            "baseline": self.baseline,
+            "equal_cost": self.equal_cost,
+            "cost_metric": self.cost_metric,
+            "spent": {"calls": last.spent_calls, "usd": last.spent_usd},
+            "pareto_front": [entry.name for entry in self.front()],
+            "schemes": [
+                {
+                    "scheme": entry.name,
+                    "repeats": entry.repeats,
+                    "rows": entry.evaluation.rows,
+                    **entry.evaluation.summary(),
+                    "to_baseline": {name: interval_dict(entry.to_baseline.get(name)) for name in METRICS},
+                    "verdict": entry.verdict,
+                    "runs": [run.to_dict() for run in entry.evaluation.runs],
+                }
+                for entry in self.entries
+            ],
+        }
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a line per run of each scheme. Raises UsageError if pandas is not installed."""
+        return data_frame(
+            {"scheme": entry.name, **run.to_dict()} for entry in self.entries for run in entry.evaluation.runs
+        )
+
+    def __repr__(self) -> str:
+        found = "; ".join(f"{name} {value}" for name, value, *_ in self._lines())
+        return f"<Comparison by {self.label}: {found}>"
+
+    def _repr_html_(self) -> str:
+        heads = ("scheme", self.label, "95% CI", f"to {self.baseline}", "95% CI", "verdict")
+        return html_table(heads, self._lines())
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        lines = []
+        for entry in self.entries:
+            both = (entry.evaluation.interval(self.metric), entry.to_baseline.get(self.metric))
+            cells = [text for interval in both for text in (interval.texts() if interval else ("", ""))]
+            lines.append((entry.name, *cells, entry.verdict or ""))
+        return lines
+
+
+# ---------------------------------------------------------------- comparing
+
+Run = Callable[[Contender, int, int, int | None], Awaitable[Evaluation]]
+"""Runs a contender: `(contender, first_repeat, repeats, rows)`, on the first rows or (None) on all."""
 
 
 async def compare(
+    session: Session,
+    data: Dataset,
     sides: Sequence[Contender],
-    run: Runs,
+    *,
+    baseline: str | None = None,
+    equal_cost: bool = False,
+    parallel: int = DEFAULT_PARALLEL,
+    max_failed: float = DEFAULT_MAX_FAILED,
+    on_row: Callable[[RowRun], None] | None = None,
+    on_planned: Callable[[int], None] = lambda runs: None,
+    stopping: Callable[[], str | None] = lambda: None,
+) -> Comparison:
+    """Run contenders on every row of a dataset and compare them with the baseline (default: the first).
+
+    `on_planned` is told of runs beyond one per contender and row; the other arguments are those of
+    `run_rows`. Raises UsageError for an unknown baseline and if they have no metric in common.
+    """
+    program, options = session.program.ir(0), session.options
+    planned = {side.name for side in sides}
+
+    async def run(side: Contender, first: int, repeats: int, few: int | None) -> Evaluation:
+        rows = data.rows[:few]
+        if first or few is not None or side.name not in planned:
+            on_planned(len(rows) * repeats)
+        alone = dataclasses.replace(program, schemes=(*program.schemes, side.scheme))
+        found = await run_rows(
+            session,
+            optimize(alone, options.level, session.skip).schemes[-1],
+            rows,
+            repeat=repeats,
+            first_repeat=first,
+            parallel=parallel,
+            max_failed=max_failed,
+            on_row=on_row,
+            stopping=stopping,
+        )
+        return described(dataclasses.replace(found, scheme=side.name), session, data)
+
+    def remake(side: Contender, samples: int) -> Contender:
+        return with_samples(program, side, samples)
+
+    return await run_contenders(sides, run, remake, baseline=baseline or sides[0].name, equal_cost=equal_cost)
+
+
+async def run_contenders(
+    sides: Sequence[Contender],
+    run: Run,
     remake: Callable[[Contender, int], Contender],
     *,
     baseline: str,
     equal_cost: bool,
 ) -> Comparison:
-    """Run every contender and hold them against each other.
-
-    `remake` gives a baseline contender another number of answers. Raises UsageError where nothing that all of
-    them have in common can be compared.
-    """
-    found: dict[str, Entry] = {}
-    fixed = [side for side in sides if side.answers != MATCHED]
+    """Run every contender and compare them. `remake` gives a baseline contender another number of samples."""
+    names = [side.name for side in sides]
+    if baseline not in names:
+        raise UsageError(f"the baseline `{baseline}` is not compared", help=f"there are {', '.join(names)}")
+    fixed = [side for side in sides if side.samples != MATCHED]
     if not fixed:
         raise UsageError("`best-of-n` and `vote-of-n` are matched to another scheme: name one beside them")
-    for side in fixed:
-        found[side.name] = Entry(side.name, await run(side, 0, 1, None))
-    spent = spending(list(found.values()))
-    target = max((_mean(entry.evaluation, spent) or 0.0 for entry in found.values()), default=0.0)
+    found = {side.name: ComparedScheme(side.name, await run(side, 0, 1, None)) for side in fixed}
+    metric = _cost_metric(found.values())
+    target = max(entry.evaluation.mean(metric) or 0.0 for entry in found.values())
     for side in sides:
-        if side.answers == MATCHED:
-            made = remake(side, await _answers(side, target, spent, run, remake))
-            found[side.name] = Entry(made.name, await run(made, 0, 1, None))
+        if side.samples == MATCHED:
+            made = remake(side, await _matched_samples(side, target, metric, run, remake))
+            found[side.name] = ComparedScheme(made.name, await run(made, 0, 1, None))
         elif equal_cost:
-            entry = found[side.name]
-            found[side.name] = await _repeated(side, entry, target, spent, run)
-    entries = [found[side.name] for side in sides]
-    return assemble(entries, found[baseline].name, equal_cost=equal_cost)
+            found[side.name] = await _repeated(side, found[side.name], target, metric, run)
+    return assemble([found[name] for name in names], found[baseline].name, equal_cost=equal_cost)
 
 
-def assemble(entries: Sequence[Entry], baseline: str, *, equal_cost: bool = False) -> Comparison:
-    """Hold entries against the one of a name. Raises UsageError where they have no quality in common."""
-    metric, kind = _quality(entries)
+def assemble(entries: Sequence[ComparedScheme], baseline: str, *, equal_cost: bool = False) -> Comparison:
+    """Compare evaluated schemes with the one of a name. Raises UsageError for no metric in common."""
+    metric, kind = _common_metric(entries)
     first = next(entry for entry in entries if entry.name == baseline)
     done = []
     for entry in entries:
-        if entry is first:
-            done.append(entry)
-            continue
-        differences = {name: d for name in METRICS if (d := _difference(entry, first, name)) is not None}
-        shown = verdict(differences[metric], lower_is_better=kind.lower) if metric in differences else None
-        done.append(dataclasses.replace(entry, to_baseline=differences, verdict=shown))
-    return Comparison(metric, kind, baseline, tuple(done), equal_cost, spending(entries))
+        if entry is not first:
+            pairs = ((name, _difference(entry, first, name)) for name in METRICS)
+            differences = {name: pair for name, pair in pairs if pair is not None}
+            shown = (
+                verdict(differences[metric], lower_is_better=kind.lower) if metric in differences else None
+            )
+            entry = dataclasses.replace(entry, to_baseline=differences, verdict=shown)
+        done.append(entry)
+    return Comparison(metric, kind, baseline, tuple(done), equal_cost, _cost_metric(entries))
 
 
-def spending(entries: Sequence[Entry]) -> Spent:
-    """What entries can be held to: their cost, where all of them have one and it is not nothing."""
-    costs = [_mean(entry.evaluation, "cost") for entry in entries if _ended(entry)]
-    return "cost" if costs and None not in costs and any(costs) else "calls"
-
-
-def _quality(entries: Sequence[Entry]) -> tuple[str, ScoreKind]:
+def _common_metric(entries: Sequence[ComparedScheme]) -> tuple[str, ScoreKind]:
+    ended = [entry.evaluation for entry in entries if _ended(entry)]
     kinds = {entry.evaluation.kind for entry in entries if entry.evaluation.values("score")}
-    scored = all(entry.evaluation.values("score") or not _ended(entry) for entry in entries)
-    if len(kinds) == 1 and scored:
+    if len(kinds) == 1 and all(evaluation.values("score") for evaluation in ended):
         return "score", next(iter(kinds))
-    if all(entry.evaluation.values("correct") or not _ended(entry) for entry in entries):
+    if all(evaluation.values("correct") for evaluation in ended):
         return "correct", ScoreKind("correct")
     if len(entries) == 1:
         return "cost", ScoreKind("cost", lower=True)
     names = ", ".join(sorted(kind.name for kind in kinds)) or "none"
     raise UsageError(
-        f"these schemes have no measure in common (scores: {names})",
-        help="give each the same `Score()`, or `GroundTruth()`, at its end; `--map truth=COLUMN` says where "
-        "the known answers are",
+        f"these schemes have no metric in common (scores: {names})",
+        help="give each the same `Score()`, or `GroundTruth()`, at its end; `--map truth=COLUMN` maps the "
+        "known answers",
     )
 
 
-def _ended(entry: Entry) -> bool:
+def _cost_metric(entries: Iterable[ComparedScheme]) -> CostMetric:
+    """The cost, if all have one and it is not 0; else calls."""
+    costs = [entry.evaluation.mean("cost") for entry in entries if _ended(entry)]
+    return "cost" if costs and None not in costs and any(costs) else "calls"
+
+
+def _ended(entry: ComparedScheme) -> bool:
     return any(run.state == "done" for run in entry.evaluation.runs)
 
 
-def _difference(entry: Entry, first: Entry, metric: str) -> Interval | None:
+def _difference(entry: ComparedScheme, first: ComparedScheme, metric: str) -> Interval | None:
     """The paired difference over the rows that both have."""
     own, other = entry.evaluation.values(metric), first.evaluation.values(metric)
     rows = [number for number in own if number in other]
-    if not rows:
-        return None
-    return difference_interval([own[number] for number in rows], [other[number] for number in rows])
+    return difference_interval([own[n] for n in rows], [other[n] for n in rows]) if rows else None
 
 
-def _mean(found: Evaluation, metric: str) -> float | None:
-    values = found.values(metric)
-    return fmean(values.values()) if values else None
-
-
-async def _repeated(side: Contender, entry: Entry, target: float, spent: Spent, run: Runs) -> Entry:
-    """The entry with as many repeats as bring it nearest to what may be spent."""
-    cost = _mean(entry.evaluation, spent)
+async def _repeated(
+    side: Contender, entry: ComparedScheme, target: float, metric: CostMetric, run: Run
+) -> ComparedScheme:
+    """A compared scheme with as many repeats as bring its cost nearest to the target."""
+    cost = entry.evaluation.mean(metric)
     repeats = min(MOST_REPEATS, round(target / cost)) if cost else 1
     if repeats <= 1:
         return entry
     more = await run(side, 1, repeats - 1, None)
-    runs = [*entry.evaluation.runs, *more.runs]
     kind = entry.evaluation.kind
-    numbers = dict.fromkeys(run.row.number for run in runs)
-    combined = [combine([run for run in runs if run.row.number == number], kind) for number in numbers]
+    by_row: dict[int, list[RowRun]] = {}
+    for one in (*entry.evaluation.runs, *more.runs):
+        by_row.setdefault(one.row.number, []).append(one)
+    combined = [combine(runs, kind) for runs in by_row.values()]
     stopped = entry.evaluation.stopped or more.stopped
-    evaluation = Evaluation(entry.evaluation.scheme, kind, combined, 1, more.not_run, stopped)
-    return dataclasses.replace(entry, evaluation=evaluation, repeats=repeats)
+    merged = dataclasses.replace(more, kind=kind, runs=combined, repeat=1, stopped=stopped, _values={})
+    return dataclasses.replace(entry, evaluation=merged, repeats=repeats)
 
 
 def combine(runs: Sequence[RowRun], kind: ScoreKind) -> RowRun:
     """Several runs of a row as one: the best result, at the cost of all, in the time of the slowest."""
     done = [run for run in runs if run.state == "done"]
-    if not done:
-        return _at_the_cost_of_all(runs[0], runs)
     scored = [run for run in done if run.score is not None]
+    chosen = runs[0]
     if scored:
         sign = 1 if kind.lower else -1
         chosen = min(scored, key=lambda run: sign * (run.score or 0.0))
-    else:
-        votes = Counter(_written(run) for run in done)
-        chosen = max(done, key=lambda run: votes[_written(run)])  # the first of those that are equal
-    return _at_the_cost_of_all(chosen, runs)
-
-
-def _at_the_cost_of_all(chosen: RowRun, runs: Sequence[RowRun]) -> RowRun:
-    """A run that stands for several. Those that failed were paid for too."""
-    paid = [run for run in runs if run.state != "partial" and run.calls is not None]
-    if not paid:
+    elif done:
+        texts = [json.dumps(run.value, sort_keys=True, default=str) for run in done]
+        chosen = done[texts.index(Counter(texts).most_common(1)[0][0])]  # the first of equals
+    ended = [run for run in runs if run.state != "partial" and run.calls is not None]  # failed ones cost too
+    if not ended:
         return chosen
-    costs = [run.usd for run in paid]
+    costs = [run.usd for run in ended]
     return dataclasses.replace(
         chosen,
         repeat=0,
         usd=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
-        calls=sum(run.calls or 0 for run in paid),
-        seconds=max(run.seconds or 0.0 for run in paid),
+        calls=sum(run.calls or 0 for run in ended),
+        seconds=max(run.seconds or 0.0 for run in ended),
     )
 
 
-def _written(run: RowRun) -> str:
-    return json.dumps(run.value, sort_keys=True, default=str)
-
-
-async def _answers(
-    side: Contender, target: float, spent: Spent, run: Runs, remake: Callable[[Contender, int], Contender]
+async def _matched_samples(
+    side: Contender,
+    target: float,
+    metric: CostMetric,
+    run: Run,
+    remake: Callable[[Contender, int], Contender],
 ) -> int:
-    """How many answers a baseline gets for a cost a row: lines through trials on a few rows, the second time
-    through one near the aim (several answers may share what a request costs, so one line is not enough)."""
+    """How many samples of a baseline cost so much per row: lines through trials on a few rows, the second
+    time through one near the target (several samples may share the cost of a request)."""
 
-    async def trial(answers: int) -> float:
-        return _mean(await run(remake(side, answers), 0, 1, PILOT_ROWS), spent) or 0.0
+    async def trial(samples: int) -> float:
+        return (await run(remake(side, samples), 0, 1, PILOT_ROWS)).mean(metric) or 0.0
 
-    low, high = PILOT_ANSWERS
-    cheap, dear = await trial(low), await trial(high)
+    low, high = PILOT_SAMPLES
+    cheap, expensive = await trial(low), await trial(high)
     for _ in range(2):
-        if dear <= cheap:
+        if expensive <= cheap:
             break
-        found = low + (target - cheap) / ((dear - cheap) / (high - low))
+        found = low + (target - cheap) / ((expensive - cheap) / (high - low))
         high = max(low + 1, min(MOST_REPEATS, round(found)))
-        dear = await trial(high)
+        expensive = await trial(high)
     return low if target <= cheap else high

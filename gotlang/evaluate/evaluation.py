@@ -1,26 +1,42 @@
-"""What many runs of a scheme gave: row by row, and in sum."""
+"""Runs of a scheme over rows, row by row and in sum."""
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from html import escape
+from importlib import import_module
 from statistics import fmean
 from typing import Any, Literal, final
 
-from gotlang.evaluate.measure import ScoreKind
-from gotlang.evaluate.rows import Row
+from gotlang.errors import GotError, RunError, UsageError
+from gotlang.evaluate.metric import Metric, ScoreKind, metric_of
+from gotlang.evaluate.rows import Dataset, Row
+from gotlang.ir.evaluate import Evaluator
+from gotlang.ir.program import Scheme
+from gotlang.runtime.draws import Missing
+from gotlang.runtime.events import Asked, Event, Observer
+from gotlang.runtime.run import Runner
+from gotlang.session import Session
 from gotlang.statistics import Interval, bounded, mean_interval, share_interval, within
 
+FORMAT_VERSION = 1
 METRICS = ("score", "correct", "cost", "calls", "seconds")
-"""What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, answers asked
-for, and seconds along the longest path. The last three are those of a run with an empty cache, so that they
-do not depend on what ran before."""
-
+"""What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, calls, and
+seconds along the critical path. The last three are those of a run with an empty cache, so that they do not
+depend on what ran before."""
 SPENDINGS = ("cost", "calls", "seconds")
-"""Those of them that are never less than nothing. A failed run has the first two."""
+"""Metrics that are never negative. A failed run has the first two."""
+DEFAULT_PARALLEL = 16
+"""Rows that run at a time. They take turns at the gate, so that a long row does not hold up the others."""
+DEFAULT_MAX_FAILED = 0.5
+"""The share of the runs that may fail before the rest is not started."""
 
 State = Literal["done", "partial", "failed"]
 
@@ -28,8 +44,11 @@ State = Literal["done", "partial", "failed"]
 @final
 @dataclass(frozen=True, slots=True)
 class RowRun:
-    """One run of one row. `reason` says why it failed or is partial; `failed_thoughts` counts thoughts of it
-    that failed. A run that failed is not correct, and has no score and no time, but a price."""
+    """One run of one row. `reason` says why it failed or is partial; `notes` are reasons of its thoughts that
+    failed, `failed_thoughts` their number; `missing` counts calls that the model did not answer, if counted.
+
+    A run that failed is not correct and has no score and no time, but a price, and the `error` that ended it.
+    """
 
     row: Row
     repeat: int
@@ -42,12 +61,15 @@ class RowRun:
     seconds: float | None = None
     reason: str | None = None
     failed_thoughts: int = 0
+    notes: tuple[str, ...] = ()
+    missing: int = 0
+    error: GotError | None = field(default=None, compare=False, repr=False)
 
     def metric(self, name: str) -> float | None:
-        """A metric of this run; None where it is not known."""
+        """A metric of this run; None if unknown."""
         match name:
             case "score":
-                return _finite(self.score)
+                return bounded(self.score) if self.score is not None and math.isfinite(self.score) else None
             case "correct":
                 return None if self.truth is None else float(self.truth)
             case "cost":
@@ -56,14 +78,31 @@ class RowRun:
                 return None if self.calls is None else float(self.calls)
         return self.seconds
 
+    def to_dict(self) -> dict[str, Any]:
+        """The run as `--json` prints it."""
+        return {
+            "row": self.row.number,
+            "repeat": self.repeat,
+            "state": self.state,
+            "result": self.value,
+            "score": self.score,
+            "correct": self.truth,
+            "usd": self.usd,
+            "calls": self.calls,
+            "seconds": self.seconds,
+            "failed_thoughts": self.failed_thoughts,
+            "reason": self.reason,
+        }
+
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
-    """A scheme over rows, `repeat` runs each (with seeds that follow one another).
+    """A scheme over rows, `repeat` runs per row (with consecutive seeds).
 
-    `not_run` counts runs that a limit, an interruption or too many failures kept from starting, and `stopped`
-    says which.
+    `not_run` counts runs that were not started because of a limit, an interruption or too many failures, and
+    `stopped` says which. `columns` maps inputs to columns of `data`. `spent_calls` and `spent_usd` are what
+    this evaluation itself spent (None: price unknown), less whatever came from the cache.
     """
 
     scheme: str
@@ -72,24 +111,32 @@ class Evaluation:
     repeat: int = 1
     not_run: int = 0
     stopped: str | None = None
-    _values: dict[str, dict[int, float]] = field(default_factory=dict, repr=False, compare=False)
+    program: str = ""
+    model: str = ""
+    simulated: bool = False
+    seed: int = 0
+    data: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    spent_calls: int = 0
+    spent_usd: float | None = 0.0
+    _values: dict[str, dict[int, float]] = field(default_factory=dict, compare=False)
 
     @property
     def rows(self) -> int:
-        """Rows of which a run ended, whether well or not."""
+        """Rows of which a run ended, failed ones included."""
         return len({run.row.number for run in self.runs})
 
     def failures(self) -> Counter[str]:
-        """How many runs failed, by reason. What an answer said is left out of a reason, so that equal
-        reasons count together; `reason` of a run has it."""
+        """How many runs failed, by reason. Quoted responses are left out of a reason, so that equal reasons
+        count together; `reason` of a run has them."""
         failed = (run.reason or "unknown" for run in self.runs if run.state == "failed")
         return Counter(_QUOTED.sub("", reason) for reason in failed)
 
     def values(self, metric: str) -> Mapping[int, float]:
-        """A metric by row: the mean over its runs of those where it is known.
+        """A metric by row: the mean over its runs of those that have it.
 
-        Partial runs count for nothing. A failed run has no score, and is a wrong answer where the others say
-        whether they are right; what it spent counts like theirs, or else what fails would look cheap.
+        Partial runs are left out. A failed run has no score, and is a wrong answer if other runs say whether
+        they are right; what it spent counts, or else failing would look cheap.
         """
         if metric not in self._values:
             judged = any(run.truth is not None for run in self.runs)
@@ -104,34 +151,314 @@ class Evaluation:
             self._values[metric] = {number: fmean(values) for number, values in sorted(found.items())}
         return self._values[metric]
 
+    def mean(self, metric: str) -> float | None:
+        """The mean of a metric over the rows; None if no row has it."""
+        values = self.values(metric)
+        return fmean(values.values()) if values else None
+
     def interval(self, metric: str, *, seed: int = 0) -> Interval | None:
-        """The mean of a metric over the rows; None where no row has it. No bound lies where no mean can be:
-        below nothing spent, or beyond the best score."""
+        """The mean of a metric over the rows with its 95% CI; None if no row has it. Bounds are cut to what
+        is possible: no negative spending, nothing beyond the best score."""
         values = list(self.values(metric).values())
         if not values:
             return None
         if metric == "correct":
             return share_interval(values)
-        least, most = (0.0, math.inf) if metric in SPENDINGS else self._possible()
+        best = self.kind.best
+        least = 0.0 if metric in SPENDINGS else best if best is not None and self.kind.lower else -math.inf
+        most = best if metric == "score" and best is not None and not self.kind.lower else math.inf
         return within(mean_interval(values, seed=seed), least, most)
 
-    def _possible(self) -> tuple[float, float]:
-        """Between what a score can lie."""
-        best = self.kind.best
-        if best is None:
-            return -math.inf, math.inf
-        return (best, math.inf) if self.kind.lower else (-math.inf, best)
-
     def sum(self, metric: str) -> float | None:
-        """A metric added up over every run that ended; None where one of them does not have it."""
+        """The sum of a metric over every run that ended; None if one of them does not have it."""
         values = [run.metric(metric) for run in self.runs if run.state != "failed" or run.calls is not None]
         known = [value for value in values if value is not None]
         return math.fsum(known) if len(known) == len(values) else None
 
+    def about(self) -> dict[str, Any]:
+        """What was run, as documents and reports start with it."""
+        names = ("program", "scheme", "model", "simulated", "seed", "data", "rows", "repeat")
+        return {name: getattr(self, name) for name in names}
+
+    def summary(self) -> dict[str, Any]:
+        """Means with intervals, sums, and failures by reason."""
+        return {
+            "metric_name": self.kind.name,
+            "metric_of": self.kind.of,
+            "lower_is_better": self.kind.lower,
+            "metrics": {name: interval_dict(self.interval(name)) for name in METRICS},
+            "sum": {name: self.sum(name) for name in SPENDINGS},
+            "failed": [{"reason": reason, "runs": runs} for reason, runs in self.failures().most_common()],
+            "stopped": self.stopped,
+            "not_run": self.not_run,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what was run, each metric's mean with its interval, failures by reason, every run."""
+        return {
+            "format_version": FORMAT_VERSION,
+            **self.about(),
+            **self.summary(),
+            "spent": {"calls": self.spent_calls, "usd": self.spent_usd},
+            "columns": dict(self.columns),
+            "runs": [run.to_dict() for run in self.runs],
+        }
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a line per run: its row, inputs, known answer, result and metrics.
+
+        Raises UsageError if pandas is not installed.
+        """
+        return data_frame(
+            {**{f"input_{k}": v for k, v in run.row.inputs.items()}, "truth": run.row.truth, **run.to_dict()}
+            for run in self.runs
+        )
+
+    def __repr__(self) -> str:
+        found = [f"{name} {value}" for name, value in self._lines()]
+        return f"<Evaluation of {self.scheme}: {self.rows} rows, {'; '.join(found) or 'no result'}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(("", "mean", "95% CI"), [(name, *i.texts()) for name, i in self._lines()])
+
+    def _lines(self) -> list[tuple[str, Interval]]:
+        """The known metrics by the name that users know."""
+        found = ((name, self.interval(name)) for name in METRICS)
+        return [(self.kind.name if name == "score" else name, i) for name, i in found if i is not None]
+
 
 _QUOTED = re.compile(r""": (['"]).*\1\Z""", re.DOTALL)
-"""An answer, or a part of one, at the end of a reason."""
+"""A response, or a part of one, at the end of a reason."""
 
 
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else bounded(value)
+def interval_dict(found: Interval | None) -> dict[str, Any] | None:
+    """An interval as plain data."""
+    if found is None:
+        return None
+    return {"mean": found.mean, "low": found.low, "high": found.high, "rows": found.rows}
+
+
+def html_table(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """A small table for notebooks; the first cell of a line is its head."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
+    body = "".join(
+        f"<tr><th>{escape(str(first))}</th>{''.join(f'<td>{escape(str(cell))}</td>' for cell in rest)}</tr>"
+        for first, *rest in lines
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def data_frame(records: Iterable[Mapping[str, Any]]) -> Any:
+    """A pandas DataFrame of records. Raises UsageError if pandas is not installed."""
+    try:
+        pandas: Any = import_module("pandas")
+    except ImportError:
+        raise UsageError("to_pandas() needs pandas", help="pip install pandas") from None
+    return pandas.DataFrame.from_records(list(records))
+
+
+async def evaluate(
+    session: Session,
+    data: Dataset,
+    *,
+    scheme: str | None = None,
+    repeat: int = 1,
+    parallel: int = DEFAULT_PARALLEL,
+    max_failed: float = DEFAULT_MAX_FAILED,
+    on_row: Callable[[RowRun], None] | None = None,
+    stopping: Callable[[], str | None] = lambda: None,
+) -> Evaluation:
+    """Run a scheme (default: the program's own choice) on every row of a dataset.
+
+    Arguments are those of `run_rows`. Raises UsageError for inputs that the scheme does not accept.
+    """
+    chosen = session.ir.scheme(session.program.scheme(scheme).name)
+    found = await run_rows(
+        session,
+        chosen,
+        data.rows,
+        repeat=repeat,
+        parallel=parallel,
+        max_failed=max_failed,
+        on_row=on_row,
+        stopping=stopping,
+    )
+    return described(found, session, data)
+
+
+def described(found: Evaluation, session: Session, data: Dataset) -> Evaluation:
+    """An evaluation with what was run, and what its session has spent."""
+    options, budget = session.options, session.runner.budget
+    return dataclasses.replace(
+        found,
+        program=session.program.name,
+        model=options.model if isinstance(options.model, str) else session.model.name,
+        simulated=session.model.simulated,
+        seed=options.seed,
+        data=data.name,
+        columns=data.matching.columns,
+        spent_calls=budget.spent_calls,
+        spent_usd=budget.spent_usd if session.model.price is not None else None,
+    )
+
+
+async def run_rows(
+    session: Session,
+    scheme: Scheme,
+    rows: Sequence[Row],
+    *,
+    repeat: int = 1,
+    first_repeat: int = 0,
+    parallel: int = DEFAULT_PARALLEL,
+    max_failed: float = DEFAULT_MAX_FAILED,
+    on_row: Callable[[RowRun], None] | None = None,
+    stopping: Callable[[], str | None] = lambda: None,
+) -> Evaluation:
+    """Run a scheme on every row, `repeat` times each, with seeds from the session's plus `first_repeat` on.
+
+    At most `parallel` rows run at a time. Once a limit is reached, the session is stopped, `stopping` gives a
+    reason, or a larger share than `max_failed` of the runs has failed, no more are started, and the result
+    says why. `on_row` is called for each run that ended. Raises UsageError for inputs that no run accepts.
+    """
+    metric = metric_of(session.ir, scheme)
+    total = repeat * len(rows)
+    runs: list[RowRun] = []
+    failed, stopped = 0, stopping()
+
+    def stop() -> bool:
+        nonlocal stopped
+        stopped = stopped or stopping()
+        return stopped is not None
+
+    started = run_each(
+        _with_scheme(session.runner, scheme),
+        scheme,
+        rows,
+        metric=metric,
+        repeat=repeat,
+        first_repeat=first_repeat,
+        parallel=parallel,
+        stop=stop,
+    )
+    async with aclosing(started):
+        async for run in started:
+            runs.append(run)
+            failed += run.state == "failed"
+            if run.state == "partial":
+                stopped = stopped or run.reason
+            elif failed > math.floor(max_failed * total) and stopped is None:
+                many = "1 run" if failed == 1 else f"{failed} runs"
+                stopped = f"{many} failed, which is more than --max-failed allows"
+            if on_row is not None:
+                on_row(run)
+    runs.sort(key=lambda run: (run.row.number, run.repeat))
+    return Evaluation(scheme.name, metric.kind, runs, repeat, total - len(runs), stopped)
+
+
+async def run_each(
+    runner: Runner,
+    scheme: Scheme,
+    rows: Sequence[Row],
+    *,
+    metric: Metric,
+    repeat: int = 1,
+    first_repeat: int = 0,
+    parallel: int = DEFAULT_PARALLEL,
+    stop: Callable[[], bool] = lambda: False,
+    count_missing: bool = False,
+) -> AsyncGenerator[RowRun, None]:
+    """Run a scheme on rows and yield each run as it ends; one that fails does not end the others.
+
+    Once `stop` is true nothing more is started, and what runs is waited for. `count_missing` counts the calls
+    that the model did not answer. Raises UsageError for inputs that no run accepts.
+    """
+    waiting = ((row, first_repeat + number) for number in range(repeat) for row in rows)
+    ended: asyncio.Queue[asyncio.Task[RowRun]] = asyncio.Queue()
+    running: set[asyncio.Task[RowRun]] = set()
+    try:
+        while True:
+            while len(running) < parallel and not stop() and (chosen := next(waiting, None)) is not None:
+                work = _run_one(runner, scheme, *chosen, metric=metric, count_missing=count_missing)
+                task = asyncio.create_task(work)
+                running.add(task)
+                task.add_done_callback(ended.put_nowait)
+            if not running:
+                return
+            task = await ended.get()
+            running.discard(task)
+            yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def _with_scheme(runner: Runner, scheme: Scheme) -> Runner:
+    """The runner; for a scheme that is not in its program, one whose program has it too."""
+    if any(known.name == scheme.name for known in runner.program.schemes):
+        return runner
+    program = dataclasses.replace(runner.program, schemes=(*runner.program.schemes, scheme))
+    return dataclasses.replace(runner, program=program)
+
+
+async def _run_one(
+    runner: Runner, scheme: Scheme, row: Row, repeat: int, *, metric: Metric, count_missing: bool
+) -> RowRun:
+    counter = _MissingCounter(runner.observe)
+    settings = dataclasses.replace(runner.settings, seed=runner.settings.seed + repeat)
+    observe = counter if count_missing else runner.observe
+    runner = dataclasses.replace(runner, settings=settings, observe=observe)
+    run = RowRun(row, repeat, "done")
+    try:
+        outcome = await runner.run(scheme, row.inputs, row.truth, has_truth=row.truth is not None)
+    except UsageError:
+        raise
+    except GotError as error:
+        run = dataclasses.replace(run, state="failed", reason=_reason(error), error=error)
+        spent = error.outcome if isinstance(error, RunError) else None
+        if spent is None:
+            return run
+        outcome = spent  # what it spent until then counts; its seconds are not of a path to a result
+    else:
+        evaluate = Evaluator({s.name: s for s in runner.program.scores}, runner.functions)
+        run = dataclasses.replace(
+            run,
+            state="done" if outcome.partial is None else "partial",
+            value=outcome.value,
+            score=metric.score(outcome.score, outcome.value, row, evaluate, runner.params),
+            truth=outcome.truth,
+            seconds=outcome.times[1],
+            reason=outcome.partial,
+        )
+    account = outcome.ledger.accounts[1]
+    return dataclasses.replace(
+        run,
+        usd=account.usd,
+        calls=account.calls,
+        failed_thoughts=len(outcome.failures),
+        notes=tuple(failure.reason for failure in outcome.failures[:3]),
+        missing=counter.count,
+    )
+
+
+@final
+class _MissingCounter:
+    """Counts calls that the model did not answer; forwards events to another observer."""
+
+    def __init__(self, other: Observer | None) -> None:
+        self._other = other
+        self.count = 0
+
+    def __call__(self, event: Event) -> None:
+        """Something happened in the run."""
+        if isinstance(event, Asked):
+            self.count += sum(isinstance(draw, Missing) and not draw.cut_off for draw in event.draws)
+        if self._other is not None:
+            self._other(event)
+
+
+def _reason(error: GotError) -> str:
+    """Why a run failed, without the place in its graph, so that equal reasons count together."""
+    failures: Sequence[Any] = getattr(error, "failures", ())
+    fatal = [failure for failure in failures if failure.draw is None] or list(failures)
+    return str(fatal[0].reason) if fatal else error.message

@@ -1,19 +1,53 @@
-"""The rows of a table as inputs of a scheme."""
+"""Rows of a table as inputs of a scheme; infers which column feeds which input.
+
+Three rules, the first that applies:
+
+1. an input takes the column that is mapped to it (`--map INPUT=COLUMN`), or that has its name, in any case; a
+   list takes columns that are numbered from 1, `documents` those from `document1` on;
+2. columns with usual names of answers (`truth`, `expected`, `Sorted`, ...) or of row numbers (`id`, ...) are
+   inputs only if they are mapped;
+3. an input takes the only remaining column of which every cell can be read as its type. If there are several,
+   or another input could take the same one, that is an error that says how to map it.
+
+The known answer takes a column in the same way among those with names of answers, and only if the scheme uses
+it. If no column has such a name, an answer of several parts (a list, a record, a dict) takes the only
+remaining column that can be read as it. Columns found by rule 3 are reported as inferred.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 from typing import Any, final
 
-from gotlang.data.inputs import inputs
+from gotlang.answers.conversion import convert, from_text, same_name
+from gotlang.data import load
+from gotlang.data.inputs import inputs, numbered
 from gotlang.data.table import Table
-from gotlang.errors import UsageError
-from gotlang.evaluate.matching import TRUTH, Matching, match
+from gotlang.diagnostics import nearest
+from gotlang.errors import ReadError, UsageError
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme
 from gotlang.syntax.expressions import Reference
 from gotlang.syntax.walk import walk
+from gotlang.types import STR, AnyType, DictType, ListType, RecordType, Type
+
+TRUTH = "truth"
+"""The name by which the known answer is mapped."""
+
+ANSWERS = frozenset(
+    """
+    answer answers correct expected goal gold groundtruth intersection label output reference result solution
+    sorted target targets truth
+    """.split()  # noqa: SIM905 (a list of so many texts would stand one a line)
+)
+"""Usual names of columns of known answers, without case, spaces and underscores."""
+NUMBERS = frozenset(("id", "ids", "idx", "index", "key", "line", "no", "nr", "num", "number", "row", "rowid"))
+"""Usual names of columns that number the rows."""
+_NUMBER = re.compile(r"[+-]?[0-9.]+")
 
 
 @final
@@ -26,30 +60,161 @@ class Row:
     truth: Any = None
 
 
-def read_rows(
-    table: Table, program: Program, scheme: Scheme, mapping: Mapping[str, str], limit: int | None = None
-) -> tuple[list[Row], Matching]:
+@final
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Columns by input (`truth` among them); `inferred` are the inputs whose column rule 3 found."""
+
+    columns: dict[str, str]
+    inferred: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The rows of a table for a scheme; `name` is the table's path, `matching` the column of each input."""
+
+    name: str
+    rows: tuple[Row, ...]
+    matching: Matching
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def as_table(data: str | Path | Table | Sequence[Mapping[str, Any]]) -> Table:
+    """Data as a table: the path of a file, or rows in memory. Raises UsageError if it cannot be read."""
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, str | Path):
+        return load(data)
+    rows = tuple(dict(row) for row in data)
+    if not rows:
+        raise UsageError("the data has no rows")
+    return Table("<rows>", tuple(dict.fromkeys(chain.from_iterable(rows))), rows)
+
+
+def read_dataset(
+    data: str | Path | Table | Sequence[Mapping[str, Any]],
+    program: Program,
+    scheme: Scheme,
+    columns: Mapping[str, str] | None = None,
+    limit: int | None = None,
+    *,
+    numbers: Sequence[int] | None = None,
+    truth: bool = False,
+) -> Dataset:
     """The first `limit` rows (None: all) for a scheme, each cell read by the type of its input.
 
-    All are read before anything runs. Raises UsageError with the place of a cell that cannot be read.
+    `columns` maps inputs to columns, `numbers` are the rows wanted instead of the first ones, `truth` says
+    that the known answer is used even if the scheme does not look at it. All rows are read before anything
+    runs. Raises UsageError with the place of a cell that cannot be read.
     """
+    table, mapping = as_table(data), columns or {}
     wanted = dict(scheme.parameters)
-    compared = TRUTH not in wanted and (TRUTH in mapping or looks_at_truth(program, scheme))
-    known = {*wanted, *([] if TRUTH in wanted else [TRUTH])}
-    if unknown := [name for name in mapping if name not in known]:
+    compared = TRUTH not in wanted and (truth or TRUTH in mapping or looks_at_truth(program, scheme))
+    if unknown := [name for name in mapping if name not in {*wanted, TRUTH}]:
         raise UsageError(
             f"there is no input `{unknown[0]}` to map a column to",
             help=f"the inputs of scheme `{scheme.name}` are: {', '.join(wanted) or 'none'}",
         )
     found = match(table, wanted, scheme.truth if compared else None, mapping)
     optional = {TRUTH: scheme.truth} if TRUTH in found.columns and TRUTH not in wanted else {}
-    count = len(table) if limit is None else min(limit, len(table))
     rows = []
-    for number in range(count):
+    for number in range(len(table))[:limit] if numbers is None else numbers:
         values = inputs(table, number, found.columns, wanted, optional)
         answer = values.pop(TRUTH, None) if optional else None
         rows.append(Row(number, values, answer))
-    return rows, found
+    return Dataset(table.path, tuple(rows), found)
+
+
+def match(
+    table: Table, inputs: Mapping[str, Type], truth: Type | None, mapping: Mapping[str, str]
+) -> Matching:
+    """The columns for a scheme's inputs, and for the known answer if `truth` is its type.
+
+    Raises UsageError if an input has no column, or if several are possible.
+    """
+    wanted = {**inputs, **({TRUTH: truth} if truth is not None else {})}
+    columns = _named(table, wanted, mapping)
+    parts = {
+        name: numbered(table, name) if isinstance(type_, ListType) else ()
+        for name, type_ in inputs.items()
+        if name not in columns
+    }
+    taken = {*columns.values(), *chain.from_iterable(parts.values())}
+    free = [column for column in table.columns if column not in taken]
+    open_inputs = [name for name, of_several in parts.items() if not of_several]
+    plain = [column for column in free if same_name(column) not in ANSWERS | NUMBERS]
+    fitting = {name: [c for c in plain if readable(table, c, inputs[name])] for name in open_inputs}
+    for name, candidates in fitting.items():
+        others = {c for other in open_inputs if other != name for c in fitting[other]}
+        if len(candidates) != 1 or candidates[0] in others:
+            raise _unclear(table, name, inputs[name], candidates or free)
+        columns[name] = candidates[0]
+    inferred = list(open_inputs)
+    if truth is not None and TRUTH not in columns:
+        answers = [column for column in free if same_name(column) in ANSWERS]
+        if not answers and isinstance(truth, ListType | DictType | RecordType):
+            answers = [column for column in plain if column not in columns.values()]
+        answers = [column for column in answers if readable(table, column, truth)]
+        if len(answers) == 1:
+            columns[TRUTH] = answers[0]
+            inferred.append(TRUTH)
+    return Matching(columns, tuple(inferred))
+
+
+def _named(table: Table, wanted: Mapping[str, Type], mapping: Mapping[str, str]) -> dict[str, str]:
+    """The columns that rule 1 gives."""
+    columns: dict[str, str] = {}
+    for name, column in mapping.items():
+        if column not in table.columns:
+            near = nearest(column, table.columns)
+            has = f"it has: {', '.join(table.columns)}"
+            raise UsageError(
+                f"{table.path} has no column `{column}`", help=f"did you mean `{near}`?" if near else has
+            )
+        if name in wanted:
+            columns[name] = column
+    for name in wanted:
+        if name in columns:
+            continue
+        alike = [column for column in table.columns if column.casefold() == name.casefold()]
+        if name in table.columns:
+            columns[name] = name
+        elif len(alike) == 1:
+            columns[name] = alike[0]
+    return columns
+
+
+def readable(table: Table, column: str, type_: Type) -> bool:
+    """Whether every cell of a column can be read as a type, beyond what any text can. Cells of one number
+    each are not lists, though one of them could be read so."""
+    if isinstance(type_, AnyType):
+        return False
+    if isinstance(type_, ListType) and all(_is_number(row.get(column)) for row in table.rows):
+        return False
+    for row in table.rows:
+        if column not in row or (type_ == STR and not isinstance(row[column], str)):
+            return False
+        try:
+            if type_ != STR:
+                from_text(row[column], type_) if table.as_text else convert(row[column], type_)
+        except ReadError:
+            return False
+    return True
+
+
+def _is_number(cell: object) -> bool:
+    return not isinstance(cell, list) and _NUMBER.fullmatch(str(cell).strip()) is not None
+
+
+def _unclear(table: Table, name: str, type_: Type, candidates: Iterable[str]) -> UsageError:
+    near = next(iter(candidates), "COLUMN")
+    return UsageError(
+        f"{table.path} has no column `{name}`, which the scheme's input `{name}: {type_}` needs",
+        help=f"choose one: `--map {name}={near}`; it has: {', '.join(table.columns)}",
+    )
 
 
 def looks_at_truth(program: Program, scheme: Scheme) -> bool:

@@ -1,7 +1,7 @@
 """Conditions on an evaluation, as in `--fail-if 'mean(mistakes) > 2'`, written as the language's expressions.
 
 In them `score` (also by its own name), `correct`, `cost`, `calls` and `seconds` are lists with a number for
-each row that has it; `failed`, `partial` and `rows` are numbers of runs and rows.
+each row that has it; `failed`, `partial` and `rows` count runs and rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, final
 from gotlang.diagnostics import Diagnostic, nearest
 from gotlang.errors import EvaluationError, RunError, UsageError
 from gotlang.evaluate.evaluation import METRICS, Evaluation
-from gotlang.evaluate.measure import ScoreKind
+from gotlang.evaluate.metric import ScoreKind
 from gotlang.ir.evaluate import evaluate
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS
 from gotlang.span import Source
@@ -22,20 +22,20 @@ from gotlang.syntax.walk import walk
 
 COUNTS = ("failed", "partial", "rows")
 _SAMPLES = (([0.5, 1.0] * 1000, 1), ([0.0] * 2000, 0), ([2.0, 3.0, 7.0] * 1000, 5), ([1.0], 1))
-"""Rows, and counts, that a condition is tried on. What has a value for none of them is a mistake."""
-_RIGHT = "`GroundTruth()` in the scheme says what is right; `--map truth=COLUMN` where the known answers are"
+"""Values of rows, and counts, that a condition is tried on; without a value for any it is invalid."""
+_RIGHT = "`GroundTruth()` in the scheme says what is right; `--map truth=COLUMN` maps the known answers"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A condition as it was written, and read."""
+    """A condition, as text and parsed."""
 
     text: str
     condition: Expression
 
     def crossed(self, evaluation: Evaluation) -> bool:
-        """Whether the condition holds. Raises RunError where that cannot be told: of rows that all failed."""
+        """Whether the condition holds. Raises RunError if it has no value, as when all rows failed."""
         names = _names(evaluation)
         try:
             return bool(evaluate(self.condition, names))
@@ -44,14 +44,14 @@ class Threshold:
             empty = next((name for name in used if names.get(name) == []), None)
             why = error.message if empty is None else f"no row has `{empty}`"
             help = _RIGHT if empty == "correct" else None
-            raise RunError(f"whether `{self.text}` holds cannot be told: {why}", help=help) from None
+            raise RunError(f"cannot evaluate `{self.text}`: {why}", help=help) from None
 
 
 def threshold(text: str, kind: ScoreKind) -> Threshold:
-    """Read a condition. Raises UsageError where it does not parse, or names what is not measured."""
+    """Parse a condition. Raises UsageError if it is invalid, or names an unknown metric."""
     found = parse_expression(Source.of("--fail-if", text))
     if isinstance(found, Diagnostic):
-        raise UsageError(f"`{text}` is no condition: {found.message}", help=found.help)
+        raise UsageError(f"`{text}` is not a condition: {found.message}", help=found.help)
     known = {*METRICS, *COUNTS, kind.name}
     local = {
         name.text
@@ -72,7 +72,7 @@ def threshold(text: str, kind: ScoreKind) -> Threshold:
 
 
 def _check(found: Threshold, kind: ScoreKind) -> None:
-    """Try it on numbers of our own, so that what is no condition is told before anything is paid for."""
+    """Try it on made-up numbers, so that an invalid condition is reported before anything is spent."""
     why = ""
     for numbers, number in _SAMPLES:
         names: dict[str, Any] = {name: [*numbers] for name in (*METRICS, kind.name)}
@@ -86,7 +86,7 @@ def _check(found: Threshold, kind: ScoreKind) -> None:
         why = ""
         break
     raise UsageError(
-        f"`{found.text}` is no condition{why}", help="compare with a number, as in `mean(score) > 2`"
+        f"`{found.text}` is not a condition{why}", help="compare with a number, as in `mean(score) > 2`"
     )
 
 
@@ -102,4 +102,4 @@ def _names(evaluation: Evaluation) -> dict[str, Any]:
 def _unknown(text: str, what: str, name: str, known: set[str]) -> UsageError:
     near = nearest(name, known)
     hint = f"did you mean `{near}`?" if near else f"there are {', '.join(sorted(known))}"
-    return UsageError(f"`{text}`: there is no {what} `{name}` in a condition", help=hint)
+    return UsageError(f"`{text}`: unknown {what} `{name}`", help=hint)

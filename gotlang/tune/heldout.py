@@ -13,7 +13,7 @@ from gotlang.tune.plan import Plan
 
 VERDICTS = {
     "better": "the tuned program is better on rows it never saw",
-    "no difference shown": "the interval of the difference holds 0",
+    "not significant": "the interval of the difference holds 0",
     "worse": "the tuned program is worse on rows it never saw: the original stays",
     "over the constraint": "the tuned program breaks a constraint on rows it never saw: the original stays",
     "nothing found": "no trial was feasible and better than the original",
@@ -116,7 +116,7 @@ def _verdict(
     }
     if "worse" in verdicts:
         return "worse"
-    return "better" if "better" in verdicts else "no difference shown"
+    return "better" if "better" in verdicts else "not significant"
 
 
 def _compared(name: str, original: Sequence[float | None], tuned: Sequence[float | None]) -> Compared:

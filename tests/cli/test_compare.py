@@ -16,7 +16,7 @@ def test_a_line_a_scheme_with_its_interval_and_what_the_difference_shows(tmp_pat
     assert [line[0] for line in lines[1:5]] == ["scheme", "io", "cot", "got"]
     assert "simulated" in done.stdout
     assert "baseline" in done.stdout
-    assert "beaten by none" in done.stdout
+    assert "Pareto-optimal in (mistakes, cost)" in done.stdout
 
 
 def test_equal_cost_and_baselines_as_data(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_equal_cost_and_baselines_as_data(tmp_path: Path) -> None:
         assert abs(entry["metrics"]["cost"]["mean"] / target - 1) < 0.5
     again = document(gotc(*command, "--equal-cost", "--json", cwd=tmp_path))
     assert again["schemes"] == found["schemes"]
-    assert again["paid"]["calls"] == 0
+    assert again["spent"]["calls"] == 0
 
 
 def test_what_cannot_be_compared_is_a_usage_error(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_what_cannot_be_compared_is_a_usage_error(tmp_path: Path) -> None:
     for more, words in (
         (("--schemes", "io"), "needs two schemes"),
         (("--schemes", "io,goot"), "did you mean `got`?"),
-        (("--schemes", "io,got", "--baseline", "tot"), "is none of the schemes"),
+        (("--schemes", "io,got", "--baseline", "tot"), "is not compared"),
     ):
         done = gotc(*command, *more, cwd=tmp_path)
         assert done.returncode == 2

@@ -30,23 +30,23 @@ def test_means_with_intervals_and_the_columns_that_were_taken(tmp_path: Path) ->
     assert "6 rows of" in done.stdout
     assert "mistakes" in done.stdout
     assert "simulated" in done.stdout
-    assert "numbers=Unsorted" in done.stderr
+    assert "numbers ← Unsorted" in done.stderr
 
 
 def test_json_holds_every_row_and_sums(tmp_path: Path) -> None:
     command = ("eval", SORTING, "--scheme", "io", "--data", data(tmp_path), "--repeat", 2, "--json")
     found = document(gotc(*command, cwd=tmp_path))
-    assert found["score_name"] == "mistakes"
+    assert found["metric_name"] == "mistakes"
     assert found["lower_is_better"] is True
     assert [(run["row"], run["repeat"]) for run in found["runs"]] == [
         (r, k) for r in range(8) for k in (0, 1)
     ]
     calls = sum(run["calls"] for run in found["runs"])
-    assert found["sum"]["calls"] == calls == found["paid"]["calls"] == 16
+    assert found["sum"]["calls"] == calls == found["spent"]["calls"] == 16
     interval = found["metrics"]["score"]
     assert interval["low"] <= interval["mean"] <= interval["high"]
     again = document(gotc(*command, cwd=tmp_path))
-    assert again["paid"]["calls"] == 0
+    assert again["spent"]["calls"] == 0
     assert again["metrics"] == found["metrics"]
 
 

@@ -39,7 +39,7 @@ def test_the_only_column_that_fits_is_taken_and_said(gotc: Gotc, folder: Path) -
     (folder / "b.csv").write_text("ID,words,expected\n1,one,3\n")
     done = gotc(*RUN, "--data", "b.csv", "--json", "--no-cache")
     assert (done.json()["result"], done.json()["ground_truth"]) == (3, True)
-    assert "columns taken by what they hold: question=words, truth=expected" in done.err
+    assert "inferred columns: question ← words, truth ← expected" in done.err
 
 
 def test_inputs_from_standard_input(tmp_path: Path, folder: Path) -> None:

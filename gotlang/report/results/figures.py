@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from gotlang.evaluate.comparison import SPENT, Comparison, Entry
+from gotlang.evaluate.comparison import COST_LABELS, ComparedScheme, Comparison
 from gotlang.report.results.axes import Axis, axis
 from gotlang.report.results.words import bounds, brief, shown
 from gotlang.statistics import quantile
@@ -30,32 +30,32 @@ def boxes(found: Comparison) -> str:
     if found.metric == "correct":
         values = [i.high for entry in entries if (i := entry.evaluation.interval("correct")) is not None]
     upper = axis(values, 390.0, TOP + 6)
-    costs = [i.mean for entry in entries if (i := entry.evaluation.interval(found.spent)) is not None]
+    costs = [i.mean for entry in entries if (i := entry.evaluation.interval(found.cost_metric)) is not None]
     height = 560.0 if costs else 440.0
     parts = [*_horizontal(upper, width, lambda v: shown(found.metric, v, short=True))]
     parts.append(_title(14, (upper.start + upper.end) / 2, found.label))
     lower = axis(costs, 540.0, 456.0, ticks=3)
     if costs:
-        parts += _horizontal(lower, width, lambda v: shown(found.spent, v, short=True))
-        parts.append(_title(14, (lower.start + lower.end) / 2, f"{SPENT[found.spent]} a row"))
+        parts += _horizontal(lower, width, lambda v: shown(found.cost_metric, v, short=True))
+        parts.append(_title(14, (lower.start + lower.end) / 2, f"{COST_LABELS[found.cost_metric]} a row"))
     for number, entry in enumerate(entries, start=1):
         middle = LEFT + slot * (number - 0.5 + max(0, 3 - len(entries)) / 2)
         draw = _share if found.metric == "correct" else _box
         parts += draw(entry, found, upper, middle, min(slot * 0.5, 46.0))
         times = f" ×{entry.repeats}" if entry.repeats > 1 else ""
         parts.append(_name("name", middle, 421, entry.name, slot - LETTER * len(times), times))
-        cost = entry.evaluation.interval(found.spent)
+        cost = entry.evaluation.interval(found.cost_metric)
         if cost is not None:
             top = lower(cost.mean)
             parts.append(
                 f'<rect class="bar" x="{middle - 17:.1f}" y="{top:.1f}" width="34" '
                 f'height="{max(0.8, lower.start - top):.1f}" rx="3"/>'
             )
-            parts.append(_text("value", middle, top - 4, shown(found.spent, cost.mean)))
-    return _svg(width, height, parts, f"{found.label} and {SPENT[found.spent]} of each scheme")
+            parts.append(_text("value", middle, top - 4, shown(found.cost_metric, cost.mean)))
+    return _svg(width, height, parts, f"{found.label} and {COST_LABELS[found.cost_metric]} of each scheme")
 
 
-def _box(entry: Entry, found: Comparison, scale: Axis, middle: float, width: float) -> Iterator[str]:
+def _box(entry: ComparedScheme, found: Comparison, scale: Axis, middle: float, width: float) -> Iterator[str]:
     values = entry.evaluation.values(found.metric)
     if not values:
         yield f'<text class="value" x="{middle:.1f}" y="{scale.start - 8:.1f}">none</text>'
@@ -88,7 +88,9 @@ def _box(entry: Entry, found: Comparison, scale: Axis, middle: float, width: flo
     yield f'<path class="mean" d="M{middle:.1f} {scale(mean) - 5:.1f}l5 5-5 5-5-5z"/></g>'
 
 
-def _share(entry: Entry, found: Comparison, scale: Axis, middle: float, width: float) -> Iterator[str]:
+def _share(
+    entry: ComparedScheme, found: Comparison, scale: Axis, middle: float, width: float
+) -> Iterator[str]:
     """The share of right answers with its interval: rows are right or wrong, which no quartile tells."""
     interval = entry.evaluation.interval(found.metric)
     if interval is None:
@@ -108,7 +110,7 @@ def _share(entry: Entry, found: Comparison, scale: Axis, middle: float, width: f
 def spread(found: Comparison) -> str:
     """Every row of one scheme at its cost and quality: whether what is hard is dear."""
     evaluation = found.entries[0].evaluation
-    costs, values = evaluation.values(found.spent), evaluation.values(found.metric)
+    costs, values = evaluation.values(found.cost_metric), evaluation.values(found.metric)
     rows = [row for row in values if row in costs]
     if not rows or found.metric == "correct":
         return ""
@@ -120,17 +122,19 @@ def spread(found: Comparison) -> str:
         parts.append(
             f'<circle class="dot" cx="{across(costs[row]):.1f}" cy="{up(values[row]):.1f}" r="4" '
             f'data-row="{row}"><title>row {row}: {shown(found.metric, values[row])} for '
-            f"{shown(found.spent, costs[row])}</title></circle>"
+            f"{shown(found.cost_metric, costs[row])}</title></circle>"
         )
-    return _svg(width, height, parts, f"{SPENT[found.spent]} and {found.label} of each row")
+    return _svg(width, height, parts, f"{COST_LABELS[found.cost_metric]} and {found.label} of each row")
 
 
 def _plane(found: Comparison, across: Axis, up: Axis, width: float, height: float) -> list[str]:
     """Axes of cost, to the right, and quality."""
     parts = [*_horizontal(up, width, lambda v: shown(found.metric, v, short=True))]
     for tick in across.ticks:
-        parts.append(_text("tick middle", across(tick), height - 28, shown(found.spent, tick, short=True)))
-    parts.append(_text("axis", (LEFT + width) / 2, height - 8, f"{SPENT[found.spent]} a row"))
+        parts.append(
+            _text("tick middle", across(tick), height - 28, shown(found.cost_metric, tick, short=True))
+        )
+    parts.append(_text("axis", (LEFT + width) / 2, height - 8, f"{COST_LABELS[found.cost_metric]} a row"))
     parts.append(_title(14, height / 2 - 20, found.label))
     return parts
 
@@ -164,11 +168,11 @@ def tradeoff(found: Comparison) -> str:
         kind = "point front" if entry.name in best else "point"
         parts.append(
             f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5.5"><title>{escape(entry.name)}: '
-            f"{shown(found.metric, quality)} for {shown(found.spent, cost)}</title></circle>"
+            f"{shown(found.metric, quality)} for {shown(found.cost_metric, cost)}</title></circle>"
         )
         anchor, dx, dy = _free(brief(entry.name, MOST_LETTERS), x, y, width, taken)
         parts.append(_name(f"name {anchor}", x + dx, y + dy, entry.name, LETTER * MOST_LETTERS))
-    return _svg(width, height, parts, f"{SPENT[found.spent]} against {found.label}")
+    return _svg(width, height, parts, f"{COST_LABELS[found.cost_metric]} against {found.label}")
 
 
 def _free(

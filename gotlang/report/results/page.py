@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from gotlang.evaluate.comparison import SPENT, Comparison, Entry
+from gotlang.evaluate.comparison import COST_LABELS, ComparedScheme, Comparison
 from gotlang.evaluate.evaluation import RowRun
 from gotlang.report.page import page
 from gotlang.report.results.figures import MOST_LETTERS, boxes, differences, spread, tradeoff
@@ -34,7 +34,7 @@ def _body(found: Comparison, head: Mapping[str, Any], title: str, several: bool)
     rows = "1 row" if head["rows"] == 1 else f"{head['rows']:,} rows"
     facts = [head["model"], f"{rows} of {head['data']}", f"seed {head['seed']}"]
     if found.equal_cost:
-        facts.append(f"at equal {SPENT[found.spent]}")
+        facts.append(f"at equal {COST_LABELS[found.cost_metric]}")
     yield f'<div class="sheet"><header><h1>{escape(title)}</h1>'
     yield f'<p class="soft">{escape(" · ".join(facts))}</p>'
     if head["simulated"]:
@@ -42,8 +42,8 @@ def _body(found: Comparison, head: Mapping[str, Any], title: str, several: bool)
     yield "</header>"
     yield from _table(found, several)
     good = "lower" if found.lower_is_better else "higher"
-    paid = SPENT[found.spent]
-    costs = "costs" if found.spent == "cost" else "asks for"
+    paid = COST_LABELS[found.cost_metric]
+    costs = "costs" if found.cost_metric == "cost" else "asks for"
     yield '<section class="figures">'
     words = f"{found.label} of each row ({good} is better): median, quartiles, mean (the diamond)"
     if found.metric == "correct":
@@ -101,7 +101,7 @@ def _interval(metric: str, found: Interval | None) -> str:
     return f"<b>{shown(metric, found.mean)}</b><small>{bounds(metric, found)}</small>"
 
 
-def _against(found: Comparison, entry: Entry) -> str:
+def _against(found: Comparison, entry: ComparedScheme) -> str:
     if entry.name == found.baseline:
         return '<span class="soft">baseline</span>'
     difference = _interval(found.metric, entry.to_baseline.get(found.metric))

@@ -1,8 +1,8 @@
-"""How good a result is, told from the result and the inputs alone.
+"""How results of a scheme are scored, from the result and the inputs alone.
 
 A scheme's own score may be of something else: the last `Score` of a graph that merges parts compares with
-those parts, mistakes in them included. Where a scheme with the same inputs scores what could be a result by
-nothing but the inputs, as in `Score() mistakes(it, numbers)`, results of all of them are measured so.
+those parts, mistakes in them included. If a scheme with the same inputs scores a result by nothing but the
+inputs, as in `Score() mistakes(it, numbers)`, results of all of them are scored so.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from gotlang.syntax.walk import walk
 @final
 @dataclass(frozen=True, slots=True)
 class ScoreKind:
-    """The score of a scheme's results: its name in the program, which end of it is good, what it is taken of,
-    as the program writes it, and the `best` that none can be beyond (None: not known)."""
+    """What a score is: its name in the program, whether lower is better, its arguments `of` as the program
+    writes them, and the `best` possible value (None: unknown)."""
 
     name: str = "score"
     lower: bool = False
@@ -38,35 +38,35 @@ class ScoreKind:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """A score of results. Without `step` it is the scheme's own."""
+class Metric:
+    """How results are scored: by `step` of the program, or without one by the scheme's own score."""
 
     kind: ScoreKind
     step: ir.Score | None = None
 
-    def of(self, value: Any, row: Row, evaluate: Evaluator, params: Mapping[str, Any]) -> float | None:
-        """The score of a result; None where it has none."""
-        assert self.step is not None
+    def score(
+        self, own: float | None, value: Any, row: Row, evaluate: Evaluator, params: Mapping[str, Any]
+    ) -> float | None:
+        """The score of a result, whose scheme scored it with `own`; None if it has none."""
+        if self.step is None:
+            return own
         names = {**params, **row.inputs, "it": value}
         try:
-            if self.step.score is None:
-                assert self.step.value is not None
-                found = evaluate(self.step.value, names)
-            else:
-                given = {name: evaluate(argument, names) for name, argument in self.step.arguments}
-                found = evaluate(evaluate.scores[self.step.score].value, {**params, **given})
+            if self.step.score is None and self.step.value is not None:
+                return bounded(evaluate(self.step.value, names))
+            given = {name: evaluate(argument, names) for name, argument in self.step.arguments}
+            return bounded(evaluate(evaluate.scores[str(self.step.score)].value, {**params, **given}))
         except EvaluationError:
             return None
-        return bounded(found)
 
 
-def measure(program: Program, scheme: Scheme) -> Measure:
-    """How the results of a scheme are scored: from the inputs where the program says how, else by itself."""
-    found = None if scheme.many else local_rate(program, scheme)
+def metric_of(program: Program, scheme: Scheme) -> Metric:
+    """How the results of a scheme are scored: from the inputs if the program says how, else by itself."""
+    found = None if scheme.many else local_score(program, scheme)
     if found is not None and not _of_thoughts(found):
-        return Measure(_kind(program, found), found)
+        return Metric(_kind(program, found), found)
     own = [step for step in steps(program, scheme) if isinstance(step, ir.Score)]
-    return Measure(_kind(program, own[-1]) if own else ScoreKind())
+    return Metric(_kind(program, own[-1]) if own else ScoreKind())
 
 
 def _kind(program: Program, step: ir.Score) -> ScoreKind:
@@ -87,8 +87,8 @@ def _of_thoughts(step: ir.Score) -> bool:
     return any(isinstance(node, Call) and node.function.text in THOUGHT_FUNCTIONS for node in nodes)
 
 
-def result_steps(program: Program, like: Scheme) -> Iterator[ir.AnyStep]:
-    """Steps of this scheme and of others with its inputs, that leave what could be a result."""
+def _result_steps(program: Program, like: Scheme) -> Iterator[ir.AnyStep]:
+    """Steps of this scheme and of others with its inputs, whose output could be a result."""
     alike = [s for s in program.schemes if s.parameters == like.parameters and s.name != like.name]
     for scheme in (like, *alike):
         for step in scheme.body.steps:
@@ -96,19 +96,27 @@ def result_steps(program: Program, like: Scheme) -> Iterator[ir.AnyStep]:
                 yield step
 
 
-def local_rate(program: Program, like: Scheme) -> ir.Score | None:
+def local_score(program: Program, like: Scheme) -> ir.Score | None:
     """A `Score` step of results that asks no model and looks at nothing but the inputs."""
     scores = {score.name: score for score in program.scores}
-    for step in result_steps(program, like):
+    for step in _result_steps(program, like):
         if not isinstance(step, ir.Score) or (step.score is not None and step.score not in scores):
             continue
         local = step.score is None or not scores[step.score].body.steps
-        if local and known(program, like, _values(step)):
+        if local and _known(program, like, _values(step)):
             return step
     return None
 
 
-def known(program: Program, like: Scheme, values: Sequence[Expression]) -> bool:
+def ground_truth(program: Program, like: Scheme) -> ir.GroundTruth | None:
+    """A `GroundTruth` step of results that looks at nothing but the inputs and the known answer."""
+    for step in _result_steps(program, like):
+        if isinstance(step, ir.GroundTruth) and _known(program, like, [step.condition]):
+            return step
+    return None
+
+
+def _known(program: Program, like: Scheme, values: Sequence[Expression]) -> bool:
     """Whether expressions look at nothing but the thought, the inputs, the params and the known answer."""
     names = {"it", "truth", *dict(like.parameters), *(param.name for param in program.params)}
     return all(free_names(value).keys() <= names for value in values)
