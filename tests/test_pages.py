@@ -247,7 +247,7 @@ def test_a_run_that_failed_says_why_where_one_clicks(window: Browser, tmp_path: 
     place = place_of(window, "Generate answer")
     window.click(place["x"], place["y"])
     panel = text(window, "#panel")
-    assert "WHAT FAILED" in panel
+    assert "ERROR" in panel
     assert "there is no number in it: 'no idea'" in panel
     window.type("#search", "no number in it")
     assert text(window, "#found") == "1"

@@ -16,15 +16,20 @@ from support.gotc import SORT128, SORTING, digits, document, gotc, row
 
 from gotlang.api import Options, compile, load
 from gotlang.models.simulated import SimulatedModel
-from gotlang.report.picture.arrange import arrange
-from gotlang.report.picture.dot import dot
-from gotlang.report.picture.mermaid import mermaid
-from gotlang.report.picture.nodes import Group, Node, Picture
-from gotlang.report.picture.place import fold_deep, place
-from gotlang.report.picture.plan import plan
-from gotlang.report.picture.run import execution, reasoning
-from gotlang.report.picture.svg import cut, svg
-from gotlang.report.picture.tidy import contract, reduced, sorted_by_dependency
+from gotlang.report.formats import cut, dot, mermaid, svg
+from gotlang.report.layout import arrange, fold_deep, place
+from gotlang.report.picture import (
+    WHOLE,
+    Group,
+    Node,
+    Picture,
+    contract,
+    reduced,
+    sorted_by_dependency,
+    without_lone_groups,
+)
+from gotlang.report.plan_graph import plan
+from gotlang.report.run_graph import execution, reasoning
 from gotlang.runtime.plain import Asks, operations
 
 EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=30)
@@ -85,8 +90,8 @@ def pictures(draw: st.DrawFn) -> Picture:
     return Picture("a picture", nodes, groups, tuple(pair for pair in pairs if pair[0] != pair[1]))
 
 
-@given(pictures(), st.sets(st.integers(0, 5)))
-def test_boxes_never_overlap_and_lie_in_their_groups(picture: Picture, folded: set[int]) -> None:
+@given(pictures(), st.sets(st.integers(0, 5).map("g{}".format)))
+def test_boxes_never_overlap_and_lie_in_their_groups(picture: Picture, folded: set[str]) -> None:
     arrangements = arrange(picture)
     boxes, whole = place(picture, arrangements, folded)
     for group, arrangement in arrangements.items():
@@ -100,8 +105,8 @@ def test_boxes_never_overlap_and_lie_in_their_groups(picture: Picture, folded: s
                     or other.y + other.height <= one.y + 1e-6
                 )
                 assert apart
-        if group is not None and ("group", group) in boxes and group not in folded:
-            around = boxes["group", group]
+        if group in boxes and group not in folded:
+            around = boxes[group]
             for box in inside:
                 assert around.x <= box.x
                 assert box.x + box.width <= around.x + around.width + 1e-6
@@ -111,6 +116,20 @@ def test_boxes_never_overlap_and_lie_in_their_groups(picture: Picture, folded: s
         assert box.x >= -1e-6
         assert box.x + box.width <= whole.width + 1e-6
     minidom.parseString(svg(picture, folded))
+
+
+@given(pictures())
+def test_groups_that_frame_nothing_of_their_own_are_left_out(picture: Picture) -> None:
+    found = without_lone_groups(picture)
+    inside = list(found.around().values())
+    assert all(inside.count(group.key) > 0 for group in found.groups)
+    only = [keys[0] for group in found.groups if len(keys := members(found, group.key)) == 1]
+    assert not [key for key in only if key.startswith("g")]
+    assert [(node.id, node.label) for node in found.nodes] == [(n.id, n.label) for n in picture.nodes]
+
+
+def members(picture: Picture, group: str) -> list[str]:
+    return [key for key, around in picture.around().items() if around == group]
 
 
 PROGRAM = """
@@ -145,9 +164,9 @@ def lines_of(count: int) -> list[dict[str, Any]]:
 
 def test_many_side_by_side_stand_in_lines_of_about_the_same_length() -> None:
     for count, lines in ((12, [12]), (13, [7, 6]), (25, [9, 9, 7]), (60, [12] * 5)):
-        rows = arrange(Picture("many", tuple(Node(i, "Generate", "ask") for i in range(count))))[None].rows
+        rows = arrange(Picture("many", tuple(Node(i, "Generate", "ask") for i in range(count))))[WHOLE].rows
         assert [len(row) for row in rows] == lines
-        assert [item for row in rows for item in row] == [("node", i) for i in range(count)]
+        assert [item for row in rows for item in row] == [f"n{i}" for i in range(count)]
 
 
 def test_a_run_is_drawn_in_the_blocks_of_its_program() -> None:
@@ -226,8 +245,8 @@ def test_many_operations_are_folded_level_by_level() -> None:
     nodes = tuple(Node(i, "Generate", "ask", group=1 + i % 4) for i in range(40))
     picture = Picture("wide", nodes, groups)
     assert fold_deep(picture, 100) == set()
-    assert fold_deep(picture, 10) == {1, 2, 3, 4}
-    assert fold_deep(picture, 3) == {0, 1, 2, 3, 4}
+    assert fold_deep(picture, 10) == {"g1", "g2", "g3", "g4"}
+    assert fold_deep(picture, 3) == {"g0", "g1", "g2", "g3", "g4"}
 
 
 NASTY = Picture(

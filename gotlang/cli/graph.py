@@ -15,7 +15,7 @@ from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
     from gotlang.report.history import RunRecord
-    from gotlang.report.picture.nodes import Picture
+    from gotlang.report.picture import Picture
 
 FORMATS = ("html", "svg", "mermaid", "dot", "json")
 ENDINGS = {".html": "html", ".htm": "html", ".svg": "svg", ".mmd": "mermaid", ".dot": "dot", ".json": "json"}
@@ -84,17 +84,17 @@ def _form(out: str | None) -> str:
 
 def _plan(path: str, scheme: str | None, form: str, most: int) -> tuple[str, str]:
     from gotlang.cli.programs import program
-    from gotlang.report.picture.page import graph_page
-    from gotlang.report.picture.plan import plan
+    from gotlang.report.formats import graph_page
+    from gotlang.report.plan_graph import plan
+    from gotlang.report.run_graph import source_lines
 
     loaded = program(path)
     chosen = loaded.scheme(scheme)
     sources = dict(loaded.compilation.sources)
     picture = plan(loaded.ir(0), chosen, sources)
     if form == "html":
-        places = _places(
-            picture, {Path(source.name).name: source.text.splitlines() for source in sources.values()}
-        )
+        lines = {Path(source.name).name: source.text.splitlines() for source in sources.values()}
+        places = source_lines((node.place for node in picture.nodes), lines)
         facts = [("", "the plan: what may run, in the order of the text")]
         return chosen.name, graph_page(picture.title, facts, [picture], {"places": places})
     return chosen.name, _drawn(picture, form, most, {"program": loaded.name, "scheme": chosen.name})
@@ -102,7 +102,7 @@ def _plan(path: str, scheme: str | None, form: str, most: int) -> tuple[str, str
 
 def _run(name: str, view: str, form: str, most: int) -> tuple[str, str]:
     from gotlang.report.history import History
-    from gotlang.report.picture.run import execution, reasoning
+    from gotlang.report.run_graph import execution, reasoning
 
     history = History()
     record = history.find(name)
@@ -115,8 +115,8 @@ def _run(name: str, view: str, form: str, most: int) -> tuple[str, str]:
         return record.run, _drawn(
             made, form, most, {"run": record.run, "program": record.program, "scheme": record.scheme}
         )
-    from gotlang.report.picture.details import details
-    from gotlang.report.picture.page import graph_page
+    from gotlang.report.formats import graph_page
+    from gotlang.report.run_graph import details
 
     cache = _cache(record)
     try:
@@ -142,10 +142,8 @@ def _no_graph(record: RunRecord) -> UsageError:
 
 
 def _drawn(picture: Picture, form: str, most: int, head: dict[str, Any]) -> str:
-    from gotlang.report.picture.dot import dot
-    from gotlang.report.picture.mermaid import mermaid
-    from gotlang.report.picture.place import fold_deep
-    from gotlang.report.picture.svg import svg
+    from gotlang.report.formats import dot, mermaid, svg
+    from gotlang.report.layout import fold_deep
 
     match form:
         case "dot":
@@ -191,18 +189,7 @@ def _texts(record: RunRecord) -> dict[str, list[str]]:
         return {}
     if digest(source) != record.sha256:
         return {}
-    lines = source.text.splitlines()
-    return dict.fromkeys((source.name, record.path, Path(record.path).name), lines)
-
-
-def _places(picture: Picture, texts: dict[str, list[str]]) -> dict[str, str]:
-    """The lines of the source that a picture's nodes come from."""
-    places = {}
-    for node in picture.nodes:
-        name, _, number = (node.place or "").rpartition(":")
-        if name in texts and 0 < int(number) <= len(texts[name]):
-            places[f"{name}:{number}"] = texts[name][int(number) - 1].strip()
-    return places
+    return {Path(record.path).name: source.text.splitlines()}
 
 
 def _facts(record: RunRecord) -> list[tuple[str, str]]:

@@ -11,8 +11,7 @@ import click
 
 from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, say, to_json
 from gotlang.errors import CacheError, UsageError
-from gotlang.report.picture.nodes import NAMES
-from gotlang.report.picture.run import HIDDEN, Groups, block_names, place_of, skipped, unreadable
+from gotlang.report.run_graph import HIDDEN, Groups, block_names, place_of, skipped, title_of, unreadable
 
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache
@@ -145,8 +144,7 @@ class _Shown:
 
     def title(self, line: dict[str, Any]) -> str:
         """`    12  Aggregate merge  sort.got:60  level 1, pair 1`"""
-        name = NAMES.get(line["kind"], line["kind"])
-        parts = [f"{name} {line['prompt']}" if "prompt" in line else name, place_of(line), self._turn(line)]
+        parts = [title_of(line), place_of(line), self._turn(line)]
         if lost := unreadable(line):
             parts.append(f"{count(lost, 'answer')} could not be used")
         if left := skipped(line):

@@ -62,7 +62,7 @@ def test_answers_that_gave_nothing_are_counted(gotc: Gotc, folder: Path) -> None
     assert 0 < lost < 9
     assert f"{lost} answer{'s' if lost > 1 else ''} could not be used" in gotc("show").out
     (node,) = [n for n in gotc("graph", "--format", "json").json()["nodes"] if n["kind"] == "Generate"]
-    assert node["detail"] == f"{9 - lost} thoughts of 9 answers"
+    assert node["detail"] == f"{9 - lost} thoughts of 9 responses"
 
 
 def test_answers_that_were_not_asked_for_are_no_failures(gotc: Gotc, folder: Path) -> None:

@@ -65,12 +65,12 @@ function draw() {
   if (scale < 0.5) drawFound(view, out, scale);
 }
 
-// Thoughts that the result, or what is chosen, did not come from.
+// Thoughts that neither the result nor the selection was made from.
 function faint(key) {
   return chosen.view.name === "reasoning" && chosen.origins.size > 0 && !chosen.origins.has(key) && !chosen.matches.has(key);
 }
 
-// What was searched for is seen from afar too.
+// Search results are visible at any zoom.
 function drawFound(view, out, scale) {
   paper.strokeStyle = theme.found; paper.lineWidth = 2.5 / scale;
   for (const key of chosen.matches) {
@@ -86,7 +86,7 @@ function drawOpen(box, scale) {
   paper.lineWidth = 1 / Math.min(1, scale); paper.strokeStyle = theme.line; paper.stroke();
 }
 
-// Above the lines, which enter through where the name stands.
+// Above the lines that enter the group there.
 function drawName(group, box) {
   const text = "▾ " + fitted(group.label, box.w - 34, 11);
   paper.font = `600 11px ${FONT}`;
@@ -178,12 +178,12 @@ function legend() {
     dot.style.background = color; line.append(dot, text); box.append(line);
   };
   box.replaceChildren();
-  const view = chosen.view, names = { ask: "asks a model", judge: "judges", choose: "chooses", truth: "compares with the known answer", tool: "tool", start: "input", pass: "passes on", thought: "thought" };
+  const view = chosen.view, names = { ask: "model calls", judge: "scoring", choose: "selection", truth: "ground truth", tool: "tools", start: "input", pass: "other" };
   if (chosen.coloring === "kind") for (const family of new Set([...view.nodes.values()].map((node) => node.family))) entry(doc.colors[family][theme.dark], names[family]);
-  if (chosen.coloring === "state") for (const state of new Set([...view.nodes.values()].map((node) => node.state))) entry(theme[STATES[state] || "soft"], state === "cached" ? "from the cache" : state);
+  if (chosen.coloring === "state") for (const state of new Set([...view.nodes.values()].map((node) => node.state))) entry(theme[STATES[state] || "soft"], state === "cached" ? "cached" : state);
   const range = chosen.coloring === "score" ? view.scores : chosen.coloring === "cost" ? view.costs : null;
   const money = (value) => chosen.coloring === "cost" ? dollars(value) : short(value);
   if (range) { const lower = chosen.coloring === "cost" || view.lower; entry("hsl(145 58% 45%)", money(range[lower ? 0 : 1])); entry("hsl(5 58% 50%)", money(range[lower ? 1 : 0])); }
-  else if (chosen.coloring === "score" || chosen.coloring === "cost") entry(theme.line, `no ${chosen.coloring} known`);
-  if (view.name === "reasoning" && view.results.length) entry(theme.good, "the result, and in full color what it came from");
+  else if (chosen.coloring === "score" || chosen.coloring === "cost") entry(theme.line, `${chosen.coloring} unknown`);
+  if (view.name === "reasoning" && view.results.length) entry(theme.good, "result; what it was made from is in full color");
 }

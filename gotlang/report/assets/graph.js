@@ -1,9 +1,7 @@
-// The graph as data: views, groups that fold, and where everything stands. Drawing is in draw.js, moving around
-// in move.js, and what a click shows in panel.js.
-const doc = JSON.parse(document.getElementById("data").textContent);
+// The graph as data: views, groups that fold, and the layout. Drawing is in draw.js, moving around in move.js,
+// and what a click shows in panel.js.
 const NARROW = 120, WIDE = 250, HEIGHT = 46, GAP_X = 20, GAP_Y = 30, PADDING = 14, HEADER = 24, SWEEPS = 4;
-const MOST_OPEN = 160; // operations that are shown at once before anybody opens a group
-const $ = (id) => document.getElementById(id);
+const MOST_OPEN = 160; // operations shown at once before a group is opened
 const canvas = $("canvas"), paper = canvas.getContext("2d");
 const FONT = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
 const camera = { x: 0, y: 0, scale: 1 };
@@ -41,7 +39,7 @@ function makeView(raw) {
   return view;
 }
 
-// Boxes are all as wide as the widest of their texts asks for, within limits.
+// Boxes are all as wide as the longest of their texts needs, within limits.
 function widthOf(nodes, groups) {
   const widest = (font, texts) => { paper.font = font; return [...new Set(texts)].reduce((most, text) => Math.max(most, paper.measureText(text).width), 0); };
   const labels = widest(`600 12.5px ${FONT}`, nodes.map((node) => node.label).concat(groups.map((group) => "▸ " + group.label)));
@@ -54,7 +52,7 @@ function link(table, from, to) {
   table.get(from).push(to);
 }
 
-// Folds groups, those without groups inside them first, until few enough items are left to look at.
+// Folds groups, those without groups inside them first, until few enough items are left.
 function foldDeep(view) {
   const groups = [...view.groups.values()], height = new Map(groups.map((group) => [group.key, 0]));
   for (const group of [...groups].reverse())
@@ -66,18 +64,18 @@ function foldDeep(view) {
 }
 
 function open(view) {
-  return new Set([...view.nodes.keys()].map((key) => standIn(view, key))).size;
+  return new Set([...view.nodes.keys()].map((key) => shownAs(view, key))).size;
 }
 
 // The outermost folded group that an item is in, or the item itself.
-function standIn(view, key) {
+function shownAs(view, key) {
   let found = key;
   for (let up = (view.nodes.get(key) || view.groups.get(key)).up; up !== "all"; up = view.groups.get(up).up)
     if (view.folded.has(up)) found = up;
   return found;
 }
 
-// ---------------------------------------------------------------- layout, as in place.py
+// ---------------------------------------------------------------- layout, as in `place` of layout.py
 
 function layOut(view) {
   const sizes = new Map(), inner = new Map(), boxes = new Map();
@@ -102,7 +100,7 @@ function layOut(view) {
   view.boxes = boxes; view.width = width; view.height = height;
   view.lines = new Map();
   for (const [a, b] of view.edges) {
-    const from = standIn(view, "n" + a), to = standIn(view, "n" + b);
+    const from = shownAs(view, "n" + a), to = shownAs(view, "n" + b);
     if (from !== to) view.lines.set(from + ">" + to, [boxes.get(from), boxes.get(to)]);
   }
 }

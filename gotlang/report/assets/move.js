@@ -1,9 +1,9 @@
 // Moving around: the camera, folding, choosing; the mouse and the keys. The last lines start the page.
 function fit() {
-  const view = chosen.view, room = 28, legend = 40;
+  const view = chosen.view, room = 28, legend = $("legend").offsetHeight + 12;
   const width = canvas.clientWidth - 2 * room, height = canvas.clientHeight - 2 * room - legend;
   camera.scale = Math.min(1.1, Math.max(0.02, Math.min(width / Math.max(view.width, 1), height / Math.max(view.height, 1))));
-  // A long graph is readable from its top; all of it is a finger's width away.
+  // A tall graph starts readable at its top; zooming out shows the rest.
   camera.scale = Math.max(camera.scale, Math.min(0.62, width / Math.max(view.width, 1)));
   camera.x = (view.width - canvas.clientWidth / camera.scale) / 2;
   camera.y = view.height * camera.scale > height ? -room / camera.scale : (view.height - (canvas.clientHeight - legend) / camera.scale) / 2;
@@ -11,7 +11,7 @@ function fit() {
 }
 
 function center(key) {
-  const box = chosen.view.boxes.get(standIn(chosen.view, key));
+  const box = chosen.view.boxes.get(shownAs(chosen.view, key));
   camera.scale = Math.max(camera.scale, 0.7);
   camera.x = box.x + box.w / 2 - canvas.clientWidth / camera.scale / 2;
   camera.y = box.y + box.h / 2 - canvas.clientHeight / camera.scale / 2;
@@ -33,7 +33,7 @@ function reveal(key) {
   if (changed) layOut(view);
 }
 
-// Folding moves what is around: the group itself stays where it is on the screen.
+// Folding moves its surroundings; the group itself keeps its place on the screen.
 function toggle(key) {
   const view = chosen.view, before = view.boxes.get(key);
   if (!view.folded.delete(key)) view.folded.add(key);
@@ -63,17 +63,17 @@ function select(key, { move = false } = {}) {
   redraw();
 }
 
-// The panel that opens takes room: what was clicked stays in sight.
+// The panel takes up space when it opens: keep what was clicked in view.
 function uncover(key) {
-  const box = chosen.view.boxes.get(standIn(chosen.view, key)), room = 16 / camera.scale;
+  const box = chosen.view.boxes.get(shownAs(chosen.view, key)), room = 16 / camera.scale;
   const width = canvas.clientWidth / camera.scale, height = canvas.clientHeight / camera.scale;
   camera.x = Math.min(Math.max(camera.x, box.x + box.w + room - width), box.x - room);
   const legend = ($("legend").offsetHeight + 12) / camera.scale;
   camera.y = Math.min(Math.max(camera.y, box.y + box.h + room + legend - height), box.y - room);
 }
 
-// Everything that an operation or a thought came from, and itself: the way to it is drawn in color. Where nothing
-// is chosen, that is the way to the result, among thoughts.
+// A node with all its ancestors: the connections between them are drawn in color. Without a selection, those of
+// the result in the reasoning view.
 function originsOf(key) {
   const view = chosen.view, found = new Set();
   const stack = key === null ? (view.name === "reasoning" ? [...view.results] : []) : key[0] === "n" ? [key] : [];
@@ -83,7 +83,7 @@ function originsOf(key) {
     found.add(at);
     stack.push(...(view.before.get(at) || []));
   }
-  for (const at of [...found]) found.add(standIn(view, at));
+  for (const at of [...found]) found.add(shownAs(view, at));
   return found;
 }
 
@@ -164,8 +164,8 @@ for (const view of views) {
   $("views").append(button);
 }
 if (views.length < 2) $("views").hidden = true;
-if (views[0].name === "plan") $("coloring").parentElement.hidden = true; // nothing has run: there is but the kind
+if (views[0].name === "plan") $("coloring").parentElement.hidden = true; // nothing has run yet: only the kind is known
 readTheme();
 choose(views[0].name);
-// For tests, and for whoever opens the console.
+// For tests and for the console.
 globalThis.graph = { chosen, camera, choose, select, search, next, toggle, at };

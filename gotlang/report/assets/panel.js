@@ -1,16 +1,5 @@
-// What is known of an operation or a thought, and the search.
+// The panel with the details of an operation or a thought, and the search.
 const views = doc.views.map(makeView);
-
-function make(tag, text, kind) {
-  const element = document.createElement(tag);
-  if (text !== undefined && text !== null) element.textContent = text;
-  if (kind) element.className = kind;
-  return element;
-}
-
-function written(value) {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
 
 function marked(text) {
   const pre = make("pre"), word = $("search").value.trim().toLowerCase();
@@ -25,20 +14,13 @@ function marked(text) {
   return pre;
 }
 
-function block(left, right, text) {
-  const box = make("section", null, "block"), head = make("header");
-  head.append(make("span", left), make("span", right));
-  box.append(head, marked(text));
-  return box;
-}
+const passage = (left, right, text) => block(left, right, marked(text));
 
 function chips(...parts) {
   const box = make("div", null, "chips");
   for (const part of parts) if (part) box.append(Array.isArray(part) ? make("span", part[0], "chip " + part[1]) : make("span", part, "chip"));
   return box;
 }
-
-const dollars = (value) => value === null || value === undefined ? null : "$" + (value > 0 && value < 0.01 ? value.toFixed(Math.min(20, 1 - Math.floor(Math.log10(value)))) : value.toFixed(4));
 
 function show(key) {
   const panel = $("panel"), view = chosen.view;
@@ -68,25 +50,25 @@ function showGroup(panel, view, group) {
 
 function showOperation(panel, operation) {
   if (!operation) return;
-  if (operation.failed) panel.append(make("h3", "what failed"));
-  for (const [draw, reason] of operation.failed || []) panel.append(block(draw === null ? "the operation" : `answer ${draw}`, "", reason));
-  for (const [number, draws, sources, answers] of operation.asked || []) showAsked(panel, number, draws, sources, answers);
+  if (operation.failed) panel.append(make("h3", "error"));
+  for (const [sample, reason] of operation.failed || []) panel.append(passage(sample === null ? "the operation" : `response ${sample}`, "", reason));
+  for (const [number, samples, sources, responses] of operation.asked || []) showAsked(panel, number, samples, sources, responses);
   if (operation.thoughts.length) panel.append(make("h3", `thoughts (${operation.thoughts.length})`));
   for (const thought of operation.thoughts) panel.append(thoughtBlock(thought));
 }
 
-function showAsked(panel, number, draws, sources, answers) {
+function showAsked(panel, number, samples, sources, responses) {
   const request = doc.requests[number] || {};
   const settings = Object.entries(request.settings || {}).map(([name, value]) => `${name} ${written(value)}`).join(", ");
   panel.append(make("h3", "prompt"));
-  if (!request.messages) panel.append(make("p", "It is not in the cache any more, so it is not known here.", "soft"));
-  for (const [role, text] of request.messages || []) panel.append(block(role, "", text));
+  if (!request.messages) panel.append(make("p", "The prompt is no longer in the cache.", "soft"));
+  for (const [role, text] of request.messages || []) panel.append(passage(role, "", text));
   if (request.model) panel.append(make("p", [request.model, settings].filter(Boolean).join(" · "), "soft"));
-  panel.append(make("h3", `answers (${draws.length})`));
-  draws.forEach((draw, index) => panel.append(block(`answer ${draw}`, { model: "paid", process: "the same as before", persistent: "from the cache" }[sources[index]] || sources[index], answers[index] === null ? "not in the cache any more" : answers[index])));
+  panel.append(make("h3", `responses (${samples.length})`));
+  samples.forEach((sample, index) => panel.append(passage(`response ${sample}`, { model: "from the model", process: "from this run's cache", persistent: "from the cache" }[sources[index]] || sources[index], responses[index] === null ? "no longer in the cache" : responses[index])));
 }
 
-// A thought's value and parents stand where it was made.
+// A thought's value and parents are with the operation that made it.
 const makers = new Map();
 for (const [number, operation] of Object.entries(doc.operations || {}))
   for (const thought of operation.thoughts) if ("value" in thought) makers.set(thought.made.join("."), { thought, number });
@@ -95,7 +77,7 @@ function thoughtBlock(thought) {
   const made = makers.get(thought.made.join("."));
   const value = made ? made.thought.value : null;
   const facts = [thought.score === undefined ? null : `score ${short(thought.score)}`, thought.valid === undefined ? null : thought.valid ? "valid" : "not valid", dollars(thought.usd)];
-  return block(`thought ${thought.made.join(".")}`, facts.filter(Boolean).join(" · "), value === null ? "empty" : written(value));
+  return passage(`thought ${thought.made.join(".")}`, facts.filter(Boolean).join(" · "), value === null ? "empty" : written(value));
 }
 
 function showThought(panel, made) {
@@ -103,7 +85,7 @@ function showThought(panel, made) {
   if (!found) return;
   panel.append(make("h3", "thought"), thoughtBlock(found.thought));
   const operation = doc.operations[made[0]];
-  for (const [number, draws, sources, answers] of operation.asked || []) showAsked(panel, number, draws, sources, answers);
+  for (const [number, samples, sources, responses] of operation.asked || []) showAsked(panel, number, samples, sources, responses);
   if (views.some((view) => view.name === "execution")) {
     const button = make("button", "show the operation that made it", "link");
     button.onclick = () => { choose("execution"); if (chosen.view.nodes.has("n" + made[0])) select("n" + made[0], { move: true }); };
@@ -112,7 +94,7 @@ function showThought(panel, made) {
 }
 
 function showPlan(panel, details) {
-  for (const [name, text] of Object.entries((details || {}).prompt || {})) panel.append(make("h3", name), block("template", "", text));
+  for (const [name, text] of Object.entries((details || {}).prompt || {})) panel.append(make("h3", name), passage("template", "", text));
 }
 
 function neighbors(panel, view, key) {
@@ -141,9 +123,9 @@ function textOf(view, node) {
       const found = doc.operations && doc.operations[id];
       if (!found) return;
       parts.push(found.path, ...(found.failed || []).map(([, reason]) => reason));
-      for (const [number, , , answers] of found.asked || []) {
+      for (const [number, , , responses] of found.asked || []) {
         for (const [, text] of (doc.requests[number] || {}).messages || []) parts.push(text);
-        parts.push(...answers.filter((answer) => answer !== null));
+        parts.push(...responses.filter((text) => text !== null));
       }
       for (const thought of found.thoughts) if ("value" in thought) parts.push(written(thought.value) || "");
     };
@@ -160,7 +142,7 @@ function search() {
   const view = chosen.view, word = $("search").value.trim().toLowerCase();
   results = word ? [...view.nodes.values()].filter((node) => textOf(view, node).includes(word)).map((node) => node.key) : [];
   result = -1;
-  chosen.matches = new Set(results.map((key) => standIn(view, key)).concat(results));
+  chosen.matches = new Set(results.map((key) => shownAs(view, key)).concat(results));
   $("found").textContent = word ? String(results.length) : "";
   redraw();
 }

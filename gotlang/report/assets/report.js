@@ -1,18 +1,7 @@
 // The rows of an evaluation: a table to sort, and what every scheme made of the chosen row.
-const doc = JSON.parse(document.getElementById("data").textContent);
-const $ = (id) => document.getElementById(id);
 const chosen = { row: null, order: null, down: false };
 
-function make(tag, text, kind) {
-  const element = document.createElement(tag);
-  if (text !== undefined && text !== null) element.textContent = text;
-  if (kind) element.className = kind;
-  return element;
-}
-
-const written = (value) => typeof value === "string" ? value : JSON.stringify(value);
 const number = (value) => Number.isInteger(value) ? String(value) : value.toFixed(2);
-const dollars = (value) => "$" + value.toFixed(value > 0 && value < 0.0001 ? Math.min(20, 1 - Math.floor(Math.log10(value))) : 4);
 const brief = (name) => name.length > 18 ? name.slice(0, 17) + "…" : name;
 
 // The value that a row has for a scheme: the mean over its repeats.
@@ -73,13 +62,6 @@ function drawRows() {
   $("rows").replaceChildren(table);
 }
 
-function block(left, right, text) {
-  const box = make("section", null, "block"), head = make("header");
-  head.append(make("span", left), make("span", right));
-  box.append(head, make("pre", text));
-  return box;
-}
-
 function select(which) {
   chosen.row = which;
   for (const line of document.querySelectorAll("#rows tbody tr")) line.setAttribute("aria-selected", String(Number(line.dataset.row) === which));
@@ -88,7 +70,7 @@ function select(which) {
   panel.replaceChildren(make("h2", `Row ${which}`));
   panel.scrollTop = 0;
   for (const [name, value] of Object.entries(row.inputs)) panel.append(block(name, "", written(value)));
-  if (row.truth !== null) panel.append(block("known answer", "", written(row.truth)));
+  if (row.truth !== null) panel.append(block("expected", "", written(row.truth)));
   panel.append(make("h3", "results"));
   for (const [scheme, run] of row.runs) {
     const facts = [run.score === null ? null : `${doc.metric === "score" ? doc.label : "score"} ${number(run.score)}`, run.correct === null ? null : run.correct ? "right" : "wrong", run.usd === null ? null : dollars(run.usd), run.calls === null ? null : `${run.calls} answer${run.calls === 1 ? "" : "s"}`];
@@ -97,8 +79,8 @@ function select(which) {
   }
   const own = doc.schemes.filter((_, scheme) => doc.own[scheme]);
   if (own.length && doc.command) {
-    panel.append(make("h3", "see the graph of one"));
-    panel.append(block("the answers are in the cache, so this pays nothing", "", `${doc.command} --row ${which} --scheme ${own[own.length - 1]}\ngotc graph last`));
+    panel.append(make("h3", "graph of one run"));
+    panel.append(block("all responses are cached: this spends nothing", "", `${doc.command} --row ${which} --scheme ${own[own.length - 1]}\ngotc graph last`));
   }
 }
 

@@ -27,7 +27,7 @@ def results_page(found: Comparison, head: Mapping[str, Any]) -> str:
     title = f"{head['program']}: {what}"
     body = "".join(_body(found, head, title, several))
     data = {"label": found.label, "lower": found.lower_is_better, **_rows(found, head)}
-    return page(title, body, data, styles=("page.css", "report.css"), scripts=("report.js",))
+    return page(title, body, data, styles=("page.css", "report.css"), scripts=("page.js", "report.js"))
 
 
 def _body(found: Comparison, head: Mapping[str, Any], title: str, several: bool) -> Iterator[str]:

@@ -1,0 +1,264 @@
+"""Pictures written as SVG, Graphviz, Mermaid, and as one HTML page with a view for each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from gotlang.report.layout import HEADER, WIDTH, Box, arrange, place
+from gotlang.report.page import asset, page
+from gotlang.report.picture import COLORS, WHOLE, Group, Node, Picture
+
+MARGIN = 24.0
+TITLE = 34.0
+"""Height of the line with the title."""
+NARROWEST = 260.0
+INDENT = 20.0
+"""From the left of a box to its text."""
+LABEL_SIZE, DETAIL_SIZE = 12.5 * 1.15, 11.0
+"""Font sizes of the two lines in a box; the first is bold, which makes it wider."""
+FAILED = "#c0392b"
+_WIDE = "WMmw@%&ABCDGHNOQRUVXKSTYZ"
+_NARROW = "iljtf.,;:'|!()[]{} r1"
+
+
+def graph_page(
+    title: str, facts: Sequence[tuple[str, str]], pictures: Sequence[Picture], details: Mapping[str, Any]
+) -> str:
+    """A page that works offline, with one view for each picture; `details` is what a click shows (see
+    `run_graph.details`)."""
+    data = {"title": title, "facts": facts, "views": [view(p) for p in pictures], "colors": COLORS, **details}
+    scripts = ("page.js", "graph.js", "draw.js", "panel.js", "move.js")
+    return page(title, asset("graph.html"), data, styles=("page.css", "graph.css"), scripts=scripts)
+
+
+def view(picture: Picture) -> dict[str, Any]:
+    """A picture as the page's script reads it: with the rows and connections inside each group."""
+    arrangements = arrange(picture)
+    return {
+        "name": picture.view,
+        "lower": picture.lower,
+        "nodes": [
+            [n.id, n.kind, n.family, n.label, n.detail, n.state, n.group, n.score, n.usd, n.place]
+            for n in picture.nodes
+        ],
+        "groups": [[group.id, group.label, group.parent] for group in picture.groups],
+        "edges": picture.edges,
+        "rows": {key: found.rows for key, found in arrangements.items()},
+        "links": {key: found.edges for key, found in arrangements.items()},
+        "details": picture.details,
+        "results": picture.results,
+    }
+
+
+def dot(picture: Picture) -> str:
+    """The text of a Graphviz `.dot` file: a digraph with a cluster for each group."""
+
+    def quoted(text: str) -> str:
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+    lines = [
+        f"digraph {quoted(picture.title)} {{",
+        '  node [shape=box, style="rounded,filled", fontname="Helvetica", fontsize=11, fillcolor="#fff"];',
+        '  graph [fontname="Helvetica", fontsize=11, color="#b8bfcc", style="rounded"];',
+        '  edge [color="#8a93a6", arrowsize=0.6];',
+    ]
+    for indent, item in _nested(picture):
+        if isinstance(item, Node):
+            text = quoted(f"{item.label}\n{item.detail}" if item.detail else item.label)
+            color = FAILED if item.state == "failed" else COLORS[item.family][0]
+            lines.append(f'{indent}{item.key} [label={text}, color="{color}"];')
+        elif item is not None:
+            lines += [f"{indent}subgraph cluster_{item.id} {{", f"{indent}  label={quoted(item.label)};"]
+        else:
+            lines.append(f"{indent}}}")
+    lines += [f"  n{source} -> n{target};" for source, target in picture.edges]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def mermaid(picture: Picture) -> str:
+    """The text of a `.mmd` file, which GitHub and GitLab draw in Markdown: a flowchart with a subgraph for
+    each group."""
+
+    def quoted(text: str) -> str:
+        """Mermaid reads entities by number, with `#` for `&#`; nothing else is special inside quotes."""
+        return "".join(f"#{ord(c)};" if c in '"#<>&;`\\' else " " if c == "\n" else c for c in text)
+
+    lines = ["flowchart TD"]
+    for indent, item in _nested(picture):
+        if isinstance(item, Node):
+            text = "<br/>".join(quoted(part) for part in (item.label, item.detail) if part)
+            style = "failed_" if item.state == "failed" else f"{item.family}_"
+            lines.append(f'{indent}{item.key}("{text}"):::{style}')
+        elif item is not None:
+            lines.append(f'{indent}subgraph {item.key}["{quoted(item.label)}"]')
+        else:
+            lines.append(f"{indent}end")
+    lines += [f"  n{source} --> n{target}" for source, target in picture.edges]
+    for family in dict.fromkeys(node.family for node in picture.nodes):
+        lines.append(f"  classDef {family}_ stroke:{COLORS[family][0]},stroke-width:2px")
+    if any(node.state == "failed" for node in picture.nodes):
+        lines.append(f"  classDef failed_ stroke:{FAILED},stroke-width:3px")
+    return "\n".join(lines) + "\n"
+
+
+def _nested(picture: Picture) -> Iterator[tuple[str, Node | Group | None]]:
+    """Nodes and groups as they are nested, each with its indent; None where a group ends."""
+    around = picture.around()
+    members: dict[str, list[Node | Group]] = {key: [] for key in (WHOLE, *around)}
+    items: tuple[Node | Group, ...] = (*picture.nodes, *picture.groups)
+    for item in items:
+        members[around[item.key]].append(item)
+
+    def inside(key: str, indent: str) -> Iterator[tuple[str, Node | Group | None]]:
+        for item in members[key]:
+            yield indent, item
+            if isinstance(item, Group):
+                yield from inside(item.key, indent + "  ")
+                yield indent, None
+
+    return inside(WHOLE, "  ")
+
+
+def svg(picture: Picture, folded: Collection[str] = (), *, titled: bool = True) -> str:
+    """The text of an `.svg` file, light or dark as the reader's system is; `folded` are keys of groups."""
+    closed = _summaries(picture, folded)
+    boxes, whole = place(
+        picture,
+        arrange(picture),
+        folded,
+        node_width=_width((node.label, node.detail) for node in picture.nodes),
+        folded_width=_width((g.label, closed[g.key]) for g in picture.groups if g.key in closed),
+    )
+    top = MARGIN + (TITLE if titled else 0)
+    inner = max(whole.width, NARROWEST)
+    width, height = inner + 2 * MARGIN, whole.height + top + MARGIN
+    title = escape(picture.title)
+    open_groups = [(g, boxes[g.key]) for g in picture.groups if g.key in boxes and g.key not in closed]
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{title}">',
+        f"<style>{_style()}</style>",
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+        'orient="auto"><path d="M1 1 7 4 1 7" class="edge"/></marker></defs>',
+        '<rect class="ground" width="100%" height="100%" rx="12"/>',
+        f'<text class="title" x="{MARGIN:.0f}" y="{MARGIN + 12:.0f}">{title}</text>' if titled else "",
+        f'<g transform="translate({MARGIN + (inner - whole.width) / 2:.1f} {top:.1f})">',
+        *[_rect("group", box, radius=12) for _, box in open_groups],
+        *[
+            line
+            for group in picture.groups
+            if group.key in boxes and group.key in closed
+            for line in _pile(group.label, closed[group.key], boxes[group.key])
+        ],
+        *_edges(picture, boxes, folded),
+        # The names of open groups, above the connections that enter where they are.
+        *[
+            _text("name", box.x + 12, box.y + HEADER - 7, cut(group.label, box.width - 24, DETAIL_SIZE))
+            for group, box in open_groups
+        ],
+        *[line for node in picture.nodes if node.key in boxes for line in _card(node, boxes[node.key])],
+        "</g>",
+        "</svg>",
+    ]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def _style() -> str:
+    light, dark = (
+        "".join(f".{family}{{fill:{pair[theme]}}}" for family, pair in COLORS.items()) for theme in (0, 1)
+    )
+    return f"\n{asset('picture.css')}{light}\n@media(prefers-color-scheme:dark){{{dark}}}\n"
+
+
+def _pile(label: str, detail: str, box: Box) -> Iterator[str]:
+    """A folded group: a pile of cards."""
+    yield _rect("box", box, shift=5)
+    yield _rect("box", box)
+    yield _rect("pass", Box(box.x + 7, box.y + 9, 4, 28), radius=2)
+    yield from _lines(label, detail, box)
+
+
+def _card(node: Node, box: Box) -> Iterator[str]:
+    yield "<g>" + _rect("box failed" if node.state == "failed" else "box", box)
+    yield _rect(node.family, Box(box.x + 7, box.y + 9, 4, box.height - 18), radius=2)
+    yield from _lines(node.label, node.detail, box)
+    yield "</g>"
+
+
+def _lines(label: str, detail: str, box: Box) -> Iterator[str]:
+    """The one or two lines in a box."""
+    room, left = box.width - INDENT - 8, box.x + INDENT
+    first = box.y + 20 if detail else box.y + box.height / 2 + 4
+    yield _text("label", left, first, cut(label, room, LABEL_SIZE))
+    if detail:
+        yield _text("detail", left, box.y + 35, cut(detail, room, DETAIL_SIZE))
+
+
+def _rect(kind: str, box: Box, *, radius: int = 9, shift: int = 0) -> str:
+    return (
+        f'<rect class="{kind}" x="{box.x + shift:.1f}" y="{box.y + shift:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.1f}" rx="{radius}"/>'
+    )
+
+
+def _text(kind: str, x: float, y: float, text: str) -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
+
+
+def _edges(picture: Picture, boxes: Mapping[str, Box], folded: Collection[str]) -> Iterator[str]:
+    around = picture.around()
+    shown = {WHOLE: ""}
+    for key, outer in around.items():  # the outermost folded group around it, or itself
+        shown[key] = shown[outer] or (key if key in folded or key[0] == "n" else "")
+    for source, target in dict.fromkeys((shown[f"n{a}"], shown[f"n{b}"]) for a, b in picture.edges):
+        if source == target:
+            continue
+        a, b = boxes[source], boxes[target]
+        x1, y1 = a.x + a.width / 2, a.y + a.height
+        x2, y2 = b.x + b.width / 2, b.y - 1
+        bend = max(18.0, abs(y2 - y1) * 0.45)
+        yield (
+            f'<path class="edge" marker-end="url(#tip)" d="M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 + bend:.1f} '
+            f'{x2:.1f} {y2 - bend:.1f} {x2:.1f} {y2:.1f}"/>'
+        )
+
+
+def _summaries(picture: Picture, folded: Collection[str]) -> dict[str, str]:
+    """What each folded group says of what is in it: the best score, else the number of nodes."""
+    around = picture.around()
+    inside: dict[str, list[Node]] = {key: [] for key in folded}
+    for node in picture.nodes:
+        key = node.key
+        while (key := around[key]) != WHOLE:
+            if key in inside:
+                inside[key].append(node)
+    best = min if picture.lower else max
+    what = "thoughts" if picture.view == "reasoning" else "operations"
+    scores = {key: [node.score for node in nodes if node.score is not None] for key, nodes in inside.items()}
+    return {
+        key: f"best {best(scores[key]):g}" if scores[key] else f"{len(nodes)} {what}"
+        for key, nodes in inside.items()
+    }
+
+
+def _width(texts: Iterable[tuple[str, str]]) -> float:
+    """Boxes are all as wide as the longest of their texts needs, up to WIDTH."""
+    longest = max((max(wide(a, LABEL_SIZE), wide(b, DETAIL_SIZE)) for a, b in texts), default=0.0)
+    return min(WIDTH, longest + INDENT + 14)
+
+
+def cut(text: str, room: float, size: float) -> str:
+    """A text, cut to fit into so many pixels, by approximate widths of letters."""
+    used = 0.0
+    for index, letter in enumerate(text):
+        used += wide(letter, size)
+        if used > room:
+            return text[: max(1, index - 1)].rstrip() + "…"
+    return text
+
+
+def wide(text: str, size: float) -> float:
+    """The approximate width of a text in pixels; fonts differ."""
+    return size * sum(0.86 if c in _WIDE else 0.36 if c in _NARROW else 0.6 for c in text)

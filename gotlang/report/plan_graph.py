@@ -1,0 +1,172 @@
+"""The picture of a scheme's plan: its steps as they are written, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, final
+
+from gotlang.ir import program as ir
+from gotlang.ir.names import needed_names
+from gotlang.report.picture import Group, Node, Picture, label, reduced, without_lone_groups
+from gotlang.span import Source, Span
+from gotlang.syntax.expressions import Constant, Expression
+from gotlang.syntax.format_expressions import format_expression
+
+Names = Mapping[str, tuple[int, ...]]
+"""The nodes that the thoughts of each name come from."""
+
+
+def plan(program: ir.Program, scheme: ir.Scheme, sources: Mapping[str, Source]) -> Picture:
+    """A scheme with the schemes it calls; a recursive call is one node. `sources` are the program's files by
+    name."""
+    planner = _Planner(program, sources)
+    inputs = ", ".join(f"{name}: {type_}" for name, type_ in scheme.parameters)
+    start = planner.node("input", scheme.name, inputs, None, scheme.span)
+    planner.region(scheme.body, {scheme.body.entry: (start,), "%start": (start,)}, None, (scheme.name,))
+    return without_lone_groups(
+        Picture(
+            f"{program.name}: scheme {scheme.name}",
+            tuple(planner.nodes),
+            tuple(planner.groups),
+            tuple(reduced([node.id for node in planner.nodes], planner.edges)),
+            view="plan",
+            details=dict(planner.details),
+        )
+    )
+
+
+@final
+@dataclass(slots=True)
+class _Planner:
+    program: ir.Program
+    sources: Mapping[str, Source]
+    nodes: list[Node] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    edges: list[tuple[int, int]] = field(default_factory=list)
+    details: dict[int, Any] = field(default_factory=dict)
+
+    def node(self, kind: str, text: str, detail: str, group: int | None, span: Span) -> int:
+        """Add a node; its id."""
+        source = self.sources.get(span.source)
+        place = (
+            f"{PurePath(source.name).name}:{source.position(span.start)[0]}" if source is not None else None
+        )
+        self.nodes.append(Node(len(self.nodes), kind, text, detail, "planned", group, place=place))
+        return len(self.nodes) - 1
+
+    def group(self, text: str, parent: int | None) -> int:
+        """Add a group; its id."""
+        self.groups.append(Group(len(self.groups), text, parent))
+        return len(self.groups) - 1
+
+    def region(
+        self, region: ir.Region, names: Names, group: int | None, calls: tuple[str, ...]
+    ) -> tuple[int, ...]:
+        """Add what is in a region; the nodes that its result comes from."""
+        names = dict(names)
+        for step in region.steps:
+            names[step.result] = self._step(step, names, group, calls)
+        return names.get(region.result, ())
+
+    def _step(
+        self, step: ir.AnyStep, names: Names, group: int | None, calls: tuple[str, ...]
+    ) -> tuple[int, ...]:
+        pool = names.get(step.pool, ())
+        used = tuple(dict.fromkeys(n for name in needed_names(step) for n in names.get(name, ())))
+        sources = tuple(dict.fromkeys((*pool, *used)))
+        kind, name, detail = described(step)
+        if isinstance(step, ir.Invoke) and step.scheme not in calls:
+            called = self.program.scheme(step.scheme)
+            given = {parameter: used or sources for parameter, _ in called.parameters}
+            entered = {called.body.entry: sources, "%start": sources}
+            inner = self.group(f"scheme {step.scheme}", group)
+            return self.region(called.body, {**given, **entered}, inner, (*calls, step.scheme))
+        if not ir.regions(step):
+            return (self._leaf(step.span, kind, name, detail, sources, group),)
+        inner = self.group(name, group)
+        if isinstance(step, ir.If):
+            out: list[int] = []
+            for text, body in _branches(step):
+                out += self.region(body, {**names, body.entry: sources}, self.group(text, inner), calls)
+            return tuple(dict.fromkeys(out if step.otherwise is not None else [*out, *sources]))
+        (body,) = ir.regions(step)
+        entered = {body.entry: sources}
+        match step:
+            case ir.Foreach():
+                elements = (used if step.iterable is not None else pool) or sources
+                entered = {body.entry: elements, step.name: elements}
+            case ir.Reduce():
+                entered |= dict.fromkeys((step.left, step.right), sources)
+            case ir.Block():
+                entered |= {own: names.get(outer, ()) for own, outer in step.names}
+        return self.region(body, {**names, **entered}, inner, calls)
+
+    def _leaf(
+        self, span: Span, kind: str, name: str, detail: str, sources: tuple[int, ...], group: int | None
+    ) -> int:
+        number = self.node(kind, label(kind, name), detail, group, span)
+        self.edges += [(source, number) for source in sources]
+        for prompt in self.program.prompts:
+            if prompt.name == name:
+                texts = {"system": prompt.system, "instruction": prompt.instruction, "user": prompt.user}
+                self.details[number] = {"prompt": {k: v.text for k, v in texts.items() if v and v.text}}
+        return number
+
+
+def _branches(step: ir.If) -> Iterator[tuple[str, ir.Region]]:
+    for condition, body in step.branches:
+        yield f"if {_text(condition)}", body
+    if step.otherwise is not None:
+        yield "else", step.otherwise
+
+
+def described(step: ir.AnyStep) -> tuple[str, str, str]:
+    """A step's kind, the name it goes by (of a block: its whole label), and a few words."""
+    match step:
+        case ir.Foreach():
+            return "foreach", f"foreach {step.name}", ""
+        case ir.Reduce():
+            return "reduce", f"reduce {step.left}, {step.right}", ""
+        case ir.Repeat():
+            return "repeat", f"repeat {_text(step.count)}", ""
+        case ir.If():
+            return "if", "if", ""
+        case ir.Block():
+            return "group", step.label, ""
+        case ir.Invoke():
+            return "scheme", step.scheme, "calls itself"
+        case ir.Generate() | ir.Improve() | ir.Aggregate():
+            settings = [f"{name} = {_text(value)}" for name, value in step.settings]
+            return type(step).__name__, step.prompt, ", ".join([f"k = {_text(step.k)}", *settings])
+        case ir.Score():
+            value = _text(step.value) if step.score is None else ""
+            once = isinstance(step.k, Constant) and step.k.value == 1
+            return "Score", step.score or "", value or ("" if once else f"k = {_text(step.k)}")
+        case ir.Validate():
+            return "Validate", step.prompt or "", _text(step.condition)
+        case ir.KeepValid():
+            return "KeepValid", "", ""
+        case ir.ValidateAndImprove():
+            return "ValidateAndImprove", step.prompt, f"tries = {_text(step.tries)}"
+        case ir.KeepBestN():
+            return "KeepBestN", "", f"n = {_text(step.count)}"
+        case ir.Select():
+            return "Select", "", _text(step.condition if step.condition is not None else step.positions)
+        case ir.Vote():
+            return "Vote", "", f"weight = {_text(step.weight)}" if step.weight is not None else ""
+        case ir.Map():
+            return "Map", "", _text(step.value)
+        case ir.Pool():
+            return "Pool", "", ", ".join(map(_text, step.values))
+        case ir.Retrieve():
+            return "Retrieve", step.corpus, f"k = {_text(step.k)}"
+        case ir.Call():
+            return "Call", step.function, ""
+        case ir.GroundTruth():
+            return "GroundTruth", "", _text(step.condition)
+
+
+def _text(expression: Expression | None) -> str:
+    return "" if expression is None else format_expression(expression)

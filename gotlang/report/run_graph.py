@@ -1,0 +1,299 @@
+"""Pictures of what a run did, and what a click on an operation shows: its prompts, responses and thoughts.
+
+Both are made from the run's graph as plain data (see `gotlang.runtime.plain`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, Protocol, final
+
+from gotlang.cache.base import StoredSample
+from gotlang.report.picture import Group, Node, Picture, contract, label, reduced, without_lone_groups
+
+HIDDEN = frozenset({"constant", "join", "grow"})
+"""Kinds of operations that only pass thoughts on."""
+LONGEST_VALUE = 60
+_PART = re.compile(r"(.*?)((?:\[[^\]]*\])*)", re.DOTALL)
+
+Line = Mapping[str, Any]
+"""An operation as plain data."""
+Made = tuple[int | None, int]
+"""A thought: the number of the operation that made it, and its number there."""
+
+
+def execution(lines: Sequence[Line], title: str) -> Picture:
+    """The operations of a run, and the connections that carried thoughts between them."""
+    groups = Groups(block_names(lines))
+    scores = known_scores(lines)
+    lower = {made_of(t) for line in lines for t in line["thoughts"] if t.get("lower")}
+    hidden = {line["operation"] for line in lines if line["kind"] in HIDDEN}
+    # An operation follows its inputs, else the operation that added it to the graph.
+    edges = [
+        (source, line["operation"])
+        for line in lines
+        for source in line["inputs"] or ([] if line["origin"] is None else [line["origin"]])
+    ]
+    kept, connected = contract([line["operation"] for line in lines], edges, hidden)
+    shown = set(kept) - hidden | {end for edge in connected for end in edge}
+    nodes = []
+    for line in lines:
+        if line["operation"] not in shown:
+            continue
+        thoughts = line["thoughts"]
+        known = [scores[made] for t in thoughts if (made := made_of(t)) in scores]
+        best = (min if any(made_of(t) in lower for t in thoughts) else max)(known) if known else None
+        usd = [t["usd"] for t in thoughts if "value" in t and t.get("usd") is not None]
+        nodes.append(
+            Node(
+                line["operation"],
+                line["kind"],
+                title_of(line),
+                _detail(line, best),
+                state(line),
+                groups.of(line["path"]),
+                best,
+                sum(usd) if usd else None,
+                place_of(line),
+            )
+        )
+    return without_lone_groups(
+        Picture(
+            title,
+            tuple(nodes),
+            tuple(groups.found.values()),
+            tuple(reduced([node.id for node in nodes], connected)),
+            lower=bool(lower),
+        )
+    )
+
+
+def _detail(line: Line, best: float | None) -> str:
+    """The score and value of a single new thought, else `3 thoughts of 5 responses · best 2`."""
+    thoughts, lost = line["thoughts"], unreadable(line)
+    new = [thought["value"] for thought in thoughts if "value" in thought]
+    count = len(new) or len(thoughts)
+    known = "" if best is None else f"{'best' if count > 1 else 'score'} {best:g}"
+    if len(new) == 1 and not lost and new[0] is not None:
+        parts = [known, short(new[0])]
+    else:
+        of = f" of {count + lost} responses" if lost else ""
+        hub = line["kind"] in HIDDEN
+        parts = ["" if hub else f"{count} thought{'' if count == 1 else 's'}{of}", known]
+    return " · ".join(part for part in parts if part)
+
+
+def reasoning(lines: Sequence[Line], title: str) -> Picture:
+    """The thoughts of a run, and which were made from which."""
+    groups = Groups(block_names(lines))
+    scores = known_scores(lines)
+    numbers: dict[Made, int] = {}
+    nodes: list[Node] = []
+    parents: list[tuple[Made, int]] = []
+    for line in lines:
+        for thought in line["thoughts"]:
+            made = made_of(thought)
+            # Every scheme starts from an empty thought, which says nothing.
+            empty = line["kind"] == "constant" and thought.get("value") is None
+            if "value" not in thought or made[0] is None or empty:
+                continue
+            numbers[made] = number = len(nodes)
+            parents += [((maker, index), number) for maker, index in thought["parents"]]
+            score = scores.get(made)
+            nodes.append(
+                Node(
+                    number,
+                    line["kind"],
+                    short(thought["value"]),
+                    title_of(line) + (f" · {score:g}" if score is not None else ""),
+                    "failed" if thought.get("valid") is False else "done",
+                    groups.of(line["path"]),
+                    score,
+                    thought.get("usd"),
+                    place_of(line),
+                )
+            )
+    # Only now are all numbers known: a step that waited for a block comes before what the block added.
+    edges = [(numbers[made], number) for made, number in parents if made in numbers]
+    return without_lone_groups(
+        Picture(
+            title,
+            tuple(nodes),
+            tuple(groups.found.values()),
+            tuple(dict.fromkeys(edges)),
+            lower=any(t.get("lower") for line in lines for t in line["thoughts"]),
+            view="reasoning",
+            details={number: made for made, number in numbers.items()},
+            results=tuple(numbers[made] for made in _returned(lines) if made in numbers),
+        )
+    )
+
+
+def _returned(lines: Sequence[Line]) -> list[Made]:
+    """The thoughts that a run returned: those of its scheme's last step, which may be the end of a block."""
+    last = next((line for line in reversed(lines) if line["path"].count("/") == 1), None)
+    return [made_of(thought) for thought in last["thoughts"]] if last is not None else []
+
+
+def title_of(line: Line) -> str:
+    """An operation as programs write it."""
+    return label(line["kind"], line.get("prompt"))
+
+
+def made_of(thought: Mapping[str, Any]) -> Made:
+    """Which thought it is."""
+    return thought["made"][0], thought["made"][1]
+
+
+def known_scores(lines: Iterable[Line]) -> dict[Made, float]:
+    """The last score that each thought was given."""
+    return {made_of(t): t["score"] for line in lines for t in line["thoughts"] if t.get("score") is not None}
+
+
+def state(line: Line) -> str:
+    """How an operation ended; `cached` if all of its responses came from the cache."""
+    sources = {source for asked in line.get("asked", ()) for source in asked["sources"]}
+    return "cached" if line["state"] == "done" and sources and "model" not in sources else str(line["state"])
+
+
+def unreadable(line: Line) -> int:
+    """How many of an operation's responses gave no thought."""
+    if line["kind"] not in ("Generate", "Improve", "Aggregate"):
+        return 0
+    asked: int = sum(source != "skipped" for one in line.get("asked", ()) for source in one["sources"])
+    return max(0, asked - sum("value" in thought for thought in line["thoughts"]))
+
+
+def skipped(line: Line) -> int:
+    """How many calls an operation wanted and was not allowed to make."""
+    found: int = sum(one["sources"].count("skipped") for one in line.get("asked", ()))
+    return found
+
+
+def place_of(line: Line) -> str | None:
+    """Where in the source an operation comes from: the file's name and the line."""
+    return f"{PurePath(line['file']).name}:{line['line']}" if "file" in line else None
+
+
+def short(value: Any) -> str:
+    """A value in one short line."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+@final
+@dataclass(slots=True)
+class Groups:
+    """The groups that paths of operations name: `main/part[3]/sort` is in element 3 of block `part`."""
+
+    names: Mapping[str, str]
+    found: dict[str, Group] = field(default_factory=dict)
+
+    def of(self, path: str) -> int | None:
+        """The innermost group of an operation's path; made if it is new."""
+        walked, *parts = path.split("/")[:-1] or [path]
+        parent: int | None = None
+        for part in parts:
+            match = _PART.fullmatch(part)
+            assert match is not None
+            numbers = re.findall(r"\[([^\]]*)\]", match[2])
+            block = f"{walked}/{match[1]}"
+            name = self.names.get(block, "")
+            parent = self._add(block, name or match[1], parent)
+            for depth, number in enumerate(numbers):
+                block += f"[{number}]"
+                parent = self._add(block, _turn(name, number, first=depth == 0 and len(numbers) > 1), parent)
+            walked += f"/{part}"
+        return parent
+
+    def _add(self, key: str, text: str, parent: int | None) -> int:
+        return self.found.setdefault(key, Group(len(self.found), text, parent)).id
+
+
+def _turn(block: str, number: str, *, first: bool) -> str:
+    """What one run of a block is called; `first` of two numbers."""
+    word, _, rest = block.partition(" ")
+    match word:
+        case "reduce":
+            return f"level {number}" if first else f"pair {number}"
+        case "repeat":
+            return f"round {int(number) + 1}" if number.isdigit() else number
+        case "score":
+            return f"thought {number}"
+        case "foreach":
+            return f"{rest} {number}"
+    return f"[{number}]"
+
+
+def block_names(lines: Iterable[Line]) -> dict[str, str]:
+    """The names of blocks, by the path that the operations in them start with."""
+    out = {}
+    for line in lines:
+        head, _, tail = line["path"].rpartition("/")
+        if "block" in line:
+            out[f"{head}/{tail.removesuffix('[rated]').removeprefix('%')}"] = line["block"]
+        if "within" in line:
+            outer, _, block = head.rpartition("/")
+            out[f"{outer}/{block.split('[', 1)[0]}"] = line["within"]
+    return out
+
+
+class Responses(Protocol):
+    """Where requests and responses are stored; every cache is one."""
+
+    def request(self, key: str) -> dict[str, Any] | None:
+        """The request of a key."""
+
+    def get(self, key: str, draws: Any = None) -> Mapping[int, StoredSample]:
+        """The responses of a key by sample number."""
+
+
+def details(
+    lines: Sequence[Line], cache: Responses | None, sources: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """What the page shows: `operations` by number, `requests` once each, and the source's lines as `places`.
+
+    `sources` are the lines of the program's files by name, without folders. Without a cache, prompts and
+    responses are unknown.
+    """
+    numbers: dict[str, int] = {}
+    operations: dict[int, dict[str, Any]] = {}
+    for line in lines:
+        asked = []
+        for one in line.get("asked", []):
+            key, samples = one["key"], one["draws"]
+            stored = cache.get(key, samples) if cache is not None else {}
+            texts = [stored[sample].completion.text if sample in stored else None for sample in samples]
+            asked.append([numbers.setdefault(key, len(numbers)), samples, one["sources"], texts])
+        found = {name: line[name] for name in ("path", "hops", "failed", "thoughts") if name in line}
+        operations[line["operation"]] = found | ({"asked": asked} if asked else {})
+    requests = [_request(cache.request(key) if cache is not None else None) for key in numbers]
+    return {
+        "operations": operations,
+        "requests": requests,
+        "places": source_lines((place_of(line) for line in lines), sources),
+    }
+
+
+def source_lines(places: Iterable[str | None], sources: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The text of each place (`sort.got:60`); `sources` are the lines of files by name, without folders."""
+    out = {}
+    for place in places:
+        name, _, number = (place or "").rpartition(":")
+        lines = sources.get(name, ())
+        if place is not None and 0 < int(number) <= len(lines):
+            out[place] = lines[int(number) - 1].strip()
+    return out
+
+
+def _request(request: dict[str, Any] | None) -> dict[str, Any]:
+    """The messages, and the settings that were given."""
+    if request is None:
+        return {}
+    settings = {name: value for name, value in request["settings"].items() if value not in (None, [], False)}
+    return {"model": request["model"], "messages": request["messages"], "settings": settings}
