@@ -50,7 +50,7 @@ def measure(folder: Path, command: tuple[object, ...], alone: dict[str, Any], ga
     for seen in server.requests:
         made[json.dumps(seen.body, sort_keys=True)].append(seen.at)
     latest = max(max(times) - min(times) for times in made.values())
-    paid = " ".join(str(json.loads(out)["paid"]["calls"]) for out, _ in ended)
+    paid = " ".join(str(json.loads(out)["spent"]["calls"]) for out, _ in ended)
     sent = f"{gap_s:>9.0f} {len(made):>9} {len(server.requests):>5} {latest:>6.2f}"
     return f"{sent} {locked!s:>7} {same!s:>5}  {paid}"
 

@@ -2,55 +2,75 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gotlang.errors import CompileError, GotError, RunError, UsageError
+from gotlang.errors import CompileError, GotError, RunError, SimulatedWarning, UsageError
 from gotlang.version import __version__
 
 if TYPE_CHECKING:
-    from gotlang.api import Options, Program, check, compile, load
+    from gotlang.api import Program, arun, check, compile, load, run
+    from gotlang.cache.base import Cache
+    from gotlang.models.base import Model
+    from gotlang.options import Options
     from gotlang.result import Result
     from gotlang.runtime.view import ForbiddenEdit, GraphError, Place, View, changes_graph
+    from gotlang.session import Session
 
 _LATE = {
-    "Options": "api",
-    "Program": "api",
-    "check": "api",
-    "compile": "api",
-    "load": "api",
+    **dict.fromkeys(("Program", "arun", "check", "compile", "load", "run"), "api"),
+    "Cache": "cache.base",
+    "Model": "models.base",
+    "Options": "options",
     "Result": "result",
-    "ForbiddenEdit": "runtime.view",
-    "GraphError": "runtime.view",
-    "Place": "runtime.view",
-    "View": "runtime.view",
-    "changes_graph": "runtime.view",
+    "Session": "session",
+    **dict.fromkeys(("ForbiddenEdit", "GraphError", "Place", "View", "changes_graph"), "runtime.view"),
 }
 
 
-def __getattr__(name: str) -> Any:
-    """What runs programs is imported when it is first asked for."""
-    if name not in _LATE:
-        raise AttributeError(f"module `gotlang` has no attribute `{name}`")
-    from importlib import import_module
+class _Package(ModuleType):
+    """The package. Importing a submodule does not hide the function of the same name: `evaluate`, `tune`."""
 
-    return getattr(import_module(f"gotlang.{_LATE[name]}"), name)
+    def __getattr__(self, name: str) -> Any:
+        # What runs programs is imported when it is first used.
+        if name not in _LATE:
+            raise AttributeError(f"module `gotlang` has no attribute `{name}`")
+        from importlib import import_module
 
+        return getattr(import_module(f"gotlang.{_LATE[name]}"), name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _LATE or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_LATE]
+
+
+sys.modules[__name__].__class__ = _Package
 
 __all__ = [
+    "Cache",
     "CompileError",
     "ForbiddenEdit",
     "GotError",
     "GraphError",
+    "Model",
     "Options",
     "Place",
     "Program",
     "Result",
     "RunError",
+    "Session",
+    "SimulatedWarning",
     "UsageError",
     "View",
     "__version__",
+    "arun",
     "changes_graph",
     "check",
     "compile",
     "load",
+    "run",
 ]

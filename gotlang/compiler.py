@@ -1,9 +1,9 @@
-"""From source to IR, stage by stage; each stage's result can be looked at. Pure: the caller reads files."""
+"""From source to IR, stage by stage; each stage can be inspected. Pure: the caller reads files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, final
 
@@ -21,45 +21,66 @@ if TYPE_CHECKING:
     from gotlang.ir.program import Program
 
 Reader = Callable[[str], str]
-"""Gives the text of a file that a program imports, by its path as seen from the program; raises OSError."""
+"""Returns the text of an imported file, by its path relative to the program; raises OSError."""
 
 Opener = Callable[[str], "Compilation"]
 """Compiles the program that a study names, by its path as written; raises OSError or GotError."""
 
 
-@final
 @dataclass(frozen=True)
 class Compilation:
-    """What became of a source: its modules (its own first), the checked tree, and the diagnostics of all.
+    """What became of a source: its modules (its own first) and the diagnostics of all of them.
 
-    `program()` is the IR, once there is no error.
+    It is a `Compiled` where there is no error.
     """
 
     source: Source
     sources: Mapping[str, Source]
     modules: tuple[n.Module, ...]
-    checked: Checked | None
     diagnostics: tuple[Diagnostic, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether there is no error."""
-        return not any(d.severity == "error" for d in self.diagnostics)
+        """Whether there is no error; warnings do not count."""
+        return isinstance(self, Compiled)
 
-    def program(self, level: int = 2) -> Program:
-        """The IR at an optimization level from 0 to 2. Raises CompileError where there are errors."""
-        if not self.ok or self.checked is None:
-            raise CompileError(self.diagnostics, self.sources)
-        # Not needed to check a program, which is what editors wait for.
+    def compiled(self) -> Compiled:
+        """Itself, if there is no error. Raises CompileError with every error and warning otherwise."""
+        if isinstance(self, Compiled):
+            return self
+        raise CompileError(self.diagnostics, self.sources)
+
+
+@final
+@dataclass(frozen=True)
+class Compiled(Compilation):
+    """A source without errors: with the checked tree, and the IR, which is built once."""
+
+    checked: Checked
+    _programs: dict[tuple[int, frozenset[str]], Program] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def program(self, level: int = 2, skip: frozenset[str] = frozenset()) -> Program:
+        """The IR at an optimization level from 0 to 2, without the passes named in `skip`.
+
+        Raises CompileError where a constant of the program has no value.
+        """
+        if (level, skip) not in self._programs:
+            # Not needed to check a program, which is what editors wait for.
+            from gotlang.passes import optimize
+
+            built = optimize(self.program(0), level, skip) if level else self._build()
+            self._programs[level, skip] = built
+        return self._programs[level, skip]
+
+    def _build(self) -> Program:
         from gotlang.ir.build import build
-        from gotlang.passes import optimize
 
-        name = PurePosixPath(self.source.name).stem
         try:
-            built = build(self.checked, name)
+            return build(self.checked, PurePosixPath(self.source.name).stem)
         except CompileError as error:
             raise CompileError(error.diagnostics, self.sources) from None
-        return optimize(built, level)
 
 
 def compile_source(
@@ -68,11 +89,11 @@ def compile_source(
     functions: frozenset[str] = frozenset(),
     named: Opener | None = None,
 ) -> Compilation:
-    """Parse and check a source and what it imports; every mistake of all files in one go.
+    """Parse and check a source and its imports; reports the errors of all files at once.
 
-    `read` gives the text of imported files; without it, importing is an error. `functions` are names that
-    Python hands in beside the program's own imports. `named` compiles the program that a study names; without
-    it, studies of other programs are checked only as far as that can be done without looking at those.
+    `read` returns the text of imported files; without it, importing is an error. `functions` are the names of
+    functions that Python provides in addition to the program's imports. `named` compiles the program that a
+    study names; without it, studies of other programs are checked only in part.
     """
     sources: dict[str, Source] = {source.name: source}
     module, found = parse(source)
@@ -88,7 +109,7 @@ def compile_source(
                     modules.append(imported)
                     pending.append(imported)
     if any(d.code.startswith("GOT00") for d in diagnostics) and not any(m.declarations for m in modules):
-        return Compilation(source, sources, tuple(modules), None, in_order(diagnostics))
+        return Compilation(source, sources, tuple(modules), in_order(diagnostics))
     broken = bool(diagnostics)
     targets = {
         id(d): _target(d, named, diagnostics)
@@ -96,21 +117,24 @@ def compile_source(
         if isinstance(d, n.Study) and d.program is not None and named is not None
     }
     checked = check(tuple(modules), functions, targets)
-    # Names that a broken declaration would have declared are not missed a second time.
+    # A name that a broken declaration would have declared is not reported again as unknown.
     further = [d for d in checked.diagnostics if not (broken and d.code in _CONSEQUENCES)]
-    return Compilation(source, sources, tuple(modules), checked, in_order([*diagnostics, *further]))
+    found_in_all = in_order([*diagnostics, *further])
+    if any(d.severity == "error" for d in found_in_all):
+        return Compilation(source, sources, tuple(modules), found_in_all)
+    return Compiled(source, sources, tuple(modules), found_in_all, checked)
 
 
 def handed_in(names: Iterable[str]) -> frozenset[str]:
-    """Names of functions that Python hands in. Raises UsageError for those that mean something already."""
+    """The names of functions that Python provides. Raises UsageError for names that are built in."""
     found = frozenset(names)
     if taken := sorted(found & (BUILTINS.keys() | THOUGHT_FUNCTIONS.keys() | RESERVED)):
-        raise UsageError(f"`{taken[0]}` has a meaning of its own, so no function can have that name")
+        raise UsageError(f"`{taken[0]}` is built into the language, so no function can have that name")
     return found
 
 
 def _target(node: n.Study, named: Opener, diagnostics: list[Diagnostic]) -> Target | None:
-    """The program a study names, where it compiles."""
+    """The program that a study names, if it compiles."""
     assert node.program is not None
     written = str(node.program.value)
     try:
@@ -126,7 +150,7 @@ def _target(node: n.Study, named: Opener, diagnostics: list[Diagnostic]) -> Targ
             )
         )
         return None
-    if not found.ok or found.checked is None:
+    if not isinstance(found, Compiled):
         help = f"`gotc check {found.source.name}` shows why"
         diagnostics.append(
             Diagnostic("GOT0602", f"`{written}` does not compile", node.program.span, help=help)
@@ -164,7 +188,7 @@ def _import(
 
 
 def outside(path: str) -> str | None:
-    """Why a path may not be opened by a program: it must lie in the program's folder. None where it may."""
+    """Why a program may not open a path: it must be in the program's folder. None if it may."""
     pure = PurePosixPath(path.replace("\\", "/"))
     if pure.is_absolute() or ":" in path:
         return f"`{path}` is an absolute path; a program opens only files in its own folder"

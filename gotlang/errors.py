@@ -1,4 +1,4 @@
-"""What gotlang raises. Each error knows the exit code that `gotc` ends with."""
+"""The errors that gotlang raises, each with the exit code of `gotc`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class GotError(Exception):
-    """Base of every error a user can meet. `help` says what to do about it, where that is known."""
+    """Base of all errors. `help` says what to do about it, if that is known."""
 
     exit_code = 1
 
@@ -25,15 +25,19 @@ class GotError(Exception):
         return f"{self.message} ({self.help})" if self.help else self.message
 
 
+class SimulatedWarning(UserWarning):
+    """No model was chosen, so the responses are simulated by the program's simulators."""
+
+
 class UsageError(GotError):
-    """A wrong option, input, file or configuration: nothing ran, nothing was paid."""
+    """A wrong option, input, file or configuration: nothing ran, nothing was spent."""
 
     exit_code = 2
 
 
 class CompileError(GotError):
-    """The program does not compile; `diagnostics` holds every error and warning found, `sources` the texts
-    they point into, by name."""
+    """The program does not compile; `diagnostics` has every error and warning, `sources` the texts they point
+    into, by name."""
 
     exit_code = 2
 
@@ -47,8 +51,8 @@ class CompileError(GotError):
 
 
 class RunError(GotError):
-    """A run that ended without a result. `failures` says what failed, where in the source, and why; `span` is
-    where the step stands that lost the result (None: no step did)."""
+    """A run ended without a result. `failures` says what failed, where in the source, and why; `span` is the
+    step that lost the result (None: no step did)."""
 
     exit_code = 1
 
@@ -64,23 +68,22 @@ class RunError(GotError):
         self.failures = tuple(failures)
         self.span = span
         self.sources: Mapping[str, Source] = {}
-        """The texts that `span` may point into, where they are at hand."""
+        """The texts that `span` may point into, by name, if they are known."""
         self.outcome: Any = None
-        """What the run did and paid until then: an `Outcome` without a value. None where it did nothing."""
+        """What the run did and spent until then: an `Outcome` without a value. None if it did nothing."""
 
 
 class BudgetExceeded(GotError):
-    """The next request could cross the limit, so it was not sent."""
+    """The next request could exceed the budget, so it was not sent."""
 
     exit_code = 3
 
 
 class ModelError(GotError):
-    """A model did not answer. `retryable` tells whether the same request may succeed later.
+    """A model did not respond. `retryable` tells whether the same request may succeed later.
 
-    `refused` names the setting that the endpoint does not take (`n`, `logprobs`, `temperature`, ...),
-    where that is what went wrong. `requests` counts what went over the wire for it, `lost` those of them that
-    may have been charged without an answer.
+    `refused` is the setting that the endpoint does not support (`n`, `logprobs`, `temperature`, ...), if that
+    is the reason. `requests` counts the requests sent, `lost` those that may have been billed in vain.
     """
 
     exit_code = 1
@@ -103,19 +106,19 @@ class ModelError(GotError):
 
 
 class CacheError(GotError):
-    """A cache file that cannot be opened, read or written, or that is not ours."""
+    """A cache that cannot be opened, read or written, or is not one."""
 
     exit_code = 2
 
 
 class ReadError(GotError):
-    """An answer that cannot be read as its type (the thought fails, the scheme goes on)."""
+    """A response that cannot be read as its type (the thought fails, the scheme goes on)."""
 
 
 class TemplateError(GotError):
-    """A prompt's text that does not parse, or asks for what a template may not do.
+    """A prompt template that does not parse, or does what templates may not do.
 
-    `line` is counted from 1 in the template's text; None where no line is to blame.
+    `line` is counted from 1 in the text of the template; None if it is unknown.
     """
 
     exit_code = 2
@@ -126,4 +129,4 @@ class TemplateError(GotError):
 
 
 class EvaluationError(GotError):
-    """An expression that has no value: a division by zero, an index out of range, a limit crossed."""
+    """An expression without a value: a division by zero, an index out of range, a limit exceeded."""

@@ -1,4 +1,4 @@
-"""Programs in files: where the compiler, which touches no file, gets its texts from."""
+"""Programs in files: reads them for the compiler, which does no I/O itself."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gotlang.span import Source
 from gotlang.syntax.parse import MAX_LENGTH
 
 MAX_BYTES = 4 * MAX_LENGTH
-"""No program has more: a character takes four bytes at most."""
+"""The maximum size of a program: a character has at most four bytes."""
 
 
 def read_source(path: str | Path) -> Source:
-    """A program's file. Raises UsageError where it cannot be read."""
+    """The file of a program. Raises UsageError if it cannot be read."""
     path = Path(path)
     try:
         return Source.of(str(path), _text(path))
@@ -28,13 +28,12 @@ def read_source(path: str | Path) -> Source:
 
 
 def decoded(text: bytes) -> str:
-    """A program's text. Bytes that are not UTF-8 stand as lone surrogates, at which the parser points."""
+    """The text of a program. Bytes that are not UTF-8 become lone surrogates, which the parser reports."""
     return text.decode("utf-8-sig", "surrogateescape")
 
 
 def _text(path: Path) -> str:
-    """A file's text. Raises OSError also for one that is larger than any program, so that nothing endless is
-    read."""
+    """The text of a file. Raises OSError also for a file that is larger than any program."""
     with path.open("rb") as file:
         found = file.read(MAX_BYTES + 1)
     if len(found) > MAX_BYTES:
@@ -51,18 +50,18 @@ def _alike(path: Path) -> str | None:
 
 
 def compile_file(path: str | Path, functions: frozenset[str] = frozenset()) -> Compilation:
-    """Check a program in a file, and what it imports from its folder; `functions` are names that Python hands
-    in. Raises UsageError for the file."""
+    """Check a program in a file, and what it imports from its folder; `functions` are the names of functions
+    that Python provides. Raises UsageError if the file cannot be read."""
     return compile_in(read_source(path), Path(path).resolve().parent, functions)
 
 
 def compile_in(source: Source, folder: Path, functions: frozenset[str] = frozenset()) -> Compilation:
-    """Check a program that may import from `folder`, an absolute path, and from nowhere else."""
+    """Check a program that may import only from `folder`, an absolute path."""
 
     def read(name: str) -> str:
         target = Path(name).resolve()
         if not target.is_relative_to(folder):
-            raise OSError(f"{target} lies outside the program's folder")
+            raise OSError(f"{target} is outside the program's folder")
         if target.exists() and not (target.is_file() or target.is_dir()):
             raise OSError("it is a device or a pipe")  # which may never end, or never begin
         return _text(target)
@@ -74,11 +73,11 @@ def compile_in(source: Source, folder: Path, functions: frozenset[str] = frozens
 
 
 _PROJECT = ("pyproject.toml", "gotc.toml", ".git")
-"""What marks the top folder of a project."""
+"""Files that mark the root folder of a project."""
 
 
 def project(folder: Path) -> Path:
-    """The project that a folder belongs to: the nearest one around it with a mark of one, else itself."""
+    """The project of a folder: the nearest parent with a mark of one, otherwise the folder itself."""
     folder = folder.resolve()
     for around in (folder, *folder.parents):
         if any((around / mark).exists() for mark in _PROJECT):
@@ -87,16 +86,13 @@ def project(folder: Path) -> Path:
 
 
 def beside(folder: Path, written: str) -> Path:
-    """A file that a study in `folder` names. A study may name files of its whole project, and no others.
-
-    Raises UsageError for those.
-    """
+    """A file that a study in `folder` names. Raises UsageError for a file outside its project."""
     if Path(written).is_absolute():
-        raise UsageError(f"`{written}` is an absolute path", help="write it as seen from the study's folder")
+        raise UsageError(f"`{written}` is an absolute path", help="write it relative to the study's folder")
     top, target = project(folder), (folder / written).resolve()
     if not target.is_relative_to(top):
         raise UsageError(
-            f"`{written}` lies outside the study's project, {top}",
-            help="put a gotc.toml, which may be empty, into the folder that holds both: it is a project then",
+            f"`{written}` is outside the study's project, {top}",
+            help="create a gotc.toml, which may be empty, in the folder that contains both",
         )
     return Path(os.path.relpath(target)) if target.is_relative_to(Path.cwd()) else target

@@ -1,49 +1,84 @@
-"""How to run: the options of a run and a session, with their defaults."""
+"""The options of a run and of a session, with their defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 from gotlang.cache.base import Cache
+from gotlang.config import setting
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
+from gotlang.models.registry import default_model, is_simulated
 from gotlang.runtime.events import Observer
 from gotlang.runtime.run import DEFAULT_CONCURRENCY
+
+DEFAULT_CACHE: Final = Path(".gotc/cache.sqlite")
+"""The persistent cache of a folder; what belongs to it (history, studies) is stored next to it."""
+
+
+def _configured(name: str, read: Callable[[str], Any], usual: Any = None) -> Any:
+    """A field whose default is configured as that of `gotc run`."""
+
+    def default() -> Any:
+        value = setting(name)
+        try:
+            return usual if value is None else read(str(value).strip().removeprefix("$"))
+        except ValueError:
+            raise UsageError(f"configured {name}: `{value}` is not a number") from None
+
+    return field(default_factory=default)
+
+
+def _flag(name: str) -> bool:
+    return str(setting(name)).strip().lower() in {"1", "true", "yes", "on"}
+
+
+def default_cache() -> Path | str | None:
+    """The cache of runs that choose none: as configured, otherwise `.gotc/cache.sqlite`."""
+    return None if _flag("no-cache") else setting("cache") or DEFAULT_CACHE
 
 
 @final
 @dataclass(frozen=True)
 class Options:
-    """How to run; every field has the meaning and the default of the option of `gotc run` with its name.
+    """How to run. Every field has the meaning and the default of the option of `gotc run` with its name,
+    including defaults from the environment and from `gotc.toml`.
 
-    `cache` is a Cache, the path of one, or None for none beyond the run itself. `timeout` is in seconds, of
-    a request and of a function that `Call` runs (None: 180 for each).
-    `batch` sends requests with provider batches, at half the price and within a day; it needs a cache.
-    `functions` are Python functions for the names that the program leaves to its host.
+    `model` is a spec such as `openai:gpt-4o-mini`, or a Model (default: as configured, otherwise
+    `openai:$OPENAI_MODEL` if a key is set, otherwise simulated by the program's simulators).
+    `cache` is a Cache, the path of one, or None for no cache beyond the run itself (default:
+    `.gotc/cache.sqlite`, and None for a Model object, whose name does not identify its responses).
+    `max_usd` is in US dollars, `max_calls` counts calls, `timeout` is in seconds, for a request and for a
+    function that `Call` runs (None: 180 for each). `rpm` and `tpm` are requests and tokens per minute.
+    `batch` sends requests with the provider's batch API, at half the price and within a day; it needs a
+    cache. `functions` are Python functions for the names that the program leaves to its host.
+    `observe` is called with every event of a run. Raises UsageError for a configured value that is invalid.
     """
 
-    model: str | Model = "simulated"
+    model: str | Model | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    max_usd: float | None = None
-    max_calls: int | None = None
-    concurrency: int | None = DEFAULT_CONCURRENCY
+    seed: int = _configured("seed", int, 0)
+    max_usd: float | None = _configured("max-usd", float)
+    max_calls: int | None = _configured("max-calls", int)
+    concurrency: int | None = _configured(
+        "concurrency", lambda text: None if text.lower() == "none" else int(text), DEFAULT_CONCURRENCY
+    )
     model_concurrency: Mapping[str, int] = field(default_factory=dict)
     schedule: str = "breadth-first"
     wave: int | None = None
-    cache: Cache | str | Path | None = None
-    base_url: str | None = None
+    cache: Cache | str | Path | None = DEFAULT_CACHE
+    base_url: str | None = _configured("base-url", str)
     retry: bool = True
-    prices: Path | None = None
+    prices: Path | None = _configured("prices", Path)  # noqa: RUF009
     rpm: float | None = None
     tpm: float | None = None
     timeout: float | None = None
     batch: bool = False
     record: Path | None = None
-    python: bool = True
+    python: bool = field(default_factory=lambda: not _flag("no-python"))
     level: int = 2
     early_stop: bool = True
     fusion: bool = True
@@ -51,21 +86,45 @@ class Options:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     @property
+    def chosen_model(self) -> str | Model:
+        """`model`, or the configured one where it is None."""
+        return self.model if self.model is not None else setting("model") or default_model()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the program's own simulators answer."""
+        return is_simulated(self.chosen_model)
+
+    @property
+    def chosen_cache(self) -> Cache | str | Path | None:
+        """`cache`, or the configured one where none was chosen."""
+        if self.cache is not DEFAULT_CACHE:
+            return self.cache
+        return default_cache() if isinstance(self.chosen_model, str) else None
+
+    @property
     def folder(self) -> Path:
-        """Where what goes with the cache lies: beside it, or `.gotc` where it is no file."""
-        if not isinstance(self.cache, str | Path) or "://" in str(self.cache):
+        """Where files that belong to the cache are: next to it, or `.gotc` if it is not a file."""
+        cache = self.chosen_cache
+        if not isinstance(cache, str | Path) or "://" in str(cache):
             return Path(".gotc")
-        return Path(self.cache).parent
+        return Path(cache).parent
+
+    @property
+    def skipped_passes(self) -> frozenset[str]:
+        """The optimizations that are switched off."""
+        wanted = {"early stop": self.early_stop, "sample fusion": self.fusion}
+        return frozenset(name for name, on in wanted.items() if not on)
 
     def batches(self) -> Path | None:
-        """Where provider batches are remembered, where there are to be any.
+        """Where provider batches are remembered; None without `batch`.
 
-        Raises UsageError without a cache, which their answers go to.
+        Raises UsageError without a cache, which stores their responses.
         """
         if not self.batch:
             return None
-        if self.cache is None:
+        if self.chosen_cache is None:
             raise UsageError(
-                "answers of batches go to the cache, and there is none", help="leave `--no-cache` out"
+                "responses of batches are stored in the cache, and there is none", help="remove `--no-cache`"
             )
         return self.folder / "batches"

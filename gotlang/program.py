@@ -1,4 +1,4 @@
-"""A program that compiles: its IR at any level of optimization, and its schemes."""
+"""A program that compiles: its IR at any level of optimization, its schemes, params and prompts."""
 
 from __future__ import annotations
 
@@ -6,42 +6,56 @@ from typing import Any, Self
 
 from gotlang.compiler import Compilation
 from gotlang.errors import UsageError
-from gotlang.ir.build import build
+from gotlang.ir.program import Param, Prompt, Scheme
 from gotlang.ir.program import Program as IR
-from gotlang.ir.program import Scheme
 
 
 class CheckedProgram:
-    """What runs and studies work on. Raises CompileError where there are errors.
+    """What runs, evaluations and studies work on. Raises CompileError if there are errors.
 
-    Users have `gotlang.api.Program`, which can also be run.
+    Users have the subclass `gotlang.Program`, which adds the commands: run, evaluate, compare, tune.
     """
 
     def __init__(self, compilation: Compilation) -> None:
-        self.compilation = compilation
-        self._ir = compilation.program(0)
+        self.compilation = compilation.compiled()
+        self._ir = self.ir(0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Itself: a program never changes, and its tables know its nodes by identity."""
         return self
 
+    def __repr__(self) -> str:
+        return f"<Program {self.name}: schemes {', '.join(self.schemes) or 'none'}>"
+
     @property
     def name(self) -> str:
-        """The file's name without its ending."""
+        """The name of the file without its suffix."""
         return self._ir.name
+
+    @property
+    def schemes(self) -> dict[str, Scheme]:
+        """Its schemes by name, in the order of the source."""
+        return {scheme.name: scheme for scheme in self._ir.schemes}
+
+    @property
+    def params(self) -> dict[str, Param]:
+        """Its params by name, each with its type, default and domain."""
+        return {param.name: param for param in self._ir.params}
+
+    @property
+    def prompts(self) -> dict[str, Prompt]:
+        """Its prompts by name, each with its texts, parameters and result type."""
+        return {prompt.name: prompt for prompt in self._ir.prompts}
 
     def ir(self, level: int = 2, *, skip: frozenset[str] = frozenset()) -> IR:
         """The IR at an optimization level from 0 to 2, without the passes named in `skip`."""
-        from gotlang.passes import optimize
-
-        assert self.compilation.checked is not None
-        return optimize(build(self.compilation.checked, self.name), level, skip)
+        return self.compilation.program(level, skip)
 
     def scheme(self, name: str | None = None) -> Scheme:
-        """The scheme of a name; by default the one named like the file, else the only one, else the last."""
-        schemes = {scheme.name: scheme for scheme in self._ir.schemes}
+        """The scheme of a name; by default the one named like the file, otherwise the last one."""
+        schemes = self.schemes
         if not schemes:
-            raise UsageError(f"`{self.name}` holds no scheme, so there is nothing to run")
+            raise UsageError(f"`{self.name}` has no scheme, so there is nothing to run")
         if name is None:
             name = self.name if self.name in schemes else list(schemes)[-1]
         if name not in schemes:
@@ -49,5 +63,5 @@ class CheckedProgram:
         return schemes[name]
 
     def changed(self, compilation: Compilation) -> Self:
-        """A program of the same kind from another text."""
+        """A program of the same class from another text."""
         return type(self)(compilation)

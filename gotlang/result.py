@@ -1,26 +1,69 @@
-"""What a run gave, as Python and notebooks see it and as `--json` prints it."""
+"""The result of a run for Python, for notebooks and for `--json`; and what all results have in common."""
 
 from __future__ import annotations
 
 import html
 import math
 import reprlib
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, Final, final
 
+from gotlang.errors import UsageError
 from gotlang.runtime.plain import Asks, operations, thoughts
 from gotlang.runtime.run import Outcome
 from gotlang.span import Source
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Final = 2
+"""The version of every JSON document that `--json` and `to_dict` give."""
+
+
+class Displayed:
+    """A result that notebooks and pandas can show."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def facts(self) -> Sequence[tuple[str, str]]:
+        """What a notebook shows: names and texts. The first one stands for the whole."""
+
+    @abstractmethod
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """What a data frame holds: one mapping per row."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as plain JSON data, as `--json` prints it."""
+
+    def __repr__(self) -> str:
+        # Short: asyncio itself asks for it at the end of every run.
+        (_, first), *rest = self.facts()
+        return f"<{type(self).__name__} {', '.join([first, *(f'{name} {text}' for name, text in rest)])}>"
+
+    def _repr_html_(self) -> str:
+        cells = (
+            f"<tr><th>{html.escape(n)}</th><td>{html.escape(text)}</td></tr>" for n, text in self.facts()
+        )
+        return f"<table>{''.join(cells)}</table>"
+
+    def to_pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame`. Raises UsageError if pandas is not installed."""
+        try:
+            import pandas
+        except ImportError:
+            raise UsageError("to_pandas() needs pandas", help="pip install pandas") from None
+        return pandas.DataFrame.from_records([dict(row) for row in self.rows()])
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A run's result: `value` and its `score`, whether it was right (`ground_truth`, None where not known),
-    what it cost (`ledger`), and why it is only partial, where it is. `sources` are the program's texts."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Displayed):
+    """The result of a run: `value`, `score`, `cost`, `calls`, and `partial` if a limit ended it early.
+
+    `simulated` tells that no real model was asked. `sources` are the texts of the program, `outcome` has
+    every detail of the run.
+    """
 
     run: str
     program: str
@@ -30,18 +73,6 @@ class Result:
     outcome: Outcome
     sources: Mapping[str, Source] = field(default_factory=dict, repr=False, compare=False)
 
-    def graph(self) -> list[dict[str, Any]]:
-        """The execution graph as plain data, an operation a line; `docs/graphs.md` says what it holds."""
-        return list(operations(self.outcome.graph, self.sources, Asks()))
-
-    def thoughts(self) -> list[dict[str, Any]]:
-        """The reasoning graph as plain data, a thought a line."""
-        return list(thoughts(self.outcome.graph))
-
-    def __repr__(self) -> str:
-        # Short: asyncio itself asks for it at the end of every run.
-        return f"<Result of {self.program}.{self.outcome.scheme}: {reprlib.repr(self.value)}>"
-
     @property
     def value(self) -> Any:
         """The result itself."""
@@ -49,20 +80,72 @@ class Result:
 
     @property
     def score(self) -> float | None:
-        """Its score, where the scheme scored it."""
+        """The score of the value; None if the scheme did not score it."""
         return self.outcome.score
 
     @property
     def ground_truth(self) -> bool | None:
-        """Whether it equals the known answer."""
+        """Whether the value equals the known answer; None if that is not known."""
         return self.outcome.truth
 
     @property
     def partial(self) -> str | None:
-        """Why the run ended before its end, or None."""
+        """The reason why the run ended early; None if it did not."""
         return self.outcome.partial
 
-    def as_json(self) -> dict[str, Any]:
+    @property
+    def cost(self) -> float | None:
+        """US dollars spent; None if a price is unknown."""
+        return self.outcome.ledger.paid.usd
+
+    @property
+    def calls(self) -> int:
+        """Completions used, including those from a cache."""
+        return self.outcome.ledger.accounts[0].calls
+
+    @property
+    def cached(self) -> int:
+        """How many of the calls came from a cache: the persistent one, or that of the run itself."""
+        return self.calls - self.outcome.ledger.paid.calls
+
+    @property
+    def requests(self) -> int:
+        """HTTP requests sent."""
+        return self.outcome.ledger.paid.requests
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Input and output tokens spent."""
+        return self.outcome.ledger.paid.input_tokens, self.outcome.ledger.paid.output_tokens
+
+    def graph(self) -> list[dict[str, Any]]:
+        """The execution graph as plain data, one mapping per operation, as described in `docs/graphs.md`."""
+        return list(operations(self.outcome.graph, self.sources, Asks(), failures=self.outcome.failures))
+
+    def thoughts(self) -> list[dict[str, Any]]:
+        """The reasoning graph as plain data, one mapping per thought."""
+        return list(thoughts(self.outcome.graph))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The thoughts: a data frame has one row per thought."""
+        return self.thoughts()
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Value, score, model, calls and cost."""
+        o = self.outcome
+        facts = [
+            ("result", f"of {self.program}.{o.scheme}: {reprlib.repr(o.value)}"),
+            ("score", "" if o.score is None else f"{o.score:g}"),
+            ("ground truth", {True: "correct", False: "wrong", None: ""}[o.truth]),
+            ("model", self.model + (" (simulated)" if self.simulated else "")),
+            ("calls", f"{self.calls} in {self.requests} requests, {self.cached} from cache"),
+            ("cost", dollars(self.cost)),
+            ("critical path", f"{o.hops} calls"),
+            ("partial", o.partial or ""),
+        ]
+        return [(name, text) for name, text in facts if text]
+
+    def to_dict(self) -> dict[str, Any]:
         """The document that `gotc run --json` prints."""
         o = self.outcome
         return {
@@ -79,42 +162,24 @@ class Result:
             "partial": o.partial,
             "skipped": o.skipped,
             "ledger": o.ledger.as_json(),
-            "paid": o.ledger.paid_json(),
+            "spent": o.ledger.paid_json(),
             "graph": {
                 "operations": o.operations,
                 "thoughts": o.thought_count,
-                "longest_path": o.hops,
+                "critical_path": o.hops,
                 "volume": o.volume,
             },
             "wall_s": o.wall_s,
             "failed": [
-                {"operation": f.operation, "reason": f.reason, "draw": f.draw, "file": f.span.source}
+                {"operation": f.operation, "reason": f.reason, "sample": f.draw, "file": f.span.source}
                 for f in o.failures
             ],
             "notes": list(o.notes),
         }
 
-    def _repr_html_(self) -> str:
-        o = self.outcome
-        none, paid = o.ledger.accounts[0], o.ledger.paid
-        rows = [
-            ("result", repr(o.value)),
-            ("score", "unknown" if o.score is None else f"{o.score:g}"),
-            ("right", {True: "yes", False: "no", None: "unknown"}[o.truth]),
-            ("model", self.model + (" (simulated)" if self.simulated else "")),
-            ("answers", f"{none.calls}, of which paid {paid.calls} in {paid.requests} requests"),
-            ("cost", dollars(paid.usd)),
-            ("longest path", f"{o.hops} model calls"),
-        ]
-        if o.partial:
-            rows.append(("partial", o.partial))
-        body = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
-        return f"<table>{body}</table>"
-
 
 def dollars(amount: float | None) -> str:
-    """An amount in US dollars; `unknown` where a price was not known. Below a hundredth of a cent it has two
-    digits that count, so that it does not look like nothing."""
+    """An amount in US dollars, or `unknown`. Below a hundredth of a cent it has two significant digits."""
     if amount is None:
         return "unknown"
     if 0 < amount < 1e-4:

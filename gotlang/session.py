@@ -1,4 +1,4 @@
-"""Runs: a program with its model, cache, budget and limits, on an event loop."""
+"""Sessions: a program with its model, cache, budget and limits, on an event loop."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, final
+from typing import Any, Self, TypeVar, final
 
 from gotlang.cache.base import Cache
 from gotlang.errors import UsageError
 from gotlang.ir.names import reached_names
 from gotlang.ir.program import Scheme
-from gotlang.models.registry import ModelOptions, is_simulated
+from gotlang.models.registry import ModelOptions
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.result import Result
@@ -22,34 +22,13 @@ from gotlang.runtime.plain import both
 from gotlang.runtime.recording import Recorder
 from gotlang.runtime.run import DEFAULT_TIMEOUT_S, Runner, Settings, check_params, check_truth
 
-if TYPE_CHECKING:
-    from gotlang.runtime.budget import Budget
-
 T = TypeVar("T")
 
 
-def run_program(
-    program: CheckedProgram,
-    inputs: Mapping[str, Any],
-    *,
-    scheme: str | None = None,
-    truth: Any = None,
-    options: Options | None = None,
-) -> Result:
-    """Run a scheme of a program and wait for it, as `gotlang.api.Program.run` does."""
-    chosen = options or Options()
-
-    async def go() -> Result:
-        async with Session(program, chosen, virtual=True) as session:
-            return await session.run(inputs, scheme=scheme, truth=truth)
-
-    return run_to_end(go(), virtual=is_simulated(chosen.model))
-
-
 def run_to_end(work: Coroutine[Any, Any, T], *, virtual: bool) -> T:
-    """Run a coroutine on a loop of its own; `virtual` makes simulated time pass in no time.
+    """Run a coroutine on an event loop of its own; with `virtual`, simulated time takes no time.
 
-    Inside a running loop (a notebook) it runs in a thread of its own.
+    Inside a running loop (as in a notebook) that loop is in a thread of its own.
     """
 
     def go() -> T:
@@ -68,25 +47,39 @@ def run_to_end(work: Coroutine[Any, Any, T], *, virtual: bool) -> T:
         return pool.submit(go).result()
 
 
+async def run_program(
+    program: CheckedProgram,
+    inputs: Mapping[str, Any],
+    *,
+    scheme: str | None = None,
+    truth: Any = None,
+    options: Options | None = None,
+) -> Result:
+    """One run in a session of its own, as `gotlang.Program.arun` does it."""
+    async with Session(program, options) as session:
+        return await session.run(inputs, scheme=scheme, truth=truth)
+
+
 def run_name() -> str:
-    """A name for a run: 8 hexadecimal digits, drawn by chance."""
+    """A random name for a run: 8 hexadecimal digits."""
     return secrets.token_hex(4)
 
 
 @final
 class Session:
-    """A program with its model, cache, budget and limits: one or many runs on one event loop."""
+    """A program with its model, cache, budget and limits: for one or many runs on one event loop.
 
-    def __init__(self, program: CheckedProgram, options: Options, *, virtual: bool = False) -> None:
+        async with Session(program, Options(max_usd=0.5)) as session:
+            result = await session.run({"numbers": [3, 1, 2]})
+
+    A simulated model takes its time on a loop of virtual time, and responds at once on any other. Raises
+    UsageError for options that do not fit the program.
+    """
+
+    def __init__(self, program: CheckedProgram, options: Options | None = None) -> None:
         self.program = program
-        self.options = options
-        self.virtual = virtual
-        self.skip = frozenset(
-            name
-            for name, wanted in (("early stop", options.early_stop), ("sample fusion", options.fusion))
-            if not wanted
-        )
-        self.ir = program.ir(options.level, skip=self.skip)
+        self.options = options = options or Options()
+        self.ir = program.ir(options.level, skip=options.skipped_passes)
         self.params = check_params(self.ir, options.params)
         self._own_cache: Cache | None = None
         self._recorder: Recorder | None = None
@@ -97,18 +90,17 @@ class Session:
         from gotlang.runtime.python import load_functions
 
         options = self.options
-        assert self.program.compilation.checked is not None
         functions = {**load_functions(self.ir, allowed=options.python), **options.functions}
         for name in self.program.compilation.checked.symbols.functions:
             if name not in functions:
-                raise UsageError(f"no function `{name}` is there", help="give it in `Options.functions`")
-        recording = open_replayed(options.model)
-        self.models = Models(options.model, self._model_options(), recording)
+                raise UsageError(f"no function `{name}`", help="pass it in `Options.functions`")
+        recording = open_replayed(options.chosen_model)
+        self.models = Models(options.chosen_model, self._model_options(), recording)
         self.model = self.models(None)
         budget = Budget(options.max_usd, options.max_calls)
         budget.check(self.model)
-        # A replay takes the answers of its recording and no others.
-        cache = options.cache if recording is None else recording.cache
+        # A replay takes the responses of its recording and no others.
+        cache = options.chosen_cache if recording is None else recording.cache
         if isinstance(cache, str | Path):
             cache = self._own_cache = open_cache(cache)
         try:
@@ -116,7 +108,7 @@ class Session:
             if options.record is not None:
                 self.runner.record = self._recorder = Recorder(Path(options.record))
         except BaseException:
-            await self._let_go()
+            await self._close()
             raise
         return self
 
@@ -127,9 +119,9 @@ class Session:
             if self._recorder is not None:
                 self._recorder.write(self.model, self.models.opened)
         finally:
-            await self._let_go()
+            await self._close()
 
-    async def _let_go(self) -> None:
+    async def _close(self) -> None:
         try:
             await self.models.close()
         finally:
@@ -137,62 +129,64 @@ class Session:
                 self._own_cache.close()
 
     def _runner(
-        self, functions: Mapping[str, Callable[..., Any]], budget: Budget, cache: Cache | None
+        self, functions: Mapping[str, Callable[..., Any]], budget: Any, cache: Cache | None
     ) -> Runner:
         from gotlang.passes.added import AddedSteps
         from gotlang.runtime.gate import Gate
+        from gotlang.runtime.python import load_corpora
 
         options = self.options
-        assert self.program.compilation.checked is not None
-        corpora: Mapping[str, Any] = {}
-        if self.ir.corpora:
-            from gotlang.runtime.python import load_corpora
-
-            corpora = load_corpora(self.ir)
-        settings = Settings(
-            options.seed,
-            options.concurrency,
-            options.schedule,
-            options.wave,
-            options.timeout or DEFAULT_TIMEOUT_S,
-        )
+        corpora: Mapping[str, Any] = load_corpora(self.ir) if self.ir.corpora else {}
         return Runner(
             self.ir,
             self.models,
             {**functions, **corpora},
             corpora,
             self.params,
-            settings,
+            Settings(
+                options.seed,
+                options.concurrency,
+                options.schedule,
+                options.wave,
+                options.timeout or DEFAULT_TIMEOUT_S,
+            ),
             budget,
-            # What waits for a batch is held up by no limit: the more wait, the fewer batches there are.
+            # No limit holds back what waits for a batch: the more requests wait, the fewer batches there are.
             Gate(
                 None if options.batch else options.concurrency,
                 model_limits(self.ir, self.model.name, options.model_concurrency),
             ),
             cache,
             options.observe,
-            AddedSteps(self.program.compilation.checked, self.ir, options.level, self.skip),
+            AddedSteps(self.program.compilation.checked, self.ir, options.level, options.skipped_passes),
         )
 
     def _model_options(self) -> ModelOptions:
+        from gotlang.models.loops import VirtualTimeLoop
         from gotlang.runtime.python import load_simulators, simulators_version
 
         options = self.options
-        simulated = is_simulated(options.model)
+        simulated = options.simulated
         return ModelOptions(
             load_simulators(self.ir, allowed=options.python) if simulated else {},
             seed=options.seed,
             base_url=options.base_url,
             retries=None if options.retry else 0,
             prices=options.prices,
-            sleep=self.virtual,
+            sleep=isinstance(asyncio.get_running_loop(), VirtualTimeLoop),
             version=simulators_version(self.ir) if simulated else "",
             rpm=options.rpm,
             tpm=options.tpm,
             timeout_s=options.timeout,
             batches=options.batches(),
-            known=options.folder / "endpoints.json" if isinstance(options.cache, str | Path) else None,
+            known=options.folder / "endpoints.json" if isinstance(options.chosen_cache, str | Path) else None,
         )
+
+    @property
+    def spent(self) -> tuple[int, float | None]:
+        """Calls and US dollars spent so far by all runs (None: the price is unknown)."""
+        budget = self.runner.budget
+        return budget.spent_calls, budget.spent_usd if self.model.price is not None else None
 
     async def run(
         self,
@@ -202,17 +196,20 @@ class Session:
         truth: Any = None,
         name: str | None = None,
     ) -> Result:
-        """One run of a scheme; `name` is what the run goes by (default: one drawn by chance)."""
+        """One run of a scheme; `truth` is the known answer, `name` that of the run (default: random).
+
+        Raises UsageError for wrong inputs, RunError if there is no result.
+        """
         chosen = self.ir.scheme(self.program.scheme(scheme).name)
         self._check_probabilities(chosen)
         if truth is not None:
             check_truth(chosen, truth)
         outcome = await self.runner.run(chosen, inputs, truth, has_truth=truth is not None)
-        spec = self.options.model if isinstance(self.options.model, str) else self.model.name
+        spec = self.options.chosen_model
         return Result(
             name or run_name(),
             self.program.name,
-            spec,
+            spec if isinstance(spec, str) else self.model.name,
             self.model.simulated,
             self.options.seed,
             outcome,
@@ -220,18 +217,18 @@ class Session:
         )
 
     def graphs(self) -> list[dict[str, Any]]:
-        """Both graphs of every run under way, as they are now: `operations` and `thoughts`, as plain data."""
+        """Both graphs of every current run, as they are now: `operations` and `thoughts`, as plain data."""
         sources = self.program.compilation.sources
         return [both(engine.graph, sources) for engine in self.runner.engines]
 
     def _check_probabilities(self, scheme: Scheme) -> None:
-        """Raise UsageError where a scheme rests on log-probabilities that its endpoint does not give."""
+        """Raise UsageError for a scheme that needs log-probabilities which its endpoint does not return."""
         if "logprobs" in self.model.refuses and "confidence" in reached_names(self.ir, scheme):
             raise UsageError(
-                f"`{scheme.name}` asks how sure the model was, and `{self.model.name}` refused to say before",
-                help="choose another model; `gotc models forget` has it tried again",
+                f"`{scheme.name}` needs log-probabilities, which `{self.model.name}` does not return",
+                help="choose another model; `gotc models forget` makes gotc ask the endpoint again",
             )
 
     def stop(self, reason: str) -> None:
-        """Finish what is under way and ask nothing more."""
+        """Finish the requests that are under way and send no more."""
         self.runner.stop(reason)

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import settings
 from support.laws import NEW, times
 
+import gotlang.options
+
 # Laws are not timed: a busy machine is no mistake. Each run tries the same cases, so that one that fails
 # tells of a change; how often laws have been tried with new ones stands in benchmarks/README.md.
 settings.register_profile("gotlang", deadline=None, derandomize=not NEW, max_examples=times(100))
@@ -30,6 +32,7 @@ def accept(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(autouse=True)
 def no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key and no endpoint but what a test sets itself."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    """No key, no endpoint and no persistent cache but what a test sets itself."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(gotlang.options, "default_cache", lambda: None)

@@ -50,11 +50,11 @@ def _check(source: Source) -> str:
 
 
 def _ir(source: Source) -> str:
-    return to_text(compile_source(source).program(0))
+    return to_text(compile_source(source).compiled().program(0))
 
 
 def _passes(source: Source) -> str:
-    return to_text(compile_source(source).program(2))
+    return to_text(compile_source(source).compiled().program(2))
 
 
 STAGES: dict[str, Callable[[Source], str]] = {

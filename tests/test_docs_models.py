@@ -76,7 +76,7 @@ def test_the_small_model_s_numbers_are_those_of_its_recorded_answers(tmp_path: P
         cells += ["", ""] if gained is None else [f"+{_percent(gained['mean'])}", _interval(gained)]
         assert f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |") in PAGE
         assert (gained is None) or gained["low"] > 0
-    assert found["paid"]["calls"] == 0
+    assert found["spent"]["calls"] == 0
     assert f"replay:{RECORDED}" in PAGE
 
 

@@ -32,7 +32,7 @@ SCHEMES = [
     pytest.param(name, scheme.name, id=f"{name}-{scheme.name}")
     for path in sorted(PROGRAMS.rglob("*.got"))
     for name in [str(path.relative_to(PROGRAMS))[: -len(".got")]]
-    for scheme in compile_file(path).program().schemes
+    for scheme in compile_file(path).compiled().program().schemes
 ]
 
 

@@ -113,7 +113,7 @@ def sorted_rows(server: OpenAIServer, program: Program, timeout_s: float = 60.0)
                 results = await asyncio.gather(*(session.run({"numbers": row}) for row in ROWS))
             finally:
                 await model.close()
-        return [result.as_json() for result in results]
+        return [result.to_dict() for result in results]
 
     return asyncio.run(main())
 
@@ -139,13 +139,16 @@ def test_sort128_over_ten_rows_as_against_a_good_endpoint_and_no_answer_made_twi
             found = sorted_rows(server, program, TIMEOUT_S)
         assert_same(found, good)
         assert sorter.drawn == good_sorter.drawn
-        assert sum(sorter.drawn.values()) == sum(row["paid"]["calls"] for row in found) == ANSWERS * len(ROWS)
+        answered = sum(row["spent"]["calls"] for row in found)
+        assert sum(sorter.drawn.values()) == answered == ANSWERS * len(ROWS)
+            sum(sorter.drawn.values()) == sum(row["spent"]["calls"] for row in found) == ANSWERS * len(ROWS)
+        )
         assert server.statuses[400] >= len(REFUSED)
         assert len([seen for seen in server.requests if seen.status != 200]) > 30
         # Whatever was sent is told (on a busy machine also what timed out on its way), and what may have been
         # charged for nothing too.
-        assert sum(row["paid"]["requests"] for row in found) >= len(server.requests)
-        assert sum(row["paid"]["lost"] for row in found) > 10
+        assert sum(row["spent"]["requests"] for row in found) >= len(server.requests)
+        assert sum(row["spent"]["lost"] for row in found) > 10
 
 
 def test_sort128_over_ten_rows_where_a_request_gets_three_answers_at_most() -> None:
@@ -162,7 +165,7 @@ def test_sort128_over_ten_rows_where_a_request_gets_three_answers_at_most() -> N
     assert sum(sorter.drawn.values()) == ANSWERS * len(ROWS) + cut_off
     # Only of requests that were under way before the first of them told.
     assert 0 < cut_off <= ANSWERS
-    tokens = [row["paid"][name] for row in found for name in ("input_tokens", "output_tokens")]
+    tokens = [row["spent"][name] for row in found for name in ("input_tokens", "output_tokens")]
     assert sum(tokens) == server.charged.input_tokens + server.charged.output_tokens
 
 
@@ -173,7 +176,7 @@ def test_calls_that_failed_are_named_one_by_one(tmp_path: Path) -> None:
         model = OpenAIModel("small", base_url=server.url, retries=0, batch=1)
         options = Options(model=model, params={"tries": 5}, concurrency=1, early_stop=False)
         result = load(tmp_path / "vote.got").run(question="why", options=options)
-    failed = result.as_json()["failed"]
+    failed = result.to_dict()["failed"]
     assert result.value == 7
     assert [failure["draw"] for failure in failed] == [1, 2]
     assert ["first" in failed[0]["reason"], "second" in failed[1]["reason"]] == [True, True]
@@ -187,15 +190,15 @@ def limited_run(
     with OpenAIServer(lambda body, index: "7", faults=faults) as server:
         model = OpenAIModel("small", base_url=server.url, batch=1, price=Price(1000.0, 1000.0), retries=1)
         options = Options(model=model, params={"tries": 9}, concurrency=1, early_stop=False, **limits)
-        found = load(folder / "vote.got").run(question="why", options=options).as_json()
+        found = load(folder / "vote.got").run(question="why", options=options).to_dict()
     return found, server
 
 
 def test_a_budget_counts_what_a_lost_request_may_have_cost(tmp_path: Path) -> None:
     whole, _ = limited_run(tmp_path, [], max_usd=0.15)
     less, server = limited_run(tmp_path, [dropped(), None, dropped()], max_usd=0.15)
-    assert whole["paid"]["calls"] > less["paid"]["calls"] > 0
-    assert less["paid"]["lost"] == 2
+    assert whole["spent"]["calls"] > less["spent"]["calls"] > 0
+    assert less["spent"]["lost"] == 2
     charged = server.charged
     assert (charged.input_tokens + charged.output_tokens) / 1000 <= 0.15
     assert less["partial"] is not None
@@ -203,7 +206,7 @@ def test_a_budget_counts_what_a_lost_request_may_have_cost(tmp_path: Path) -> No
 
 def test_a_limit_of_answers_counts_lost_ones(tmp_path: Path) -> None:
     found, server = limited_run(tmp_path, [dropped()], max_calls=5)
-    assert found["paid"]["calls"] == 4
+    assert found["spent"]["calls"] == 4
     assert len(server.requests) == 5
 
 

@@ -136,6 +136,6 @@ def test_a_scheme_that_rests_on_probabilities_is_not_begun_where_none_are_given(
         options = Options(model="openai:small", base_url=server.url, cache=tmp_path / "c.sqlite")
         assert program.run(question="why", scheme="plain", options=options).value == 7
         seen = len(server.requests)
-        with pytest.raises(UsageError, match="how sure the model was"):
+        with pytest.raises(UsageError, match="needs log-probabilities"):
             program.run(question="why else", scheme="sure", options=options)
         assert len(server.requests) == seen

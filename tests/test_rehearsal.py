@@ -78,13 +78,13 @@ def test_latency_is_as_told() -> None:
 
 def test_a_study_rehearsed_gives_the_same_answers_and_other_times() -> None:
     program = load(SORT128)
-    plain = program.run(numbers=NUMBERS).as_json()
-    hard = program.run(numbers=NUMBERS, options=Options(model="simulated:rpm=10,failures=0.2")).as_json()
+    plain = program.run(numbers=NUMBERS).to_dict()
+    hard = program.run(numbers=NUMBERS, options=Options(model="simulated:rpm=10,failures=0.2")).to_dict()
     assert hard["result"] == plain["result"]
-    assert hard["paid"]["calls"] == plain["paid"]["calls"]
-    assert hard["paid"]["requests"] > plain["paid"]["requests"]
+    assert hard["spent"]["calls"] == plain["spent"]["calls"]
+    assert hard["spent"]["requests"] > plain["spent"]["requests"]
     assert hard["wall_s"] > plain["wall_s"] + 60
-    again = program.run(numbers=NUMBERS, options=Options(model="simulated:rpm=10,failures=0.2")).as_json()
+    again = program.run(numbers=NUMBERS, options=Options(model="simulated:rpm=10,failures=0.2")).to_dict()
     assert again["wall_s"] == hard["wall_s"]
 
 

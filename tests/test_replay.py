@@ -31,7 +31,10 @@ QUESTION = ("--input", "question=why")
 def without_payment(document: dict[str, Any]) -> dict[str, Any]:
     """What a replay must repeat: all but the run's name, its model's, and what was paid this time."""
     ledger = {name: account for name, account in document["ledger"].items() if name != "persistent"}
-    kept = {name: value for name, value in document.items() if name not in ("run", "model", "paid", "wall_s")}
+    varying = ("run", "model", "spent", "wall_s")
+    kept = {name: value for name, value in document.items() if name not in varying}
+        name: value for name, value in document.items() if name not in ("run", "model", "spent", "wall_s")
+    }
     return {**kept, "ledger": ledger}
 
 
@@ -42,7 +45,7 @@ def test_a_recorded_run_replays_to_the_same_bytes_without_stand_ins_or_network(
     shutil.copytree(SORT128.parent, folder, ignore=shutil.ignore_patterns("data", "__pycache__"))
     cassette = tmp_path / "run.jsonl"
     program = load(folder / "sort128.got")
-    recorded = program.run(numbers=NUMBERS, options=Options(record=cassette)).as_json()
+    recorded = program.run(numbers=NUMBERS, options=Options(record=cassette)).to_dict()
     (folder / "sorting_sim.py").write_text("raise AssertionError('a replay asks no stand-in')")
 
     def no_network(*_: object, **__: object) -> None:
@@ -51,8 +54,8 @@ def test_a_recorded_run_replays_to_the_same_bytes_without_stand_ins_or_network(
     monkeypatch.setattr(socket.socket, "connect", no_network)
     again = load(folder / "sort128.got").run(numbers=NUMBERS, options=Options(model=f"replay:{cassette}"))
     assert again.simulated is True
-    assert json.dumps(without_payment(again.as_json())) == json.dumps(without_payment(recorded))
-    paid = again.as_json()["paid"]
+    assert json.dumps(without_payment(again.to_dict())) == json.dumps(without_payment(recorded))
+    paid = again.to_dict()["spent"]
     assert (paid["calls"], paid["requests"], paid["usd"]) == (0, 0, 0.0)
 
 

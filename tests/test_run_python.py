@@ -210,7 +210,7 @@ def test_functions_are_handed_in() -> None:
     assert program.run(x=3, options=options).value == 13
     with pytest.raises(UsageError, match="no function `twice`"):
         program.run(x=3, options=Options(model=SimulatedModel({})))
-    with pytest.raises(UsageError, match="`len` has a meaning"):
+    with pytest.raises(UsageError, match="`len` is built in"):
         compile(text, functions=["len"])
     with pytest.raises(CompileError):
         compile(text)

@@ -45,7 +45,7 @@ async def run(
     async with Session(compile(PROGRAM), options) as session:
         found = await session.run({"questions": questions})
     await model.close()
-    return found.as_json()
+    return found.to_dict()
 
 
 async def asked(server: OpenAIServer) -> None:
@@ -73,7 +73,7 @@ def test_what_another_run_asked_while_this_one_kept_to_a_limit_is_not_asked_agai
         other, waited = asyncio.run(main(server))
     assert Counter(text(seen.body) for seen in server.requests) == {"first": 1, "both": 1}
     assert waited["result"] == ["first 0", "both 0"]
-    assert (other["paid"]["calls"], waited["paid"]["calls"], waited["paid"]["requests"]) == (2, 2, 1)
+    assert (other["spent"]["calls"], waited["spent"]["calls"], waited["spent"]["requests"]) == (2, 2, 1)
     assert waited["ledger"]["none"]["calls"] == 4
 
 
@@ -92,4 +92,4 @@ def test_nor_what_it_asked_while_this_one_had_all_under_way_that_may_be(tmp_path
     with OpenAIServer(lambda body, index: text(body), latency_s=lambda body: next(held, 0.0)) as server:
         other, waited = asyncio.run(main(server))
     assert len(server.requests) == 3
-    assert (other["paid"]["calls"], waited["paid"]["calls"], waited["ledger"]["none"]["calls"]) == (2, 1, 2)
+    assert (other["spent"]["calls"], waited["spent"]["calls"], waited["ledger"]["none"]["calls"]) == (2, 1, 2)

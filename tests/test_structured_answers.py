@@ -43,7 +43,7 @@ ANSWER = '{"sorted": [1, 2], "sure": "yes"}'
 
 def run(program: Program, server: OpenAIServer, folder: Path, **more: Any) -> dict[str, Any]:
     options = Options(model="openai:small", base_url=server.url, cache=folder / "cache.sqlite", **more)
-    return program.run(numbers=[2, 1], options=options).as_json()
+    return program.run(numbers=[2, 1], options=options).to_dict()
 
 
 def test_the_endpoint_is_told_the_type_and_remembered_where_it_refuses(tmp_path: Path) -> None:

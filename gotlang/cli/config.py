@@ -15,16 +15,14 @@ from typing import Any
 
 import click
 
+from gotlang.config import SHARED, read_config
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
-
-SHARED = ("base-url", "cache", "concurrency", "max-calls", "max-usd", "model", "no-python", "prices", "seed")
-"""Options that a file may set for all commands at once; commands without them do not mind."""
 
 
 def defaults(command: click.Command, commands: Iterable[str]) -> dict[str, Any]:
     """The defaults of a command by parameter. Raises UsageError for a file that is not right."""
-    found = _table()
+    found = read_config()
     if found is None:
         return {}
     path, table = found
@@ -69,32 +67,6 @@ def _options(command: click.Command) -> dict[str, str]:
         for written in (*parameter.opts, *parameter.secondary_opts)
         if written.startswith("--")
     }
-
-
-def _table() -> tuple[Path, dict[str, Any]] | None:
-    own = Path("gotc.toml")
-    if own.is_file():
-        return own, _load(own)
-    shared = Path("pyproject.toml")
-    if shared.is_file() and b"tool.gotc" in _bytes(shared):
-        return shared, _load(shared).get("tool", {}).get("gotc", {})
-    return None
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-
-
-def _load(path: Path) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(_bytes(path).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} does not parse: {error}") from None
 
 
 def _unknown(path: Path, what: str, name: str, known: Iterable[str]) -> UsageError:

@@ -181,7 +181,6 @@ def in_session(
     from gotlang.cli.interrupts import Interrupts
     from gotlang.cli.live import Display
     from gotlang.cli.progress import Progress
-    from gotlang.models.registry import is_simulated
     from gotlang.session import Session, run_to_end
 
     progress = Progress(rows=runs)
@@ -189,7 +188,7 @@ def in_session(
 
     async def go() -> T:
         options = replace(given.options, observe=progress)
-        async with Session(given.program, options, virtual=is_simulated(options.model)) as session:
+        async with Session(given.program, options) as session:
             sessions.append(session)
             progress.budget = session.runner.budget
             progress.priced = session.model.price is not None
@@ -209,7 +208,7 @@ def in_session(
 
     with Display(progress, quiet=given.quiet):
         try:
-            found = run_to_end(go(), virtual=is_simulated(given.options.model))
+            found = run_to_end(go(), virtual=given.options.simulated)
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
     return found, progress, sessions[0]

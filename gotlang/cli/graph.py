@@ -209,7 +209,7 @@ def _facts(record: RunRecord) -> list[tuple[str, str]]:
         facts.append(("", dollars(ledger["usd"])))
     if found.get("graph"):
         facts.append(("volume", f"{found['graph']['volume']:,}"))
-        facts.append(("", f"{count(found['graph']['longest_path'], 'model call')} on the longest path"))
+        facts.append(("", f"{count(found['graph']['critical_path'], 'model call')} on the longest path"))
     if found.get("partial"):
         facts.append(("partial:", str(found["partial"])))
     if record.error is not None:

@@ -14,7 +14,7 @@ from typing import Any, TextIO, final
 
 from gotlang.errors import CompileError, GotError, RunError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Of every document that `--json` prints."""
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 
@@ -140,7 +140,7 @@ def error_document(error: GotError) -> dict[str, Any]:
         content["diagnostics"] = [as_json(d, error.sources) for d in error.diagnostics]
     if isinstance(error, RunError):
         content["failed"] = [
-            {"operation": f.operation, "reason": f.reason, "draw": f.draw} for f in error.failures
+            {"operation": f.operation, "reason": f.reason, "sample": f.draw} for f in error.failures
         ]
     return {"format_version": FORMAT_VERSION, "error": content}
 

@@ -123,7 +123,7 @@ def _run(order: Order, *, json: bool) -> int:
         complain(f"interrupted; {RESUME}" if order.options.cache is not None else "interrupted")
         return INTERRUPTED
     if json:
-        document(result.as_json())
+        document(result.to_dict())
     elif result.value is not None:
         say(shown_value(result.value, _MOST_SHOWN if sys.stdout.isatty() else None))
     sys.stdout.flush()

@@ -18,7 +18,6 @@ from gotlang.cli.output import complain
 from gotlang.cli.progress import Progress
 from gotlang.cli.values import Given
 from gotlang.errors import GotError, RunError
-from gotlang.models.registry import is_simulated
 from gotlang.report.history import History, RunRecord, State
 from gotlang.runtime.events import Event, Observer
 from gotlang.runtime.plain import Asks, operations
@@ -107,7 +106,7 @@ def execute(order: Order) -> tuple[Result, float]:
 
         async def go() -> Result:
             options = replace(order.options, observe=observe)
-            async with Session(order.program, options, virtual=is_simulated(options.model)) as session:
+            async with Session(order.program, options) as session:
                 progress.budget = session.runner.budget
                 progress.priced = session.model.price is not None
                 journal.start()
@@ -127,7 +126,7 @@ def execute(order: Order) -> tuple[Result, float]:
 
         stack.enter_context(Display(progress, quiet=order.quiet))
         try:
-            result = run_to_end(go(), virtual=is_simulated(order.options.model))
+            result = run_to_end(go(), virtual=order.options.simulated)
         except asyncio.CancelledError:
             journal.end("interrupted", progress)
             raise KeyboardInterrupt from None
@@ -145,7 +144,7 @@ def execute(order: Order) -> tuple[Result, float]:
             raise
     outcome = result.outcome
     state: State = "interrupted" if outcome.stopped else "partial" if outcome.partial else "done"
-    journal.end(state, progress, document=result.as_json(), graph=lines(outcome))
+    journal.end(state, progress, document=result.to_dict(), graph=lines(outcome))
     if trace is not None and trace.broken is not None:
         complain(f"the trace is not whole: cannot write {trace.path}: {trace.broken}")
     return result, time.monotonic() - started

@@ -337,7 +337,7 @@ async def compare(
         alone = dataclasses.replace(program, schemes=(*program.schemes, side.scheme))
         found = await run_rows(
             session,
-            optimize(alone, options.level, session.skip).schemes[-1],
+            optimize(alone, options.level, options.skipped_passes).schemes[-1],
             rows,
             repeat=repeats,
             first_repeat=first,

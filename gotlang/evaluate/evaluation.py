@@ -292,7 +292,7 @@ def described(found: Evaluation, session: Session, data: Dataset) -> Evaluation:
     return dataclasses.replace(
         found,
         program=session.program.name,
-        model=options.model if isinstance(options.model, str) else session.model.name,
+        model=options.chosen_model if isinstance(options.chosen_model, str) else session.model.name,
         simulated=session.model.simulated,
         seed=options.seed,
         data=data.name,

@@ -16,7 +16,6 @@ from typing import Any, final
 
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import BudgetExceeded, UsageError
-from gotlang.models.registry import is_simulated
 from gotlang.options import Options
 from gotlang.session import Session, run_to_end
 from gotlang.tune.estimated import Estimated
@@ -129,13 +128,13 @@ def tune(
     options = options or Options()
     options = replace(
         options,
-        model=plan.model or options.model,
+        model=plan.model or options.chosen_model,
         seed=plan.seed or options.seed,
         params={},
         max_usd=None,
         fusion=options.fusion and plan.fusion,
         early_stop=options.early_stop and plan.early_stop,
-        cache=MemoryCache() if options.cache is None else options.cache,
+        cache=MemoryCache() if options.chosen_cache is None else options.chosen_cache,
     )
 
     async def go() -> Studied:
@@ -144,7 +143,7 @@ def tune(
         with tempfile.TemporaryDirectory() as passing:
             return await _study(plan, options, Path(passing), False, takeover, observe)
 
-    return run_to_end(go(), virtual=is_simulated(options.model))
+    return run_to_end(go(), virtual=options.simulated)
 
 
 async def _study(
@@ -158,7 +157,7 @@ async def _study(
     started = time.monotonic()
     parts = split(plan)
     rows = read_rows(plan, parts.train)
-    async with Session(plan.program, options, virtual=is_simulated(options.model)) as session:
+    async with Session(plan.program, options) as session:
         model = session.model
         if model.price is None and plan.budget is not None:
             raise UsageError(
@@ -277,7 +276,7 @@ async def _study(
             usd=paid,
             answers=answers,
             simulated=model.simulated,
-            model=options.model if isinstance(options.model, str) else model.name,
+            model=options.chosen_model if isinstance(options.chosen_model, str) else model.name,
             wall_s=time.monotonic() - started,
             rejected=proposals.rejected,
             unmet=[

@@ -14,7 +14,7 @@ from typing import Any
 from gotlang.errors import RunError, UsageError
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
-from gotlang.session import run_program
+from gotlang.session import run_program, run_to_end
 from gotlang.tune.dspy_bridge import Listener, Ran, module, texts_of
 from gotlang.tune.texts import Texts, rewritten
 
@@ -46,7 +46,8 @@ def dspy_module(
         changed = {name: text for name, text in texts.items() if text != Texts()}
         one = program.changed(rewritten(program.compilation, {}, changed)) if changed else program
         try:
-            result = run_program(one, fields, scheme=chosen, options=replace(given, observe=listener))
+            work = run_program(one, fields, scheme=chosen, options=replace(given, observe=listener))
+            result = run_to_end(work, virtual=given.simulated)
         except RunError as error:
             return Ran(0.0, None, listener.asked, error.message)
         return Ran(result.score or 0.0, result.value, listener.asked)

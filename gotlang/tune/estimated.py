@@ -38,7 +38,9 @@ class Estimated:
         self._evaluation = evaluation
         self._rows = rows
         options = evaluation.session.options
-        self._sizes = Sizes(options.model, ModelOptions(base_url=options.base_url, prices=options.prices))
+        self._sizes = Sizes(
+            options.chosen_model, ModelOptions(base_url=options.base_url, prices=options.prices)
+        )
         self._early = options.early_stop and options.level > 0
         self._bounds = {
             place: constraint

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from gotlang.compiler import Compilation
-from gotlang.errors import CompileError, UsageError
+from gotlang.errors import UsageError
 from gotlang.files import beside, compile_file
 from gotlang.program import CheckedProgram
 from gotlang.semantics.studies import Target, sides
@@ -130,10 +130,7 @@ def read_plan(path: str | Path, study: str | None = None) -> Plan:
 
     Raises UsageError where there is none, CompileError with every mistake.
     """
-    compilation = compile_file(path)
-    if not compilation.ok:
-        raise CompileError(compilation.diagnostics, compilation.sources)
-    return plan_of(compilation, Path(path).parent, study)
+    return plan_of(compile_file(path).compiled(), Path(path).parent, study)
 
 
 def plan_of(compilation: Compilation, folder: Path, study: str | None = None) -> Plan:
@@ -160,7 +157,6 @@ def plan_of(compilation: Compilation, folder: Path, study: str | None = None) ->
 def _plan(node: n.Study, program: CheckedProgram, folder: Path, text: str) -> Plan:
     assert node.data is not None
     checked = program.compilation.checked
-    assert checked is not None
     scheme = Target(checked.symbols, program.name).scheme(node.scheme.text if node.scheme else None)
     assert scheme is not None
 

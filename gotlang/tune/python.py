@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gotlang.errors import CompileError, UsageError
+from gotlang.errors import UsageError
 from gotlang.files import compile_in, read_source
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
@@ -66,9 +66,7 @@ def tune_program(
         own = ""
     text = own + f"\nstudy {NAME}:\n" + "".join(f"    {part}\n" for part in parts)
     place = Path(source.name).resolve().parent if Path(source.name).exists() else Path.cwd()
-    compiled = compile_in(Source.of(source.name, text), place)
-    if not compiled.ok:
-        raise CompileError(compiled.diagnostics, compiled.sources)
+    compiled = compile_in(Source.of(source.name, text), place).compiled()
     return tune(plan_of(compiled, place, NAME), options, folder=folder)
 
 

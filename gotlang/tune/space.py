@@ -173,7 +173,6 @@ def space_of(plan: Plan) -> Space:
     program = plan.program.ir(0)
     params = {param.name: param for param in program.params}
     checked = plan.program.compilation.checked
-    assert checked is not None
     used = used_names(checked.symbols, plan.scheme)
     ranges = {vary.name.text: _domain(vary.domain) for vary in plan.vary}
     names = list(ranges) or [name for name in params if name in used and params[name].domain is not None]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from gotlang.compiler import Compilation, compile_source
-from gotlang.errors import CompileError, UsageError
+from gotlang.errors import UsageError
 from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.texts import long_lines, quote
@@ -86,10 +86,7 @@ def rewritten(
     """
     sources = edited(compilation, params, texts, asking)
     root = sources[compilation.source.name]
-    done = compile_source(root, lambda name: sources[name].text)
-    if not done.ok:
-        raise CompileError(done.diagnostics, done.sources)
-    return done
+    return compile_source(root, lambda name: sources[name].text).compiled()
 
 
 def edited(

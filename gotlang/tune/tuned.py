@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, final
 
 from gotlang.compiler import Compilation
-from gotlang.errors import CompileError, UsageError
+from gotlang.errors import UsageError
 from gotlang.program import CheckedProgram
 from gotlang.semantics.study_settings import ASKED
 from gotlang.span import Source
@@ -121,8 +121,6 @@ def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
     """
     compilation, asking = program.compilation, _asking(program, found)
     done = rewritten(compilation, found.params, found.texts, asking)
-    if not done.ok:
-        raise CompileError(done.diagnostics, done.sources)
     changed = []
     was, now_is = _formatted(compilation), _formatted(done)
     for name, source in edited(compilation, found.params, found.texts, asking).items():
@@ -163,7 +161,7 @@ def _asking(program: CheckedProgram, found: Tuned) -> dict[str, dict[str, Any]]:
     """What every prompt of the tuned scheme asks with, where the study varied that."""
     settings = {name: value for name, value in found.settings.items() if name in ASKED}
     checked = program.compilation.checked
-    if not settings or checked is None:
+    if not settings:
         return {}
     used = used_names(checked.symbols, found.scheme)
     return {prompt: settings for prompt in checked.symbols.prompts if prompt in used}

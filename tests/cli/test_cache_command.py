@@ -96,7 +96,7 @@ def test_a_cache_goes_to_another_folder_as_text(filled: Gotc, folder: Path) -> N
     done = filled("cache", "import", "answers.jsonl", "--cache", "other.sqlite")
     assert "2 requests: 6 answers new" in done.err
     assert "6 were there" in filled("cache", "import", "answers.jsonl", "--cache", "other.sqlite").err
-    assert filled(*RUN, "question=why", "--cache", "other.sqlite").json()["paid"]["calls"] == 0
+    assert filled(*RUN, "question=why", "--cache", "other.sqlite").json()["spent"]["calls"] == 0
 
 
 def test_a_text_that_was_changed_is_refused(filled: Gotc, folder: Path) -> None:

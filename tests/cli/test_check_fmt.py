@@ -48,7 +48,7 @@ def test_what_is_no_utf_8_has_a_place_too(gotc: Gotc, folder: Path, imported: bo
 
 def test_json(gotc: Gotc, broken: Path) -> None:
     found = gotc("check", "broken.got", "vote.got", "--format", "json").json()
-    assert (found["format_version"], found["ok"], found["files"]) == (1, False, ["broken.got", "vote.got"])
+    assert (found["format_version"], found["ok"], found["files"]) == (2, False, ["broken.got", "vote.got"])
     errors = [entry for entry in found["diagnostics"] if entry["severity"] == "error"]
     assert len(errors) == 2
     assert all(entry["file"] == "broken.got" and entry["line"] > 1 for entry in errors)

@@ -127,7 +127,7 @@ def test_the_page_s_command_for_one_row_finds_its_answers(tmp_path: Path) -> Non
     row = shlex.split(content["command"])
     assert row[0] == "gotc"
     again = document(gotc(*row[1:], "--row", 1, "--scheme", "io", "--json", cwd=tmp_path))
-    assert again["paid"]["calls"] == 0
+    assert again["spent"]["calls"] == 0
     assert gotc(*command, "--no-cache", cwd=tmp_path).returncode == 0
     page = (tmp_path / "e.html").read_text()
     assert json.loads(page.split('id="data">', 1)[1].split("</script>", 1)[0])["command"] == ""

@@ -116,7 +116,7 @@ def test_a_simulated_run_says_what_to_expect(gotc: Gotc) -> None:
 def test_the_document_has_the_same_as_data(gotc: Gotc) -> None:
     found = gotc("explain", "vote.got", "--input", "question=why?", "--set", "tries=4", "--json").json()
     assert found == {
-        "format_version": 1,
+        "format_version": 2,
         "program": "vote",
         "simulated": True,
         "scheme": "vote",

@@ -84,7 +84,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def check(folder: Path, server: OpenAIServer, done: subprocess.CompletedProcess[str]) -> None:
     """It ended well and said how much is not kept; just that is paid for again where there is room."""
     found = document(done)
-    assert found["paid"]["calls"] == len(server.requests) == CALLS
+    assert found["spent"]["calls"] == len(server.requests) == CALLS
     assert TOLD in done.stderr
     assert done.stderr.index(TOLD) < done.stderr.index("many by openai:m")
     (note,) = found["notes"]
@@ -92,7 +92,7 @@ def check(folder: Path, server: OpenAIServer, done: subprocess.CompletedProcess[
     assert 0 < not_kept(note) < CALLS
     again = document(gotc(*command(server), cwd=folder))
     assert again["result"] == found["result"]
-    assert again["paid"]["calls"] == not_kept(note)
+    assert again["spent"]["calls"] == not_kept(note)
     assert again["notes"] == []
 
 

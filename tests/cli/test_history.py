@@ -151,10 +151,10 @@ def test_resume_repeats_inputs_and_settings_and_options_replace_them(gotc: Gotc)
     first = gotc(*RUN, "--seed", "5", "--set", "tries=7", "--max-calls", "2")
     assert first.code == 3
     stopped = gotc("run", "--resume", first.json()["run"], "--json")
-    assert (stopped.code, stopped.json()["paid"]["calls"]) == (3, 2)  # the limit is one of the settings
+    assert (stopped.code, stopped.json()["spent"]["calls"]) == (3, 2)  # the limit is one of the settings
     found = gotc("run", "--resume", "last", "--json", "--max-calls", "10").json()
     assert (found["seed"], found["ledger"]["none"]["calls"], found["partial"]) == (5, 7, None)
-    assert found["paid"]["calls"] == 3  # two and two were there
+    assert found["spent"]["calls"] == 3  # two and two were there
     assert gotc("run", "--resume", "last", "--input", "question=how").code == 2
     assert gotc("run", "vote.got", "--resume", "last").code == 2
 

@@ -73,11 +73,11 @@ def test_once_finishes_what_is_under_way_and_again_goes_on(tmp_path: Path) -> No
         assert "stopping: waiting for 4" in err
         assert "same command again" in err
         found = json.loads(out)
-        assert (found["partial"], found["paid"]["calls"]) == ("interrupted", 4)
+        assert (found["partial"], found["spent"]["calls"]) == ("interrupted", 4)
         assert only_run(tmp_path)["state"] == "interrupted"
         again = document(gotc(*command, cwd=tmp_path))
     assert again["result"] == list(range(1, 13))
-    assert again["paid"]["calls"] == 8
+    assert again["spent"]["calls"] == 8
     assert len(server.requests) == 12
 
 
@@ -125,7 +125,7 @@ def test_a_killed_run_is_known_and_goes_on_by_its_name(tmp_path: Path) -> None:
         assert entry["state"] == "killed"
         again = document(gotc("run", "--resume", entry["run"], "--json", cwd=tmp_path))
         assert again["result"] == 40
-        assert again["paid"]["calls"] < 40
+        assert again["spent"]["calls"] < 40
         assert len(server.requests) <= 41  # the one under way at the kill may be asked again
     states = [entry["state"] for entry in document(gotc("runs", "--json", cwd=tmp_path))["runs"]]
     assert states == ["done", "killed"]

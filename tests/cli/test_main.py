@@ -136,7 +136,7 @@ def test_flags_beat_the_environment_beats_files(
 def test_a_file_sets_options_of_all_commands_at_once(gotc: Gotc, folder: Path) -> None:
     (folder / "gotc.toml").write_text("max-calls = 1\nseed = 4\n[cache.stats]\njson = true\n")
     done = gotc(*RUN)
-    assert (done.code, done.json()["seed"], done.json()["paid"]["calls"]) == (3, 4, 1)
+    assert (done.code, done.json()["seed"], done.json()["spent"]["calls"]) == (3, 4, 1)
     assert gotc("check", "vote.got").code == 0  # has no such option, and does not mind
     assert gotc("cache", "stats").json()["total"]["draws"] == 1
 

@@ -56,7 +56,7 @@ def test_each_scheme_of_a_file(gotc: Gotc) -> None:
 
 def test_without_fusion_each_answer_is_a_request(gotc: Gotc) -> None:
     fused, single, plain = (
-        gotc(*RUN, *WHY, "--json", "--no-cache", *more).json()["paid"]
+        gotc(*RUN, *WHY, "--json", "--no-cache", *more).json()["spent"]
         for more in ((), ("--no-fusion",), ("-O0",))
     )
     assert (fused["requests"], single["requests"], plain["requests"]) == (1, 3, 3)
@@ -86,14 +86,14 @@ def test_no_cache_leaves_none(gotc: Gotc, folder: Path) -> None:
     assert not (folder / ".gotc" / "cache.sqlite").exists()
     assert gotc(*RUN, *WHY, "--cache", "own/answers.sqlite").code == 0
     assert (folder / "own" / "answers.sqlite").exists()
-    assert gotc(*RUN, *WHY, "--cache", "own/answers.sqlite", "--json").json()["paid"]["calls"] == 0
+    assert gotc(*RUN, *WHY, "--cache", "own/answers.sqlite", "--json").json()["spent"]["calls"] == 0
 
 
 def test_stand_ins_that_changed_are_asked_again(gotc: Gotc, folder: Path) -> None:
     assert gotc(*RUN, *WHY, "--json").json()["result"] == 3
     (folder / "vote_sim.py").write_text("def answer(rng, question):\n    return '42'\n")
     found = gotc(*RUN, *WHY, "--json").json()
-    assert (found["result"], found["paid"]["calls"]) == (42, 3)
+    assert (found["result"], found["spent"]["calls"]) == (42, 3)
 
 
 def test_it_says_that_nothing_real_was_asked(gotc: Gotc) -> None:
@@ -118,7 +118,7 @@ def test_failures_are_grouped_by_reason_with_their_place(gotc: Gotc, folder: Pat
     assert done.code == 1
     assert done.err.count("there is no number in it") == 1  # in the error, not among other reasons
     assert "vote.got:11:5\n" in done.err
-    assert len([f for f in done.json()["error"]["failed"] if f["draw"] is not None]) == 9
+    assert len([f for f in done.json()["error"]["failed"] if f["sample"] is not None]) == 9
 
 
 def terminal(folder: Path, *arguments: str) -> str:
@@ -193,8 +193,8 @@ def test_tokens_of_a_trace_add_up_to_what_was_paid(gotc: Gotc, folder: Path) -> 
         found = gotc("run", SORTING, "--scheme", "got", *numbers, "--trace", "t.jsonl", "--json").json()
         lines = [json.loads(line)["attributes"] for line in (folder / "t.jsonl").read_text().splitlines()]
         for name in ("input_tokens", "output_tokens"):
-            assert sum(line.get(f"gen_ai.usage.{name}", 0) for line in lines) == found["paid"][name]
-        assert (found["paid"]["calls"] == 0) is paid_again
+            assert sum(line.get(f"gen_ai.usage.{name}", 0) for line in lines) == found["spent"][name]
+        assert (found["spent"]["calls"] == 0) is paid_again
 
 
 def test_no_secret_is_kept_or_shown(folder: Path) -> None:

@@ -25,12 +25,12 @@ def test_151_answers_in_23_requests_and_the_same_by_single_calls(tmp_path: Path)
         fused = sorted_by(server, tmp_path, "--no-cache")
     asked = [seen.n for seen in server.requests]
     assert fused["ledger"]["none"]["calls"] == sum(asked) == 151
-    assert fused["paid"]["requests"] == len(asked) <= 23
+    assert fused["spent"]["requests"] == len(asked) <= 23
     assert fused["simulated"] is False
     with OpenAIServer(Sorter(), refuses=["n"]) as server:
         single = sorted_by(server, tmp_path, "--no-cache")
     answered = [seen for seen in server.requests if seen.status == 200]
-    assert len(answered) == single["paid"]["calls"] == 151
+    assert len(answered) == single["spent"]["calls"] == 151
     for same in ("result", "score", "ground_truth", "failed"):
         assert single[same] == fused[same]
     assert 0 < fused["score"] < 60
@@ -43,7 +43,7 @@ def test_again_from_the_cache_without_a_request(tmp_path: Path) -> None:
         seen = len(server.requests)
         again = sorted_by(server, tmp_path, "--concurrency", "1")
     assert len(server.requests) == seen
-    assert again["paid"]["calls"] == 0
+    assert again["spent"]["calls"] == 0
     assert again["result"] == first["result"]
 
 
@@ -53,7 +53,7 @@ def test_real_and_simulated_answers_never_mix(tmp_path: Path) -> None:
     with OpenAIServer(Sorter()) as server:
         real = sorted_by(server, tmp_path)
     assert (simulated["simulated"], real["simulated"]) == (True, False)
-    assert real["paid"]["calls"] == 151
+    assert real["spent"]["calls"] == 151
 
 
 def test_a_price_that_is_not_known_is_null_and_unknown(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_price_that_is_not_known_is_null_and_unknown(tmp_path: Path) -> None:
     with OpenAIServer(lambda body, index: "7") as server:
         found = document(gotc(*command, "--json", "--base-url", server.url, cwd=tmp_path))
         shown = gotc(*command, cwd=tmp_path, OPENAI_BASE_URL=server.url)
-    assert found["paid"]["usd"] is None
+    assert found["spent"]["usd"] is None
     assert found["ledger"]["none"]["usd"] is None
     assert "unknown" in shown.stderr
     assert "$0" not in shown.stderr
@@ -87,7 +87,7 @@ def test_a_given_price_is_kept_to_as_a_limit(tmp_path: Path) -> None:
         found = document(gotc(*command, *options, cwd=tmp_path), 3)
     charged = (server.charged.input_tokens + server.charged.output_tokens) / 1e4
     assert 0 < charged <= 0.006
-    assert found["paid"]["usd"] == pytest.approx(charged)
+    assert found["spent"]["usd"] == pytest.approx(charged)
     assert found["result"] == 7
 
 

@@ -32,19 +32,19 @@ def mistakes(found: dict[str, object]) -> float:
 def test_it_asks_for_151_answers_eight_in_a_row(folder: Path) -> None:
     found = document(gotc("run", SORT128, *data(folder), *ALL, cwd=folder))
     assert found["ledger"]["none"]["calls"] == 151
-    assert found["graph"]["longest_path"] == 8
+    assert found["graph"]["critical_path"] == 8
     assert 100 < len(found["result"]) <= 128
     assert set(found["result"]) <= set(range(10))
     assert found["simulated"] is True
     assert found["ground_truth"] in (True, False)
-    assert found["paid"]["requests"] <= 23
+    assert found["spent"]["requests"] <= 23
 
 
 @pytest.mark.parametrize("concurrency", ["64", "1", "100", "none"])
 def test_the_same_command_again_pays_nothing(folder: Path, concurrency: str) -> None:
     before = document(gotc("run", SORT128, *data(folder), *ALL, cwd=folder))
     again = document(gotc("run", SORT128, *data(folder), *ALL, "--concurrency", concurrency, cwd=folder))
-    assert set(again["paid"].values()) == {0}
+    assert set(again["spent"].values()) == {0}
     for same in ("result", "score", "ground_truth", "graph", "failed"):
         assert again[same] == before[same]
     assert again["ledger"]["none"] == before["ledger"]["none"]
@@ -53,7 +53,7 @@ def test_the_same_command_again_pays_nothing(folder: Path, concurrency: str) -> 
 def test_early_stop_asks_for_less_and_is_not_worse(folder: Path) -> None:
     whole = document(gotc("run", SORT128, *data(folder), *ALL, "--no-cache", cwd=folder))
     less = document(gotc("run", SORT128, *data(folder), "--json", "--no-cache", cwd=folder))
-    assert less["paid"]["calls"] < whole["paid"]["calls"]
+    assert less["spent"]["calls"] < whole["spent"]["calls"]
     assert mistakes(less) <= mistakes(whole)
 
 
@@ -75,7 +75,7 @@ def test_params_change_the_count_as_the_formula_says(
 def test_a_limit_stops_before_it_with_what_there_is(folder: Path, option: str, limit: str) -> None:
     done = gotc("run", SORT128, *data(folder), "--json", "--no-cache", option, limit, cwd=folder)
     found = document(done, 3)
-    spent = found["paid"]["calls"] if option == "--max-calls" else found["paid"]["usd"]
+    spent = found["spent"]["calls"] if option == "--max-calls" else found["spent"]["usd"]
     assert 0 < spent <= float(limit)
     assert found["partial"].startswith("the budget does not allow the next request")
     assert found["skipped"] > 0
@@ -96,7 +96,7 @@ def test_another_seed_asks_for_other_answers(folder: Path) -> None:
         document(gotc("run", SORT128, *data(folder), "--json", "--seed", seed, cwd=folder))
         for seed in ("0", "1")
     )
-    assert other["paid"]["calls"] > 0
+    assert other["spent"]["calls"] > 0
     assert first["result"] != other["result"]
 
 

@@ -51,5 +51,5 @@ def test_four_processes_pay_once_but_for_what_is_under_way(tmp_path: Path) -> No
     # Whoever comes later catches up with the first by what is in the cache; then some ask at the same time.
     assert len(once) <= sent < 3 * len(once)
     assert len(server.requests) == sent
-    assert last["paid"]["calls"] == 0
+    assert last["spent"]["calls"] == 0
     assert told(last) == told(alone)

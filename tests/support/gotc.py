@@ -76,7 +76,7 @@ def document(done: subprocess.CompletedProcess[str], code: int = 0) -> dict[str,
     """The one JSON document on stdout of a process that ended with this code."""
     assert done.returncode == code, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
-    assert found["format_version"] == 1
+    assert found["format_version"] == 2
     return found
 
 

@@ -124,7 +124,7 @@ def _path(operation: Operation) -> str:
 
 def everything(result: Result) -> dict[str, Any]:
     """All that must not depend on the order in which things end."""
-    document = result.as_json()
-    for name in ("run", "wall_s", "paid"):
+    document = result.to_dict()
+    for name in ("run", "wall_s", "spent"):
         del document[name]
     return {**document, "graph": {**document["graph"], "shape": shape(result.outcome.graph)}}
