@@ -141,8 +141,6 @@ def test_sort128_over_ten_rows_as_against_a_good_endpoint_and_no_answer_made_twi
         assert sorter.drawn == good_sorter.drawn
         answered = sum(row["spent"]["calls"] for row in found)
         assert sum(sorter.drawn.values()) == answered == ANSWERS * len(ROWS)
-            sum(sorter.drawn.values()) == sum(row["spent"]["calls"] for row in found) == ANSWERS * len(ROWS)
-        )
         assert server.statuses[400] >= len(REFUSED)
         assert len([seen for seen in server.requests if seen.status != 200]) > 30
         # Whatever was sent is told (on a busy machine also what timed out on its way), and what may have been

@@ -33,8 +33,6 @@ def without_payment(document: dict[str, Any]) -> dict[str, Any]:
     ledger = {name: account for name, account in document["ledger"].items() if name != "persistent"}
     varying = ("run", "model", "spent", "wall_s")
     kept = {name: value for name, value in document.items() if name not in varying}
-        name: value for name, value in document.items() if name not in ("run", "model", "spent", "wall_s")
-    }
     return {**kept, "ledger": ledger}
 
 

@@ -33,7 +33,6 @@ from gotlang.errors import UsageError
 from gotlang.evaluate.evaluation import (
     DEFAULT_MAX_FAILED,
     DEFAULT_PARALLEL,
-    FORMAT_VERSION,
     METRICS,
     Evaluation,
     RowRun,
@@ -48,6 +47,7 @@ from gotlang.evaluate.rows import Dataset
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme
 from gotlang.passes import optimize
+from gotlang.result import FORMAT_VERSION
 from gotlang.session import Session
 from gotlang.span import NOWHERE
 from gotlang.statistics import Interval, Verdict, difference_interval, verdict

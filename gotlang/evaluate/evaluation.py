@@ -20,13 +20,13 @@ from gotlang.evaluate.metric import Metric, ScoreKind, metric_of
 from gotlang.evaluate.rows import Dataset, Row
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Scheme
+from gotlang.result import FORMAT_VERSION
 from gotlang.runtime.draws import Missing
 from gotlang.runtime.events import Asked, Event, Observer
 from gotlang.runtime.run import Runner
 from gotlang.session import Session
 from gotlang.statistics import Interval, bounded, mean_interval, share_interval, within
 
-FORMAT_VERSION = 1
 METRICS = ("score", "correct", "cost", "calls", "seconds")
 """What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, calls, and
 seconds along the critical path. The last three are those of a run with an empty cache, so that they do not
