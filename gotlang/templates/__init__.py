@@ -1,67 +1,51 @@
-"""Prompts' texts: templates in Jinja2's notation that can put values into a text and do nothing else.
+"""Prompt texts: templates in Jinja's notation that can fill values into a text and do nothing else.
 
-A program may come from a stranger, so a template is refused when it is parsed unless all of it is known to
-be harmless (`rules.py`), sees only plain values (`sandbox.py`), and pays for its work out of a budget
-(`budget.py`): a CPU loop inside a template would not notice any time-out.
+A program may be untrusted, so a template is refused when it is parsed unless everything in it is known to be
+harmless (`rules.py`), reads only plain values (`sandbox.py`), and pays for its work from a budget
+(`filters.py`): no timeout interrupts a CPU loop inside a template.
 
-A text stands in the prompt as it is, every other value as JSON: `[3, 4]`, `{"left": 2.5}`, `true`, `null`.
-One newline at the very end of the template is dropped, as Jinja does.
+A text is shown as it is, every other value as JSON: `[3, 4]`, `{"left": 2.5}`, `true`, `null`. One newline at
+the very end of the template is dropped, as in Jinja.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
-    from gotlang.templates.sandbox import Program
-    from gotlang.templates.straight import Straight
+    from gotlang.templates.sandbox import PlainTemplate, SandboxedTemplate
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template; equal texts are parsed once.
-
-    `names` are the values it asks for.
-    """
+    """A parsed template, equal to others of the same text. `names` are the values it needs."""
 
     text: str
     names: frozenset[str] = field(compare=False)
-    _prefix: str = field(compare=False, repr=False)
+    _runnable: PlainTemplate | SandboxedTemplate = field(compare=False, repr=False)
 
     @staticmethod
     def parse(text: str) -> Template:
-        """Read a template. Raises TemplateError, with the line, for whatever a template may not hold."""
+        """Parse a template; equal texts are parsed once. Raises TemplateError, with the line."""
         return _parse(text)
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """The text with the values in their places; values are of JSON's kinds.
+        """The text with the values filled in; values are of JSON's kinds.
 
-        Raises TemplateError, with the line, where a value is missing or of the wrong kind, and where the
-        text would need more than 100,000 turns of loops, 10 million characters, or a like amount of work.
+        Raises TemplateError, with the line, if a value is missing or of the wrong kind, and if the text would
+        need more than 100,000 iterations of loops, 10 million characters, or a similar amount of work.
         """
-        return self._program.run(values)
-
-    def constant_prefix(self) -> str:
-        """The text that starts every rendering, whatever the values: all before the first `{{` or `{%`."""
-        return self._prefix
-
-    @cached_property
-    def _program(self) -> Program | Straight:
-        from gotlang.templates.rules import tree
-        from gotlang.templates.sandbox import Program
-        from gotlang.templates.straight import Straight
-
-        root = tree(self.text)
-        return Straight.of(root) or Program.of(root)
+        return self._runnable.render(values)
 
 
 @lru_cache(maxsize=1024)
 def _parse(text: str) -> Template:
-    from gotlang.templates.rules import check, constant_prefix, tree
+    from gotlang.templates.rules import check, tree
+    from gotlang.templates.sandbox import runnable
 
     root = tree(text)
-    return Template(text, check(root), constant_prefix(root))
+    return Template(text, check(root), runnable(root))

@@ -1,33 +1,47 @@
-"""The filters of templates: Jinja's names and meanings, over plain values, each paying for its work.
+"""The filters and tests of templates, and the budget they pay from.
 
-They differ from Jinja's in one thing: what would silently give a wrong text (`"x" | int` as 0, the first
-element of an empty list as nothing) is an error. Every filter takes the budget first.
+Filters have Jinja's names and meanings, over plain values, with one difference: where Jinja would silently
+give a wrong text (`"x" | int` as 0, the first element of an empty list as nothing), they raise TemplateError.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from jinja2 import Undefined
+from jinja2 import filters as jinja
 from jinja2.exceptions import UndefinedError
-from jinja2.filters import do_batch, do_indent, do_round, do_title
 
 from gotlang.errors import TemplateError
-from gotlang.templates.budget import Budget
 
-_NUMBER = 8
-"""What a number costs, in characters."""
-_JSON = json.JSONEncoder(ensure_ascii=False)
+ITERATIONS = 100_000
+"""Iterations of all loops of one rendering together."""
+
+OUTPUT = 10_000_000
+"""Characters of one rendered text."""
+
+WORK = 20_000_000
+"""Characters and values (a value counts as eight characters) that one rendering may read."""
+
+_VALUE = 8
 _WIDEST = 100
 """Spaces an indentation may have."""
 
+_JSON = json.JSONEncoder(ensure_ascii=False)
+_KINDS: Final = {
+    bool: "a bool", int: "an int", float: "a float", str: "a str", list: "a list", dict: "a record",
+    type(None): "nothing",
+}  # fmt: skip
+
+Field = str | int | None
+"""A field (`"left"`, `"state.left"`) or the position of an element."""
+
 
 def kind(value: Any) -> str:
-    """What a value is, in the language's words."""
-    names = {bool: "a bool", int: "an int", float: "a float", str: "a str", list: "a list", dict: "a record"}
-    return "nothing" if value is None else names.get(type(value), "something that is no plain value")
+    """The kind of a value in the language's words."""
+    return _KINDS.get(type(value), "an unsupported value")
 
 
 def short(value: Any) -> str:
@@ -37,7 +51,7 @@ def short(value: Any) -> str:
 
 
 def defined(*values: Any) -> None:
-    """Raise for a value that was asked for and is not there."""
+    """Raise TemplateError for an undefined value."""
     for value in values:
         if isinstance(value, Undefined):
             try:
@@ -46,52 +60,35 @@ def defined(*values: Any) -> None:
                 raise TemplateError(error.message or "a value is missing") from None
 
 
-def text(budget: Budget, value: Any) -> str:
-    """A value as it stands in a prompt: a text as it is, the rest as JSON."""
-    if type(value) is int:
-        budget.spend(_NUMBER)
-        return str(value)
-    budget.read(value)
-    if isinstance(value, str):
-        return value
-    try:
-        return _JSON.encode(value)
-    except TypeError:
-        raise TemplateError(f"cannot print {kind(value)}") from None
-
-
-def _elements(budget: Budget, value: Any, name: str) -> list[Any]:
-    """The elements of a list, the names of a record, the characters of a text; paid for."""
-    if not isinstance(value, list | tuple | dict | str):
-        raise TemplateError(f"`{name}` takes a list, not {kind(value)}")
-    budget.read(value)
-    return list(value)
-
-
-def _each(budget: Budget, value: Any, weight: int) -> list[Any]:
-    if not isinstance(value, list | tuple | dict | str):
-        raise TemplateError(f"a loop goes over a list, not over {kind(value)}")
-    budget.loop(len(value), weight)
-    return list(value)
-
-
-def _read(budget: Budget, value: Any) -> Any:
-    budget.read(value)
+def _number(value: Any, name: str) -> Any:
+    if not isinstance(value, int | float):
+        raise TemplateError(f"`{name}` expects a number, not {kind(value)}")
     return value
 
 
-def _slice(budget: Budget, value: Any, start: Any, stop: Any, step: Any) -> Any:
-    if not isinstance(value, list | str):
-        raise TemplateError(f"cannot slice {kind(value)}")
-    if any(type(end) is not int and end is not None for end in (start, stop, step)) or step == 0:
-        raise TemplateError("a slice takes whole numbers, and no step of 0")
-    part = slice(start, stop, step)
-    budget.spend(8 * len(range(*part.indices(len(value)))))
-    return value[part]
+def _size(value: Any, limit: int) -> int:
+    """The size of a value in characters, shared parts each time they occur; stops above the limit."""
+    if isinstance(value, str):
+        return _VALUE + len(value)
+    total = 0
+    waiting = [value]
+    while waiting and total <= limit:
+        value = waiting.pop()
+        total += _VALUE
+        if isinstance(value, str):
+            total += len(value)
+        elif isinstance(value, list | tuple | dict):
+            total += _VALUE * len(value)
+            if total > limit:
+                break
+            waiting.extend(value)
+            if isinstance(value, dict):
+                waiting.extend(value.values())
+    return total
 
 
-def _part(value: Any, attribute: str | int | None) -> Any:
-    """A field of a record, `"left"` or `"state.left"`, or an element of a list by its position."""
+def _part(value: Any, attribute: Field) -> Any:
+    """A field of a record or an element of a list; the value itself for None."""
     if attribute is None:
         return value
     for name in attribute.split(".") if isinstance(attribute, str) else [attribute]:
@@ -104,7 +101,7 @@ def _part(value: Any, attribute: str | int | None) -> Any:
     return value
 
 
-def _key(attribute: str | int | None, case_sensitive: bool) -> Callable[[Any], Any]:
+def _key(attribute: Field, case_sensitive: bool) -> Callable[[Any], Any]:
     def key(value: Any) -> Any:
         value = _part(value, attribute)
         return value.lower() if isinstance(value, str) and not case_sensitive else value
@@ -112,204 +109,244 @@ def _key(attribute: str | int | None, case_sensitive: bool) -> Callable[[Any], A
     return key
 
 
-def length(budget: Budget, value: Any) -> int:
-    if not isinstance(value, list | tuple | dict | str):
-        raise TemplateError(f"{kind(value)} has no length")
-    return len(value)
+def _of_text(change: Callable[[str], Any]) -> Callable[[Rendering, Any], Any]:
+    return lambda rendering, value: change(rendering.text(value))
 
 
-def join(budget: Budget, value: Any, d: Any = "", attribute: str | int | None = None) -> str:
-    between = text(budget, d)
-    parts = [text(budget, _part(element, attribute)) for element in _elements(budget, value, "join")]
-    budget.spend(sum(map(len, parts)) + len(between) * len(parts))
-    return between.join(parts)
+class Rendering:
+    """The budget of one rendering, and the filters, which pay from it.
 
+    Every method raises TemplateError when the budget is exhausted or a value has the wrong type.
+    """
 
-def first(budget: Budget, value: Any) -> Any:
-    if isinstance(value, list | str) and value:
-        return value[0]
-    raise TemplateError(f"`first` of {'an empty ' + kind(value)[2:] if value in ([], '') else kind(value)}")
+    __slots__ = ("iterations", "output", "work")
 
+    def __init__(self) -> None:
+        self.iterations = ITERATIONS
+        self.output = OUTPUT
+        self.work = WORK
 
-def last(budget: Budget, value: Any) -> Any:
-    if isinstance(value, list | str) and value:
-        return value[-1]
-    raise TemplateError(f"`last` of {'an empty ' + kind(value)[2:] if value in ([], '') else kind(value)}")
+    def spend(self, amount: int) -> None:
+        """Pay for work of a known size."""
+        self.work -= amount
+        if self.work < 0:
+            raise TemplateError("this template does too much work: it reads too many values")
 
+    def read(self, value: Any) -> Any:
+        """A value, paid for with all its parts."""
+        self.spend(_size(value, self.work))
+        return value
 
-def sort(
-    budget: Budget,
-    value: Any,
-    reverse: bool = False,
-    case_sensitive: bool = False,
-    attribute: str | int | None = None,
-) -> list[Any]:
-    return sorted(
-        _elements(budget, value, "sort"), key=_key(attribute, case_sensitive), reverse=bool(reverse)
-    )
+    def write(self, amount: int) -> None:
+        """Pay for characters of the rendered text."""
+        self.output -= amount
+        if self.output < 0:
+            raise TemplateError(f"the text of this template is longer than {OUTPUT:,} characters")
 
+    def text(self, value: Any) -> str:
+        """A value as it is shown in a prompt: a text itself, anything else as JSON."""
+        if type(value) is int:
+            self.spend(_VALUE)
+            return str(value)
+        self.read(value)
+        if isinstance(value, str):
+            return value
+        try:
+            return _JSON.encode(value)
+        except TypeError:
+            raise TemplateError(f"cannot print {kind(value)}") from None
 
-def unique(
-    budget: Budget, value: Any, case_sensitive: bool = False, attribute: str | int | None = None
-) -> list[Any]:
-    key = _key(attribute, case_sensitive)
-    seen: dict[Any, Any] = {}
-    for element in _elements(budget, value, "unique"):
-        found = key(element)
-        seen.setdefault((json.dumps(found),) if isinstance(found, list | dict) else found, element)
-    return list(seen.values())
+    def elements(self, value: Any, name: str) -> list[Any]:
+        """The elements of a list, the names of a record or the characters of a text."""
+        if not isinstance(value, list | tuple | dict | str):
+            raise TemplateError(f"`{name}` expects a list, not {kind(value)}")
+        return list(self.read(value))
 
+    # ---------------------------------------------------------------- what the sandbox wraps
 
-def _extreme(name: str, choose: Callable[..., Any]) -> Callable[..., Any]:
-    def extreme(
-        budget: Budget, value: Any, case_sensitive: bool = False, attribute: str | int | None = None
-    ) -> Any:
-        elements = _elements(budget, value, name)
+    def each(self, value: Any, weight: int) -> list[Any]:
+        """What a loop iterates over; `weight` is the size of its body in nodes."""
+        if not isinstance(value, list | tuple | dict | str):
+            raise TemplateError(f"a loop iterates over a list, not over {kind(value)}")
+        self.iterations -= len(value)
+        if self.iterations < 0:
+            raise TemplateError(f"the loops of this template run more than {ITERATIONS:,} iterations")
+        self.spend(len(value) * weight)
+        return list(value)
+
+    def slice(self, value: Any, start: Any, stop: Any, step: Any) -> Any:
+        """A part of a list or text."""
+        if not isinstance(value, list | str):
+            raise TemplateError(f"cannot slice {kind(value)}")
+        if any(type(end) is not int and end is not None for end in (start, stop, step)) or step == 0:
+            raise TemplateError("a slice takes whole numbers, and no step of 0")
+        part = slice(start, stop, step)
+        self.spend(_VALUE * len(range(*part.indices(len(value)))))
+        return value[part]
+
+    # ---------------------------------------------------------------- filters
+
+    do_capitalize = _of_text(str.capitalize)
+    do_lower = _of_text(str.lower)
+    do_title = _of_text(jinja.do_title)
+    do_upper = _of_text(str.upper)
+    do_string = _of_text(str)
+    do_wordcount = _of_text(lambda text: len(text.split()))
+
+    def do_trim(self, value: Any, chars: str | None = None) -> str:
+        return self.text(value).strip(chars)
+
+    def do_replace(self, value: Any, old: Any, new: Any, count: int | None = None) -> str:
+        value, old, new = self.text(value), self.text(old), self.text(new)
+        most = value.count(old) if count is None else min(value.count(old), max(0, count))
+        self.spend(len(new) * most)
+        return str(value.replace(old, new, most))
+
+    def do_indent(self, value: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+        columns = len(width) if isinstance(width, str) else width
+        if columns > _WIDEST:
+            raise TemplateError(f"an indentation of more than {_WIDEST} characters")
+        value = self.text(value)
+        self.spend((value.count("\n") + 1) * columns)
+        return jinja.do_indent(value, width, first, blank)
+
+    def do_tojson(self, value: Any, indent: int | None = None) -> str:
+        self.read(value)
+        if indent is None:
+            return _JSON.encode(value)
+        if type(indent) is not int or not 0 <= indent <= 8:
+            raise TemplateError("`tojson` indents by 0 to 8 spaces")
+        parts = []
+        for part in json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(value):
+            self.spend(len(part))
+            parts.append(part)
+        return "".join(parts)
+
+    def do_length(self, value: Any) -> int:
+        if not isinstance(value, list | tuple | dict | str):
+            raise TemplateError(f"{kind(value)} has no length")
+        return len(value)
+
+    do_count = do_length
+
+    def do_list(self, value: Any) -> list[Any]:
+        return self.elements(value, "list")
+
+    def do_join(self, value: Any, d: Any = "", attribute: Field = None) -> str:
+        between = self.text(d)
+        parts = [self.text(_part(element, attribute)) for element in self.elements(value, "join")]
+        self.spend(sum(map(len, parts)) + len(between) * len(parts))
+        return between.join(parts)
+
+    def do_first(self, value: Any) -> Any:
+        return self._end(value, "first", 0)
+
+    def do_last(self, value: Any) -> Any:
+        return self._end(value, "last", -1)
+
+    def _end(self, value: Any, name: str, position: int) -> Any:
+        if isinstance(value, list | str) and value:
+            return value[position]
+        empty = "an empty " + kind(value)[2:] if value in ([], "") else kind(value)
+        raise TemplateError(f"`{name}` of {empty}")
+
+    def do_min(self, value: Any, case_sensitive: bool = False, attribute: Field = None) -> Any:
+        return self._extreme(min, value, case_sensitive, attribute)
+
+    def do_max(self, value: Any, case_sensitive: bool = False, attribute: Field = None) -> Any:
+        return self._extreme(max, value, case_sensitive, attribute)
+
+    def _extreme(self, choose: Any, value: Any, case_sensitive: bool, attribute: Field) -> Any:
+        elements = self.elements(value, choose.__name__)
         if not elements:
-            raise TemplateError(f"`{name}` of an empty list")
+            raise TemplateError(f"`{choose.__name__}` of an empty list")
         return choose(elements, key=_key(attribute, case_sensitive))
 
-    return extreme
+    def do_sort(
+        self, value: Any, reverse: bool = False, case_sensitive: bool = False, attribute: Field = None
+    ) -> list[Any]:
+        elements = self.elements(value, "sort")
+        return sorted(elements, key=_key(attribute, case_sensitive), reverse=bool(reverse))
+
+    def do_unique(self, value: Any, case_sensitive: bool = False, attribute: Field = None) -> list[Any]:
+        key = _key(attribute, case_sensitive)
+        seen: dict[Any, Any] = {}
+        for element in self.elements(value, "unique"):
+            found = key(element)
+            seen.setdefault((json.dumps(found),) if isinstance(found, list | dict) else found, element)
+        return list(seen.values())
+
+    def do_map(self, value: Any, *, attribute: str | int) -> list[Any]:
+        return [_part(element, attribute) for element in self.elements(value, "map")]
+
+    def do_sum(self, value: Any, attribute: Field = None, start: Any = 0) -> Any:
+        numbers = [_part(element, attribute) for element in self.elements(value, "sum")]
+        if not all(isinstance(number, int | float) for number in [*numbers, start]):
+            raise TemplateError("`sum` expects numbers")
+        return sum(numbers, start)
+
+    def do_reverse(self, value: Any) -> Any:
+        return self.read(value)[::-1] if isinstance(value, str) else self.elements(value, "reverse")[::-1]
+
+    def do_batch(self, value: Any, linecount: int) -> list[list[Any]]:
+        if type(linecount) is not int or linecount < 1:
+            raise TemplateError("`batch` expects a whole number above 0")
+        return list(jinja.do_batch(self.elements(value, "batch"), linecount))
+
+    def do_items(self, value: Any) -> list[list[Any]]:
+        if not isinstance(value, dict):
+            raise TemplateError(f"`items` expects a record, not {kind(value)}")
+        return [[name, part] for name, part in self.read(value).items()]
+
+    def do_int(self, value: Any, default: int | None = None) -> Any:
+        return self._cast(int, value, default)
+
+    def do_float(self, value: Any, default: float | None = None) -> Any:
+        return self._cast(float, value, default)
+
+    def _cast(self, type_: Any, value: Any, default: Any) -> Any:
+        try:
+            return type_(value)
+        except (ValueError, TypeError, OverflowError):
+            if default is None:
+                raise TemplateError(f"cannot read {kind(value)} as {kind(type_())}") from None
+            return default
+
+    def do_round(
+        self, value: Any, precision: int = 0, method: Literal["common", "ceil", "floor"] = "common"
+    ) -> float:
+        if not isinstance(value, int | float) or type(precision) is not int or not -15 <= precision <= 15:
+            raise TemplateError("`round` expects a number and a precision from -15 to 15")
+        if method not in ("common", "ceil", "floor"):
+            raise TemplateError("the method of `round` is `common`, `ceil` or `floor`")
+        return float(jinja.do_round(value, precision, method))
+
+    def do_abs(self, value: Any) -> Any:
+        return abs(_number(value, "abs"))
+
+    def do_default(self, value: Any, default_value: Any = "", boolean: bool = False) -> Any:
+        return default_value if isinstance(value, Undefined) or (boolean and not value) else value
 
 
-def total(budget: Budget, value: Any, attribute: str | int | None = None, start: Any = 0) -> Any:
-    numbers = [_part(element, attribute) for element in _elements(budget, value, "sum")]
-    if not all(isinstance(number, int | float) for number in [*numbers, start]):
-        raise TemplateError("`sum` takes numbers")
-    return sum(numbers, start)
-
-
-def mapped(budget: Budget, value: Any, *, attribute: str | int) -> list[Any]:
-    return [_part(element, attribute) for element in _elements(budget, value, "map")]
-
-
-def backwards(budget: Budget, value: Any) -> Any:
-    if isinstance(value, str):
-        budget.read(value)
-        return value[::-1]
-    return _elements(budget, value, "reverse")[::-1]
-
-
-def batch(budget: Budget, value: Any, linecount: int) -> list[list[Any]]:
-    if type(linecount) is not int or linecount < 1:
-        raise TemplateError("`batch` takes a whole number above 0")
-    return list(do_batch(_elements(budget, value, "batch"), linecount))
-
-
-def replace(budget: Budget, value: Any, old: Any, new: Any, count: int | None = None) -> str:
-    value, old, new = text(budget, value), text(budget, old), text(budget, new)
-    found = value.count(old)
-    budget.spend(len(new) * (found if count is None else min(found, max(0, count))))
-    return str(value.replace(old, new, -1 if count is None else max(0, count)))
-
-
-def indent(budget: Budget, value: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
-    if (len(width) if isinstance(width, str) else width) > _WIDEST:
-        raise TemplateError(f"an indentation of more than {_WIDEST} characters")
-    value = text(budget, value)
-    budget.spend((value.count("\n") + 1) * (len(width) if isinstance(width, str) else width))
-    return do_indent(value, width, first, blank)
-
-
-def to_json(budget: Budget, value: Any, indent: int | None = None) -> str:
-    budget.read(value)
-    if indent is None:
-        return _JSON.encode(value)
-    if type(indent) is not int or not 0 <= indent <= 8:
-        raise TemplateError("`tojson` indents by 0 to 8 spaces")
-    parts = []
-    for part in json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(value):
-        budget.spend(len(part))
-        parts.append(part)
-    return "".join(parts)
-
-
-def integer(budget: Budget, value: Any, default: int | None = None) -> int:
-    try:
-        return int(value)
-    except (ValueError, TypeError, OverflowError):
-        if default is None:
-            raise TemplateError(f"cannot read {kind(value)} as an int") from None
-        return default
-
-
-def floating(budget: Budget, value: Any, default: float | None = None) -> float:
-    try:
-        return float(value)
-    except (ValueError, TypeError, OverflowError):
-        if default is None:
-            raise TemplateError(f"cannot read {kind(value)} as a float") from None
-        return default
-
-
-def rounded(budget: Budget, value: Any, precision: int = 0, method: str = "common") -> float:
-    if not isinstance(value, int | float) or type(precision) is not int or not -15 <= precision <= 15:
-        raise TemplateError("`round` takes a number and a precision from -15 to 15")
-    if method not in ("common", "ceil", "floor"):
-        raise TemplateError("`round` knows the methods `common`, `ceil` and `floor`")
-    return float(do_round(value, precision, method))  # type: ignore[arg-type]
-
-
-def absolute(budget: Budget, value: Any) -> Any:
-    if not isinstance(value, int | float):
-        raise TemplateError(f"`abs` takes a number, not {kind(value)}")
-    return abs(value)
-
-
-def default(budget: Budget, value: Any, default_value: Any = "", boolean: bool = False) -> Any:
-    return default_value if isinstance(value, Undefined) or (boolean and not value) else value
-
-
-def items(budget: Budget, value: Any) -> list[list[Any]]:
-    if not isinstance(value, dict):
-        raise TemplateError(f"`items` takes a record, not {kind(value)}")
-    budget.read(value)
-    return [[name, field] for name, field in value.items()]
-
-
-def _on_text(change: Callable[[str], Any]) -> Callable[..., Any]:
-    def changed(budget: Budget, value: Any) -> Any:
-        return change(text(budget, value))
-
-    return changed
-
-
-def trim(budget: Budget, value: Any, chars: str | None = None) -> str:
-    return text(budget, value).strip(chars)
-
-
-TABLE: Final[dict[str, Callable[..., Any]]] = {
-    "abs": absolute,
-    "batch": batch,
-    "capitalize": _on_text(str.capitalize),
-    "count": length,
-    "default": default,
-    "first": first,
-    "float": floating,
-    "indent": indent,
-    "int": integer,
-    "items": items,
-    "join": join,
-    "last": last,
-    "length": length,
-    "list": lambda budget, value: _elements(budget, value, "list"),
-    "lower": _on_text(str.lower),
-    "map": mapped,
-    "max": _extreme("max", max),
-    "min": _extreme("min", min),
-    "replace": replace,
-    "reverse": backwards,
-    "round": rounded,
-    "sort": sort,
-    "string": text,
-    "sum": total,
-    "title": _on_text(do_title),
-    "tojson": to_json,
-    "trim": trim,
-    "unique": unique,
-    "upper": _on_text(str.upper),
-    "wordcount": _on_text(lambda found: len(found.split())),
+FILTERS: Final[dict[str, Callable[..., Any]]] = {
+    name.removeprefix("do_"): method for name, method in vars(Rendering).items() if name.startswith("do_")
 }
 
-INTERNAL: Final[dict[str, Callable[..., Any]]] = {"_each": _each, "_read": _read, "_slice": _slice}
-"""What the sandbox puts around a template's own parts; no template can name them."""
+TESTS: Final[dict[str, Callable[..., bool]]] = {
+    "boolean": lambda value: isinstance(value, bool),
+    "defined": lambda value: not isinstance(value, Undefined),
+    "divisibleby": lambda value, num: _number(value, "divisibleby") % _number(num, "divisibleby") == 0,
+    "even": lambda value: _number(value, "even") % 2 == 0,
+    "false": lambda value: value is False,
+    "float": lambda value: isinstance(value, float),
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "mapping": lambda value: isinstance(value, dict),
+    "none": lambda value: value is None,
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    # Jinja's `odd` is `value % 2`, which formats a text: `"%999999999d" is odd` would fill the memory.
+    "odd": lambda value: _number(value, "odd") % 2 == 1,
+    "sequence": lambda value: isinstance(value, list | str),
+    "string": lambda value: isinstance(value, str),
+    "true": lambda value: value is True,
+    "undefined": lambda value: isinstance(value, Undefined),
+}

@@ -1,14 +1,14 @@
-"""Where a template runs: Jinja's immutable sandbox with every way to reach an object's insides taken out.
+"""Where templates run: Jinja's immutable sandbox without any access to the insides of objects.
 
-Fields and indices look into dicts, lists and texts and nowhere else; arithmetic is ours; the tree is
-rewritten so that each loop, comparison, slice and concatenation pays out of the budget of its rendering.
+Fields and indices read dicts, lists and texts only; arithmetic is limited; the tree is rewritten so that each
+loop, comparison, slice and concatenation pays from the budget of its rendering.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, wraps
+from functools import cache, cached_property
 from typing import Any, Final, cast, final
 
 from jinja2 import StrictUndefined, nodes, pass_context
@@ -22,31 +22,26 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from gotlang.errors import TemplateError
-from gotlang.templates import filters, predicates
-from gotlang.templates.budget import Budget
+from gotlang.templates.filters import FILTERS, TESTS, Rendering, defined, kind, short
 
 LOOP: Final = frozenset(
     ["first", "index", "index0", "last", "length", "nextitem", "previtem", "revindex", "revindex0"]
 )
-"""What may follow `loop.`."""
+"""The fields of `loop`."""
 
-_BUDGET = "_budget"
-"""The name a rendering's budget goes by; no template can say it, for it starts with an underscore."""
+_RENDERING = "_rendering"
+"""The name of a rendering's budget; no template can say it, for it starts with an underscore."""
 
 _FILE = "<template>"
 
 _ARITHMETIC: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod,
-}
+}  # fmt: skip
 _MOST_BITS = 4096
 
 _MOST_TOKENS = 20_000
-"""Words and signs inside the braces of one template; to parse and compile so many takes half a second."""
+"""Tokens inside the braces of one template; to parse and compile so many takes half a second."""
 
 
 @final
@@ -59,29 +54,25 @@ class _Environment(ImmutableSandboxedEnvironment):
         return self.getitem(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        filters.defined(obj)
+        defined(obj)
         if isinstance(obj, dict):
             if isinstance(argument, str | int | float | bool | None) and argument in obj:
                 return obj[argument]
-            return self.undefined(hint=f"there is no field `{filters.short(argument)}`")
+            return self.undefined(hint=f"there is no field `{short(argument)}`")
         if isinstance(obj, list | tuple | str) and type(argument) is int:
             if -len(obj) <= argument < len(obj):
                 return obj[argument]
             return self.undefined(hint=f"there is no element {argument}: it has {len(obj)}")
-        kind = filters.kind(obj)
-        return self.undefined(hint=f"{kind} has no `{filters.short(argument)}`")
+        return self.undefined(hint=f"{kind(obj)} has no `{short(argument)}`")
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        filters.defined(left, right)
+        defined(left, right)
         numbers = isinstance(left, int | float) and isinstance(right, int | float)
-        joined = operator == "+" and (
-            (isinstance(left, str) and isinstance(right, str))
-            or (isinstance(left, list) and isinstance(right, list))
-        )
+        joined = operator == "+" and any(isinstance(left, t) and isinstance(right, t) for t in (str, list))
         if not numbers and not joined:
-            raise TemplateError(f"`{operator}` between {filters.kind(left)} and {filters.kind(right)}")
+            raise TemplateError(f"`{operator}` between {kind(left)} and {kind(right)}")
         if joined:
-            _budget(context).spend(8 * (len(left) + len(right)))
+            _rendering(context).spend(8 * (len(left) + len(right)))
         result = _ARITHMETIC[operator](left, right)
         if isinstance(result, int) and result.bit_length() > _MOST_BITS:
             raise TemplateError("a number with too many digits")
@@ -89,8 +80,8 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 @final
-class _Counting(Extension):
-    """Stops the parser early: a prompt is mostly text, and a megabyte of expressions would take it long."""
+class _TokenLimit(Extension):
+    """Stops the parser early: a prompt is mostly text, and to parse a megabyte of expressions is slow."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         try:
@@ -102,54 +93,8 @@ class _Counting(Extension):
             raise TemplateSyntaxError("a number with too many digits", stream.current.lineno) from None
 
 
-@final
-class Program:
-    """A template ready to run."""
-
-    def __init__(self, compiled: JinjaTemplate) -> None:
-        self._compiled = compiled
-
-    @classmethod
-    def of(cls, root: nodes.Template) -> Program:
-        """Compile a tree that has been checked; it is rewritten in place."""
-        jinja = environment()
-        code = jinja.compile(_Paying().visit(root), filename=_FILE)
-        return cls(JinjaTemplate.from_code(jinja, code, jinja.globals))
-
-    def run(self, values: Mapping[str, Any]) -> str:
-        """Render. Raises TemplateError with the line."""
-        budget = Budget()
-        context = self._compiled.new_context({**values, _BUDGET: budget})
-        parts: list[str] = []
-        try:
-            for part in self._compiled.root_render_func(context):
-                budget.write(len(part))
-                parts.append(part)
-        except TemplateError as error:
-            raise TemplateError(error.message, line=self._line(error), help=error.help) from None
-        except JinjaError as error:
-            raise TemplateError(error.message or "cannot be rendered", line=self._line(error)) from None
-        except ZeroDivisionError as error:
-            raise TemplateError("a division by zero", line=self._line(error)) from None
-        except RecursionError as error:
-            raise TemplateError("a value too deep to print", line=self._line(error)) from None
-        except (TypeError, ValueError, ArithmeticError) as error:
-            raise TemplateError(f"cannot be rendered: {error}", line=self._line(error)) from None
-        return "".join(parts)
-
-    def _line(self, error: BaseException) -> int | None:
-        """The line of the template that was running when an error came."""
-        trace = error.__traceback__
-        line = None
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == _FILE:
-                line = self._compiled.get_corresponding_lineno(trace.tb_lineno)
-            trace = trace.tb_next
-        return line
-
-
-class _Paying(NodeTransformer):
-    """Puts a paying filter around what could cost much: what loops go over, comparisons, slices, `~`."""
+class _Payments(NodeTransformer):
+    """Puts a paying filter around what can be expensive: loops, comparisons, slices, `~`."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
         weight = _weight(node)
@@ -177,7 +122,7 @@ class _Paying(NodeTransformer):
 
 
 def _weight(loop: nodes.For) -> int:
-    """The nodes that one turn of a loop may run; loops inside it pay for themselves."""
+    """The nodes that one iteration of a loop may run; loops inside it pay for themselves."""
     count = 0
     waiting: list[nodes.Node] = [loop]
     while waiting:
@@ -192,43 +137,42 @@ def _applied(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filte
     return nodes.Filter(cast(nodes.Expr, node), name, list(arguments), [], None, None, lineno=node.lineno)
 
 
-def _budget(context: Context) -> Budget:
-    budget = context.resolve(_BUDGET)
-    assert isinstance(budget, Budget)
-    return budget
+def _rendering(context: Context) -> Rendering:
+    rendering = context.resolve(_RENDERING)
+    assert isinstance(rendering, Rendering)
+    return rendering
 
 
-def _paid(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter as Jinja calls it: the budget comes from the rendering, missing values are reported."""
+def _filter(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter as Jinja calls it: of the context's rendering, with defined values."""
+    optional = function is Rendering.do_default
 
     @pass_context
-    @wraps(function)
     def call(context: Context, value: Any, *arguments: Any, **named: Any) -> Any:
-        if function is not filters.default:
-            filters.defined(value)
-        filters.defined(*arguments, *named.values())
-        return function(_budget(context), value, *arguments, **named)
+        if not optional:
+            defined(value)
+        defined(*arguments, *named.values())
+        return function(_rendering(context), value, *arguments, **named)
 
     return call
 
 
 @pass_context
 def _printed(context: Context, value: Any) -> str:
-    """How a value stands in the text."""
-    filters.defined(value)
-    return filters.text(_budget(context), value)
+    defined(value)
+    return _rendering(context).text(value)
 
 
 @pass_context
 def _range(context: Context, *bounds: Any) -> list[int]:
-    filters.defined(*bounds)
+    defined(*bounds)
     if any(type(bound) is not int for bound in bounds):
-        raise TemplateError("`range` takes whole numbers")
+        raise TemplateError("`range` expects whole numbers")
     if len(bounds) == 3 and bounds[2] == 0:
-        raise TemplateError("`range` takes no step of 0")
+        raise TemplateError("`range` cannot have a step of 0")
     numbers = range(*bounds)
     try:
-        _budget(context).spend(8 * len(numbers))
+        _rendering(context).spend(8 * len(numbers))
     except OverflowError:
         raise TemplateError("`range` over too many numbers") from None
     return list(numbers)
@@ -236,7 +180,7 @@ def _range(context: Context, *bounds: Any) -> list[int]:
 
 @cache
 def environment() -> ImmutableSandboxedEnvironment:
-    """The one environment all templates share; it holds no state of any rendering."""
+    """The environment that all templates share; it has no state of any rendering."""
     made = _Environment(
         undefined=StrictUndefined,
         autoescape=False,
@@ -246,9 +190,112 @@ def environment() -> ImmutableSandboxedEnvironment:
         # `{% for ... %}` on a line of its own leaves no empty line in the prompt.
         trim_blocks=True,
         lstrip_blocks=True,
-        extensions=[_Counting],
+        extensions=[_TokenLimit],
     )
-    made.filters = {name: _paid(function) for name, function in (filters.TABLE | filters.INTERNAL).items()}
-    made.tests = dict(predicates.TABLE)
+    internal: dict[str, Callable[..., Any]] = {
+        "_each": Rendering.each,
+        "_read": Rendering.read,
+        "_slice": Rendering.slice,
+    }
+    made.filters = {name: _filter(function) for name, function in (FILTERS | internal).items()}
+    made.tests = dict(TESTS)
     made.globals = {"range": _range}
     return made
+
+
+_FAILURES = (TemplateError, JinjaError, RecursionError, TypeError, ValueError, ArithmeticError)
+
+
+def _failure(error: Exception, line: int | None) -> TemplateError:
+    """What a rendering raises for an error at a line."""
+    match error:
+        case TemplateError():
+            return TemplateError(error.message, line=line, help=error.help)
+        case JinjaError():
+            message = error.message or "cannot be rendered"
+        case ZeroDivisionError():
+            message = "a division by zero"
+        case RecursionError():
+            message = "a value nested too deeply to print"
+        case _:
+            message = f"cannot be rendered: {error}"
+    return TemplateError(message, line=line)
+
+
+@final
+class SandboxedTemplate:
+    """A template that Jinja runs, compiled when it is first rendered."""
+
+    def __init__(self, root: nodes.Template) -> None:
+        self._root: nodes.Template = _Payments().visit(root)
+
+    @cached_property
+    def _compiled(self) -> JinjaTemplate:
+        code = environment().compile(self._root, filename=_FILE)
+        return JinjaTemplate.from_code(environment(), code, environment().globals)
+
+    def render(self, values: Mapping[str, Any]) -> str:
+        """The text with the values filled in. Raises TemplateError with the line."""
+        rendering = Rendering()
+        context = self._compiled.new_context({**values, _RENDERING: rendering})
+        parts: list[str] = []
+        try:
+            for part in self._compiled.root_render_func(context):
+                rendering.write(len(part))
+                parts.append(part)
+        except _FAILURES as error:
+            raise _failure(error, self._line(error)) from None
+        return "".join(parts)
+
+    def _line(self, error: BaseException) -> int | None:
+        """The line of the template at which an error was raised."""
+        trace, line = error.__traceback__, None
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == _FILE:
+                line = self._compiled.get_corresponding_lineno(trace.tb_lineno)
+            trace = trace.tb_next
+        return line
+
+
+@final
+class PlainTemplate:
+    """A template that only shows inputs, like those of most prompts, filled in without Jinja.
+
+    Its text, its budget and its errors are those of a SandboxedTemplate.
+    """
+
+    def __init__(self, parts: list[str | nodes.Name]) -> None:
+        self._parts = parts
+
+    def render(self, values: Mapping[str, Any]) -> str:
+        """The text with the values filled in. Raises TemplateError with the line."""
+        rendering = Rendering()
+        written: list[str] = []
+        line = None
+        try:
+            for part in self._parts:
+                if isinstance(part, nodes.Name):
+                    line = part.lineno
+                    if part.name not in values:
+                        raise TemplateError(f"'{part.name}' is undefined")
+                    part = rendering.text(values[part.name])
+                    line = None
+                rendering.write(len(part))
+                written.append(part)
+        except _FAILURES as error:
+            raise _failure(error, line) from None
+        return "".join(written)
+
+
+def runnable(root: nodes.Template) -> SandboxedTemplate | PlainTemplate:
+    """A checked tree, ready to run; the tree is rewritten in place."""
+    parts: list[str | nodes.Name] = []
+    for statement in root.body:
+        for node in statement.nodes if isinstance(statement, nodes.Output) else (statement,):
+            if isinstance(node, nodes.TemplateData):
+                parts.append(node.data)
+            elif isinstance(node, nodes.Name) and node.name not in environment().globals:
+                parts.append(node)
+            else:
+                return SandboxedTemplate(root)
+    return PlainTemplate(parts)
