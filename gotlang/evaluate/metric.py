@@ -20,7 +20,7 @@ from gotlang.ir.program import Program, Scheme
 from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
 from gotlang.statistics import bounded
 from gotlang.syntax.expressions import Call, Expression
-from gotlang.syntax.format_expressions import format_expression
+from gotlang.syntax.format import format_expression
 from gotlang.syntax.walk import walk
 
 

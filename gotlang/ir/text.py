@@ -19,7 +19,7 @@ from gotlang.answers.forms import After, Form, Json, Lines, Tag
 from gotlang.ir import program as ir
 from gotlang.ir.literals import literal
 from gotlang.syntax.expressions import Expression
-from gotlang.syntax.format_expressions import format_expression
+from gotlang.syntax.format import format_expression
 from gotlang.syntax.texts import long_lines, quote
 from gotlang.types import Type
 

@@ -12,7 +12,7 @@ from gotlang.ir.names import needed_names
 from gotlang.report.picture import Group, Node, Picture, label, reduced, without_lone_groups
 from gotlang.span import Source, Span
 from gotlang.syntax.expressions import Constant, Expression
-from gotlang.syntax.format_expressions import format_expression
+from gotlang.syntax.format import format_expression
 
 Names = Mapping[str, tuple[int, ...]]
 """The nodes that the thoughts of each name come from."""

@@ -1,33 +1,50 @@
 """Nodes to the one canonical text: what `gotc fmt` writes.
 
 Four spaces of indentation; one blank line between declarations of different kinds or of several lines;
-the signs of neighbouring params in columns; texts in triple quotes indented with their block. Blank lines
-inside a block and between params stay, at most one at a time. The parts of a prompt and the clauses of a
-study stay in the order they were written in.
+neighbouring params aligned in columns; texts in triple quotes indented with their block. Blank lines inside a
+block and between params stay, at most one at a time. The parts of a prompt and the clauses of a study stay in
+the order they were written in. Expressions get as few parentheses as their meaning allows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import assert_never
 
 from gotlang.answers.forms import After, Json, Lines, Tag
-from gotlang.span import Source
+from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.format_expressions import format_expression, format_type
-from gotlang.syntax.format_pipelines import PipelinePrinter
-from gotlang.syntax.layout import arrange
-from gotlang.syntax.pieces import WIDTH, Brackets, Item, Piece, flat, lay_out
-from gotlang.syntax.texts import quote
+from gotlang.syntax.layout import INDENT, WIDTH, Brackets, Item, Line, LongText, Piece, arrange, flat, lay_out
+from gotlang.syntax.texts import long_lines, quote, reindented
 
-__all__ = ["format_expression", "format_module", "format_type"]
-
+# How tightly an expression binds, from the loosest; the ladder of the grammar.
+_ANY, _OR, _AND, _NOT, _SUM, _PRODUCT, _FACTOR, _VALUE, _NOTHING = range(9)
+_BINARY = {
+    "or": (_OR, _OR, _AND),
+    "and": (_AND, _AND, _NOT),
+    **dict.fromkeys(("+", "-"), (_SUM, _SUM, _PRODUCT)),
+    **dict.fromkeys(("*", "/", "//", "%"), (_PRODUCT, _PRODUCT, _FACTOR)),
+    "**": (_FACTOR, _VALUE, _FACTOR),
+}
+"""How tightly an operator binds, and how tightly its operands must."""
+_NUMBER = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
+_KEY = re.compile(r"[a-z_][A-Za-z0-9_]*")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _MOST_PADDING = 24
 """A param's default longer than this does not push the ranges of its neighbours to the right."""
 
-_Row = tuple[list[Piece], list[Piece], list[Piece], list[Piece]]
+_Clause = n.PromptSetting | n.ParseForm | n.Example | n.StudyData | n.StudyPrompts | n.StudyOption | n.Vary
+_Small = e.Identifier | e.Argument | n.TypeNode | n.FieldType | n.Parameter | n.Range | n.Choices
+_Inline = e.Expression | n.Step | n.LabelReference | _Clause | _Small
+"""Nodes within a line."""
+_Part = Piece | _Inline | tuple["_Part | None", ...]
+"""A part of a line; a tuple is an optional one, left out where anything in it is None."""
+_Cells = tuple[list[Piece], list[Piece], list[Piece], list[Piece]]
 
 
 def format_module(module: n.Module, source: Source | None = None) -> str:
@@ -36,227 +53,401 @@ def format_module(module: n.Module, source: Source | None = None) -> str:
     Parsed again it gives an equal module, and formatted again the same text.
     """
     comments = module.comments if source else ()
-    printer = _ModulePrinter(source, comments)
+    printer = _Printer(source, comments)
     printer.module(module)
     return arrange(printer.lines, comments, source)
 
 
-class _ModulePrinter(PipelinePrinter):
-    def __init__(self, source: Source | None, comments: Sequence[n.Comment]) -> None:
-        super().__init__(source)
-        self._inside = [comment for comment in comments if comment.nested]
+def format_expression(expression: e.Expression) -> str:
+    """An expression on one line, which parses back to an equal one. Numbers must be finite."""
+    return flat(_Printer().expression(expression))
+
+
+def format_type(type_: n.TypeNode) -> str:
+    """A type on one line, which parses back to an equal one."""
+    return flat(_Printer().pieces(type_))
+
+
+class _Printer:
+    """Collects lines in the order of the source; with the source, numbers and texts keep their spelling."""
+
+    def __init__(self, source: Source | None = None, comments: Iterable[n.Comment] = ()) -> None:
+        self._text = source.text if source else ""
+        self._nested = [comment for comment in comments if comment.nested]
+        self.lines: list[Line] = []
 
     def module(self, module: n.Module) -> None:
-        declarations = module.declarations
-        number = 0
-        while number < len(declarations):
-            declaration = declarations[number]
-            if isinstance(declaration, n.Param):
-                group = self._group(declarations[number:])
-                self._params(group)
-                number += len(group)
+        """Adds the lines of a module."""
+        left = deque(module.declarations)
+        while left:
+            if isinstance(left[0], n.Param):
+                self._params(self._group(left))
             else:
-                self._declaration(declaration)
-                number += 1
+                self._declaration(left.popleft())
+
+    def _line(self, depth: int, start: int, *parts: _Part) -> None:
+        """Adds a line; lines never go back in the source, so that comments keep their order."""
+        if self.lines:
+            start = max(start, self.lines[-1].start)
+        self.lines.append(Line(depth, start, self._join(*parts)))
+
+    def _join(self, *parts: _Part) -> list[Piece]:
+        """The pieces of the parts of a line."""
+        pieces: list[Piece] = []
+        for part in parts:
+            if isinstance(part, str | LongText | Brackets):
+                pieces.append(part)
+            elif not isinstance(part, tuple):
+                pieces += self.pieces(part)
+            elif None not in part:
+                pieces += self._join(*(inner for inner in part if inner is not None))
+        return pieces
+
+    def _between(self, above: e.Node, below: e.Node) -> str:
+        """The source between two nodes; empty without the source."""
+        return self._text[above.span.end : below.span.start]
+
+    # ------------------------------------------------------------ declarations
 
     def _declaration(self, node: n.Declaration) -> None:
         start = node.span.start
         match node:
             case n.ImportGot(path=path):
-                self.line(0, start, "import ", self.text(path), declaration="import")
+                self._line(0, start, "import ", path)
             case n.ImportPython(path=path, names=names):
-                listed = ": " + ", ".join(name.text for name in names)
-                self.line(0, start, "import python ", self.text(path), listed, declaration="import")
+                self._line(0, start, "import python ", path, *_commas(names, ": "))
             case n.ImportCorpus(path=path, name=name):
-                self.line(0, start, "import corpus ", self.text(path), f": {name.text}", declaration="import")
+                self._line(0, start, "import corpus ", path, ": ", name)
             case n.Simulate(path=path):
-                self.line(0, start, "simulate with ", self.text(path), declaration="simulate")
+                self._line(0, start, "simulate with ", path)
             case n.TypeAlias(name=name, type=type_):
-                self.line(0, start, f"type {name.text} = ", *self.type(type_), declaration="type")
-            case n.Prompt():
+                self._line(0, start, "type ", name, " = ", type_)
+            case n.Param():
+                self._params([node])
+            case n.Prompt(many=many, result=result):
+                inputs = self._inputs(node, result)
+                self._line(0, start, "prompt ", *inputs, "many " if many else "", result, ":")
                 self._prompt(node)
-            case n.Score(best=best):
-                head = self._head("score", node, [node.direction])
-                head += [", best ", *self.expression(best)] if best else []
-                self.line(0, start, *head, ":", declaration="score")
-                self.suite(node.body, 1)
-            case n.Scheme(truth=truth):
-                head = self._head("scheme", node, self._result(node))
-                head += [", truth ", *self.type(truth)] if truth else []
-                self.line(0, start, *head, ":", declaration="scheme")
-                self.suite(node.body, 1)
-            case n.Study():
+            case n.Score(direction=direction, best=best, body=body):
+                self._line(0, start, "score ", *self._inputs(node, body), direction, (", best ", best), ":")
+                self._suite(body, 1)
+            case n.Scheme(many=many, result=result, truth=truth, body=body):
+                inputs = self._inputs(node, result)
+                output: list[_Part] = ["many " if many else "", result, (", truth ", truth)]
+                self._line(0, start, "scheme ", *inputs, *output, ":")
+                self._suite(body, 1)
+            case n.Study(name=name):
+                self._line(0, start, "study ", name, ":")
                 self._study(node)
+            case _:
+                assert_never(node)
 
-    def _head(self, word: str, node: n.Prompt | n.Score | n.Scheme, result: Sequence[Piece]) -> list[Piece]:
-        items = tuple(
-            Item((p.name.text + ": ", *self.type(p.type)), p.span.start, p.span.end) for p in node.parameters
-        )
-        end = node.body.span.start if isinstance(node, n.Score) else node.result.span.start
-        inputs = Brackets("(", items, ")", node.name.span.end, end)
-        return [f"{word} {node.name.text}", inputs, " -> ", *result]
-
-    def _result(self, node: n.Prompt | n.Scheme) -> list[Piece]:
-        return ["many " if node.many else "", *self.type(node.result)]
+    def _inputs(self, node: n.Prompt | n.Score | n.Scheme, after: e.Node) -> list[_Part]:
+        """The name and inputs of a declaration; `after` is what comes after them."""
+        return [node.name, self._brackets("(", node.parameters, _gap(node.name, after)), " -> "]
 
     # ------------------------------------------------------------ params
 
-    def _group(self, declarations: Sequence[n.Declaration]) -> list[n.Param]:
-        """The params at the start of some declarations, line by line; one over several lines is alone."""
+    def _group(self, left: deque[n.Declaration]) -> list[n.Param]:
+        """Takes the params at the start of what is left, line by line; one over several lines is alone."""
         group: list[n.Param] = []
-        for node in declarations:
-            if not isinstance(node, n.Param) or (group and self._parted(group[-1], node)):
+        while left and isinstance(node := left[0], n.Param):
+            if group and _BLANK_LINE.search(self._between(group[-1], node)):
                 break
-            if self._has_one_line(node):
-                group.append(node)
-            else:
-                return group or [node]
+            comments = [c for c in self._nested if node.span.start <= c.span.start < node.span.end]
+            one_line = len(lay_out(list(chain(*self._cells(node))), 0, comments)[0]) == 1
+            if group and not one_line:
+                break
+            group.append(node)
+            left.popleft()
+            if not one_line:
+                break
         return group
 
-    def _has_one_line(self, node: n.Param) -> bool:
-        comments = [c for c in self._inside if node.span.start <= c.span.start < node.span.end]
-        pieces = [piece for cell in self._param(node) for piece in cell]
-        return len(lay_out(pieces, 0, comments)[0]) == 1
-
-    def _parted(self, above: n.Param, below: n.Param) -> bool:
-        """Whether a blank line stands between two params."""
-        if self._source is None:
-            return False
-        between = self._source.text[above.span.end : below.span.start]
-        return re.search(r"\n[ \t]*\n", between) is not None
-
     def _params(self, group: Sequence[n.Param]) -> None:
-        rows = [self._param(node) for node in group]
-        lines = _in_columns(rows, [True] * len(rows))
-        for node, line in zip(
-            group, _in_columns(rows, [len(flat(line)) <= WIDTH for line in lines]), strict=True
-        ):
-            self.line(0, node.span.start, *line, declaration="param")
+        rows = [self._cells(node) for node in group]
+        fitting = [len(flat(line)) <= WIDTH for line in _in_columns(rows, [True] * len(rows))]
+        for node, line in zip(group, _in_columns(rows, fitting), strict=True):
+            self._line(0, node.span.start, *line)
 
-    def _param(self, node: n.Param) -> _Row:
-        """The cells of a param's line, which stand in columns."""
-        type_ = [": ", *self.type(node.type)] if node.type else []
-        domain = [" each in " if node.each else " in ", *self._domain(node.domain)] if node.domain else []
-        guard = [" when ", *self.expression(node.guard)] if node.guard else []
-        return ["param " + node.name.text, *type_], [" = ", *self.expression(node.default)], domain, guard
+    def _cells(self, node: n.Param) -> _Cells:
+        """The cells of a param's line, which are aligned in columns."""
+        return (
+            self._join("param ", node.name, (": ", node.type)),
+            self._join(" = ", node.default),
+            self._join((" each in " if node.each else " in ", node.domain)),
+            self._join((" when ", node.guard)),
+        )
 
-    def _domain(self, node: n.Range | n.Choices) -> list[Piece]:
-        if isinstance(node, n.Range):
-            return [*self.expression(node.low), "..", *self.expression(node.high)]
-        items = tuple(self.item(value) for value in node.values)
-        return [Brackets("[", items, "]", node.span.start, node.span.end)]
-
-    # ------------------------------------------------------------ prompts
+    # ------------------------------------------------------------ prompts and studies
 
     def _prompt(self, node: n.Prompt) -> None:
-        head = self._head("prompt", node, self._result(node))
-        self.line(0, node.span.start, *head, ":", declaration="prompt")
-        parts: list[tuple[int, list[Piece]]] = [
-            (setting.span.start, [setting.name.text, " ", *self.expression(setting.value)])
-            for setting in node.settings
-        ]
+        groups: list[list[Line]] = [self._clause(setting, setting) for setting in node.settings]
         for word, text in (("system ", node.system), ("instruction ", node.instruction), ("", node.user)):
             if text:
-                parts.append((text.span.start, [word, self.text(text, hang=0)]))
+                groups.append(self._clause(text, word, self._quoted(text, hang=0)))
         if node.parse:
-            parts.append((node.parse.span.start, ["parse ", self._form(node.parse)]))
+            groups.append(self._clause(node.parse, "parse ", node.parse))
         if node.examples:
-            parts.append((self.keyword("examples", node, node.examples[0]), []))
-        for start, pieces in sorted(parts, key=lambda part: part[0]):
-            if pieces:
-                self.line(1, start, *pieces)
-            else:
-                self._examples(node.examples, start)
-
-    def _examples(self, examples: Sequence[n.Example], start: int) -> None:
-        self.line(1, start, "examples:")
-        for example in examples:
-            inputs = self.separated(
-                [[f"{a.name.text} = " if a.name else "", *self.expression(a.value)] for a in example.inputs]
-            )
-            self.line(2, example.span.start, *inputs, " -> ", *self.expression(example.output))
-
-    def _form(self, node: n.ParseForm) -> str:
-        match node.form:
-            case Tag(name=name):
-                return f"tag({quote(name)})"
-            case Json():
-                return "json"
-            case Lines(pattern=None):
-                return "lines"
-            case Lines(pattern=str(pattern)):
-                return f"lines matching {quote(pattern)}"
-            case After(text=text):
-                return f"after {quote(text)}"
-            case _:
-                return f"with {node.function.text}" if node.function else "json"
-
-    # ------------------------------------------------------------ studies
+            start = self._keyword("examples", node, node.examples[0])
+            examples = [Line(2, example.span.start, self.pieces(example)) for example in node.examples]
+            groups.append([Line(1, start, ["examples:"]), *examples])
+        self._in_order(groups)
 
     def _study(self, node: n.Study) -> None:
-        self.line(0, node.span.start, f"study {node.name.text}:", declaration="study")
-        clauses: list[tuple[int, list[Piece]]] = []
+        groups: list[list[Line]] = []
         if node.program:
-            scheme = f" scheme {node.scheme.text}" if node.scheme else ""
-            clauses.append((node.program.span.start, ["program ", self.text(node.program), scheme]))
+            groups.append(self._clause(node.program, "program ", node.program, (" scheme ", node.scheme)))
         if node.data:
-            clauses.append((node.data.span.start, self._data(node.data)))
-        for prompts in node.prompts:
-            names = ", ".join(name.text for name in prompts.names)
-            pieces = [f"prompts {names} with ", *self.expression(prompts.optimizer)]
-            clauses.append((prompts.span.start, pieces))
-        objectives = [(value, [word + " ", *self.expression(value)]) for word, value in node.objectives]
-        clauses += self._lines_of("", objectives)
-        clauses += self._lines_of("subject to ", [(c, self.expression(c)) for c in node.constraints])
-        clauses += self._lines_of("vary ", [(vary, self._vary(vary)) for vary in node.vary])
-        clauses += self._lines_of("", [(option, self._option(option)) for option in node.options])
-        for start, pieces in sorted(clauses, key=lambda clause: clause[0]):
-            self.line(1, start, *pieces)
+            groups.append(self._clause(node.data, node.data))
+        groups += [self._clause(prompts, prompts) for prompts in node.prompts]
+        shared: list[tuple[str, list[tuple[str, e.Expression | n.Vary | n.StudyOption]]]] = [
+            ("", [(f"{word} ", value) for word, value in node.objectives]),
+            ("subject to ", [("", constraint) for constraint in node.constraints]),
+            ("vary ", [("", vary) for vary in node.vary]),
+            ("", [("", option) for option in node.options]),
+        ]
+        for opening, parts in shared:
+            for number, (word, part) in enumerate(parts):
+                if number and "\n" not in self._between(parts[number - 1][1], part):
+                    # Clauses of one kind that shared a line still do.
+                    groups[-1][0].pieces.extend(self._join(", ", word, part))
+                else:
+                    groups.append(self._clause(part, opening, word, part))
+        self._in_order(groups)
 
-    def _lines_of(
-        self, word: str, parts: Sequence[tuple[e.Node, list[Piece]]]
-    ) -> list[tuple[int, list[Piece]]]:
-        """Clauses of one kind; those that shared a line still do."""
-        lines: list[tuple[int, list[Piece]]] = []
-        for number, (node, pieces) in enumerate(parts):
-            if number and not self._ends_line(parts[number - 1][0], node):
-                lines[-1][1].extend([", ", *pieces])
-            else:
-                lines.append((node.span.start, [word, *pieces]))
-        return lines
+    def _clause(self, node: e.Node, *parts: _Part) -> list[Line]:
+        return [Line(1, node.span.start, self._join(*parts))]
 
-    def _ends_line(self, above: e.Node, below: e.Node) -> bool:
-        """Whether a line ends between two nodes."""
-        return self._source is not None and "\n" in self._source.text[above.span.end : below.span.start]
+    def _in_order(self, groups: list[list[Line]]) -> None:
+        """Adds groups of lines in the order of the source."""
+        for group in sorted(groups, key=lambda group: group[0].start):
+            for line in group:
+                self._line(line.depth, line.start, *line.pieces)
 
-    def _data(self, node: n.StudyData) -> list[Piece]:
-        pieces: list[Piece] = ["data ", self.text(node.path)]
-        if node.columns:
-            columns = [
-                f"{name} = {column if _COLUMN.fullmatch(column) else quote(column)}"
-                for name, column in node.columns
-            ]
-            pieces.append(f" ({', '.join(columns)})")
-        for option in node.options:
-            pieces += [", ", *self._option(option)]
-        return pieces
+    # ------------------------------------------------------------ pipelines
 
-    def _vary(self, node: n.Vary) -> list[Piece]:
-        return [node.name.text, *([" in ", *self._domain(node.domain)] if node.domain else [])]
+    def _suite(self, suite: n.Suite, depth: int) -> None:
+        for statement in suite.statements:
+            self._statement(statement, depth, statement.span.start)
 
-    def _option(self, node: n.StudyOption) -> list[Piece]:
-        return [node.name.text, " ", *self.expression(node.value)]
+    def _statement(self, node: n.Statement | e.Expression, depth: int, start: int, *before: _Part) -> None:
+        """The lines of a statement or of the value it binds; `before` opens the first."""
+
+        def block(body: n.Suite, *head: _Part) -> None:
+            self._line(depth, start, *before, *head, ":")
+            self._suite(body, depth + 1)
+
+        match node:
+            case n.Bind(name=name, value=value):
+                if isinstance(value, n.Suite):
+                    self._line(depth, start, name, " =")
+                    self._suite(value, depth + 1)
+                else:
+                    self._statement(value, depth, start, name, " = ")
+            case n.Return(value=value):
+                self._line(depth, start, "return ", value)
+            case n.Evaluate(value=value):
+                self._line(depth, start, value)
+            case n.Foreach(name=name, position=position, iterable=iterable, after=after, body=body):
+                words = "".join(f"{word} " for word in ("foreach", *node.adjectives))
+                block(body, words, name, (", ", position), (" in ", iterable), (" after ", after))
+            case n.Reduce(left=left, right=right, iterable=iterable, step=step, body=body):
+                block(body, "reduce ", left, ", ", right, (" in ", iterable), (" as ", step))
+            case n.RepeatBlock(count=count, counter=counter, until=until, body=body):
+                block(body, "repeat ", count, (" as ", counter), (" until ", until))
+            case n.Labelled(label=label, sources=sources, names=names, body=body):
+                block(body, label, *_commas(sources, " from "), *_commas(names, " as "))
+            case n.If(branches=branches, otherwise=otherwise):
+                (condition, body), *others = branches
+                block(body, "if ", condition)
+                for condition, body in others:
+                    self._line(depth, condition.span.start, "elif ", condition, ":")
+                    self._suite(body, depth + 1)
+                if otherwise:
+                    self._line(depth, self._keyword("else", node, otherwise.statements[0]), "else:")
+                    self._suite(otherwise, depth + 1)
+            case _:
+                self._line(depth, start, *before, node)
+
+    def _keyword(self, word: str, block: e.Node, first: e.Node) -> int:
+        """Where the line with a word like `else` starts in a block: the last one before what follows it."""
+        after, before = block.span.start, first.span.start
+        found = list(re.finditer(rf"^[ \t]*{word}\b", self._text[after:before], re.MULTILINE))
+        return after + found[-1].end() - len(word) if found else before
+
+    # ------------------------------------------------------------ nodes within a line
+
+    def pieces(self, node: _Inline) -> list[Piece]:
+        """The pieces of a node within a line."""
+        match node:
+            case e.Identifier(text=text):
+                return [text]
+            case e.Argument(name=name, value=value):
+                return self._join((name, "="), value)
+            case n.NamedType(name=name, arguments=arguments):
+                return self._join(name, *_commas(arguments, "["), "]" if arguments else "")
+            case n.RecordTypeNode(fields=fields):
+                return [self._brackets("{", fields, node.span)]
+            case n.UnionTypeNode(values=values):
+                return [" | ".join(quote(value) for value in values)]
+            case n.FieldType(name=name, type=type_) | n.Parameter(name=name, type=type_):
+                return self._join(name, ": ", type_)
+            case n.PromptSetting(name=name, value=value) | n.StudyOption(name=name, value=value):
+                return self._join(name, " ", value)
+            case n.StudyData(path=path, columns=columns, options=options):
+                pairs = [f"{name} = {c if _COLUMN.fullmatch(c) else quote(c)}" for name, c in columns]
+                mapped = f" ({', '.join(pairs)})" if pairs else ""
+                return self._join("data ", path, mapped, *_commas(options, ", "))
+            case n.StudyPrompts(names=names, optimizer=optimizer):
+                return self._join(*_commas(names, "prompts "), " with ", optimizer)
+            case n.Vary(name=name, domain=domain):
+                return self._join(name, (" in ", domain))
+            case n.Range(low=low, high=high):
+                return self._join(low, "..", high)
+            case n.Choices(values=values):
+                return [self._brackets("[", values, node.span)]
+            case n.Example(inputs=inputs, output=output):
+                given = [(argument.name, " = ", argument.value) for argument in inputs]
+                return self._join(*_commas(given, ""), " -> ", output)
+            case n.ParseForm():
+                return [_form(node)]
+            case n.LabelReference(label=label):
+                return [label]
+            case n.Step():
+                return self._step(node)
+            case _:
+                return self.expression(node)
+
+    def _step(self, node: n.Step) -> list[Piece]:
+        operands = self._join(*_commas(node.operands, " "))
+        settings: _Part = ""
+        if node.settings is not None:
+            after = next(iter(node.operands), node.again)
+            place = _gap(node.operation, after) if after else node.span
+            settings = self._brackets("(", node.settings, place)
+        elif flat(operands).startswith(" ("):
+            settings = "()"  # otherwise the operand would be read as settings
+        return self._join(node.operation, settings, *operands, (" ", node.again))
+
+    def expression(self, node: e.Expression, level: int = _ANY) -> list[Piece]:
+        """The pieces of an expression, in parentheses where it binds less than `level`."""
+        own, pieces = self._bare(node)
+        return pieces if own >= level else ["(", *pieces, ")"]
+
+    def _bare(self, node: e.Expression) -> tuple[int, list[Piece]]:
+        """How tightly an expression binds, and its pieces."""
+        part = self.expression
+        match node:
+            case e.Constant(value=str()):
+                return _VALUE, [self._quoted(node)]
+            case e.Constant(value=bool() | None as value):
+                return _VALUE, [str(value).lower()]
+            case e.Constant():
+                return _VALUE if e.is_plain_number(node) else _FACTOR, [self._number(node)]
+            case e.Reference(name=name):
+                return _VALUE, [name]
+            case e.Unary(operator="not", operand=operand):
+                return _NOT, ["not ", *part(operand, _NOT)]
+            case e.Unary(operator=operator, operand=operand):
+                # `-5` is one number, so the operation on the number 5 is `-(5)`.
+                level = _NOTHING if operator == "-" and e.is_plain_number(operand) else _FACTOR
+                return _FACTOR, [operator, *part(operand, level)]
+            case e.Binary(operator=operator, left=left, right=right):
+                own, before, after = _BINARY[operator]
+                return own, [*part(left, before), f" {operator} ", *part(right, after)]
+            case e.Comparison(first=first, rest=rest):
+                pieces = part(first, _SUM)
+                for operator, operand in rest:
+                    pieces += [f" {operator} ", *part(operand, _SUM)]
+                return _NOT, pieces
+            case e.Conditional(then=then, condition=condition, otherwise=otherwise):
+                choice = [*part(then, _OR), " if ", *part(condition, _OR)]
+                return _ANY, [*choice, " else ", *part(otherwise)]
+            case e.Index(value=value, index=index):
+                return _VALUE, [*part(value, _VALUE), "[", *part(index), "]"]
+            case e.Slice(value=value, start=start, stop=stop):
+                return _VALUE, self._join(*part(value, _VALUE), "[", (start, ""), ":", (stop, ""), "]")
+            case e.Field(value=value, name=name):
+                return _VALUE, [*part(value, _VALUE), "." + name]
+            case e.Call(function=function, arguments=arguments):
+                return _VALUE, [function.text, self._brackets("(", arguments, node.span)]
+            case e.ListDisplay(elements=elements):
+                return _VALUE, [self._brackets("[", elements, node.span)]
+            case e.RecordDisplay(entries=entries):
+                items = tuple(Item((_key(key), ": ", *part(value)), value.span) for key, value in entries)
+                return _VALUE, [Brackets("{", items, node.span)]
+            case e.Comprehension(element=element, name=name, position=position, iterable=iterable):
+                test = [" if ", *part(node.condition, _OR)] if node.condition else []
+                loop = self._join(" for ", name, (", ", position), " in ", *part(iterable, _OR), *test)
+                return _VALUE, ["[", *part(element), *loop, "]"]
+
+    def _brackets(self, opening: str, nodes: Iterable[_Inline], place: Span) -> Brackets:
+        return Brackets(opening, tuple(Item(tuple(self.pieces(node)), node.span) for node in nodes), place)
+
+    def _number(self, node: e.Constant) -> str:
+        """A number, with the digits that its author wrote."""
+        raw, value = self._written(node), node.value
+        if _NUMBER.fullmatch(raw):
+            again = float(raw) if set(raw) & set(".eE") else int(raw)
+            if repr(again) == repr(value):
+                return raw
+        return repr(value)
+
+    def _quoted(self, node: e.Constant, hang: int = INDENT) -> Piece:
+        """A text in the quotes that it has."""
+        value = str(node.value)
+        if not node.long:
+            return quote(value)
+        raw = self._written(node)
+        if len(raw) >= 6 and raw.startswith('"""') and raw.endswith('"""'):
+            return LongText(value, tuple(reindented(raw[3:-3], value)), hang)
+        return LongText(value, tuple(long_lines(value)), hang)
+
+    def _written(self, node: e.Constant) -> str:
+        """A constant as its author wrote it; empty without the source."""
+        return self._text[node.span.start : node.span.end]
 
 
-def _in_columns(rows: Sequence[_Row], fitting: Sequence[bool]) -> list[list[Piece]]:
-    """The lines of params; the signs of those that are fitting stand in columns."""
-    even = [row for row, fits in zip(rows, fitting, strict=True) if fits]
-    names = max((len(flat(name)) for name, *_ in even), default=0)
-    widths = [len(flat(default)) for _, default, domain, _ in even if domain]
+def _gap(before: e.Node, after: e.Node) -> Span:
+    """The place between two nodes."""
+    return Span(before.span.source, before.span.end, after.span.start)
+
+
+def _commas(parts: Iterable[_Part], opening: str) -> list[_Part]:
+    """Parts with commas between them and `opening` before the first; empty without parts."""
+    return [piece for number, part in enumerate(parts) for piece in (", " if number else opening, part)]
+
+
+def _key(text: str) -> str:
+    """The name of a record's field, in quotes where it needs them."""
+    return text if _KEY.fullmatch(text) else quote(text)
+
+
+def _form(node: n.ParseForm) -> str:
+    """The words after `parse`."""
+    match node.form:
+        case None:
+            return f"with {node.function.text}" if node.function else "json"
+        case Tag(name=name):
+            return f"tag({quote(name)})"
+        case Json():
+            return "json"
+        case Lines(pattern=pattern):
+            return "lines" if pattern is None else f"lines matching {quote(pattern)}"
+        case After(text=text):
+            return f"after {quote(text)}"
+
+
+def _in_columns(rows: Sequence[_Cells], fitting: Sequence[bool]) -> list[list[Piece]]:
+    """The lines of params; those that are fitting are aligned."""
+    aligned = [row for row, fits in zip(rows, fitting, strict=True) if fits]
+    names = max((len(flat(name)) for name, *_ in aligned), default=0)
+    widths = [len(flat(default)) for _, default, domain, _ in aligned if domain]
     defaults = max((width for width in widths if width <= _MOST_PADDING), default=0)
     lines: list[list[Piece]] = []
     for (name, default, domain, guard), fits in zip(rows, fitting, strict=True):
-        if fits and len(even) > 1:
+        if fits and len(aligned) > 1:
             name = [flat(name).ljust(names)]
             default = [flat(default).ljust(defaults if domain else 0)]
         lines.append([*name, *default, *domain, *guard])

@@ -1,36 +1,193 @@
-"""From lines in order to the canonical text: comments, blank lines and columns.
+"""Lines in order to the canonical text: long lines broken at brackets, comments, blank lines and columns.
 
-Comments on a line of their own stay between the lines they stood between, at the indentation of what
-follows; those at the end of a block stay in it. Comments after code stay on their line, in one column
-for lines that follow each other. Comments inside brackets stay with the same item.
+A line that is too long, or that has comments inside, is broken at brackets: one item per line, each with a
+comma, as in
+
+    prompt merge(
+        left: list[int],  # sorted already
+        right: list[int],
+    ) -> list[int]:
+
+or, where all items are single words without comments, as many on a line as fit.
+
+Comments on a line of their own stay between the lines they were between, at the indentation of what follows;
+those at the end of a block stay in it. Comments after code stay on their line, in one column for lines that
+follow each other. Comments inside brackets stay with the same item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
 
-from gotlang.span import Source
+from gotlang.span import Source, Span
 from gotlang.syntax.nodes import Comment
-from gotlang.syntax.pieces import INDENT, Output, Piece, lay_out
+from gotlang.syntax.texts import quote
 
+WIDTH = 100
+"""How long a line may be before it is broken, in characters."""
+INDENT = 4
 _WIDE = 60
 """Longer lines do not push the comments of their neighbours to the right."""
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+# ---------------------------------------------------------------- one line
+
+
+@dataclass(frozen=True, slots=True)
+class LongText:
+    """A text in triple quotes; its lines are indented by `hang` more than the line they belong to."""
+
+    value: str
+    lines: tuple[str, ...]
+    hang: int
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing between brackets, with its place in the source."""
+
+    pieces: tuple[Piece, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Brackets:
+    """Things between brackets, with the place of the brackets in the source."""
+
+    opening: str
+    items: tuple[Item, ...]
+    span: Span
+
+
+Piece = str | LongText | Brackets
+
+
+@dataclass(slots=True)
+class Output:
+    """One line of the result and its comment; `verbatim` marks a line inside a text."""
+
+    text: str
+    comment: str | None = None
+    verbatim: bool = False
+
+
+def flat(pieces: Sequence[Piece]) -> str:
+    """The pieces on one line."""
+    return "".join(_flat(pieces))
+
+
+def _flat(pieces: Sequence[Piece]) -> Iterator[str]:
+    for piece in pieces:
+        if isinstance(piece, str):
+            yield piece
+        elif isinstance(piece, LongText):
+            yield quote(piece.value)
+        else:
+            items = ", ".join(flat(item.pieces) for item in piece.items)
+            yield piece.opening + items + _CLOSING[piece.opening]
+
+
+def lay_out(
+    pieces: Sequence[Piece], margin: int, comments: Sequence[Comment], ending: str = ""
+) -> tuple[list[Output], list[str]]:
+    """The lines of some pieces at a margin, and the comments that found no place among them.
+
+    `comments` are those inside; `ending` follows the last piece.
+    """
+    brackets = [piece for piece in pieces if isinstance(piece, Brackets) and piece.items]
+    inside = {id(b): [c for c in comments if _within(c, b.span)] for b in brackets}
+    placed = {c.span.start for held in inside.values() for c in held}
+    homeless = [c.text for c in comments if c.span.start not in placed]
+    broken = {key for key, held in inside.items() if held}
+    whole = sorted((b for b in brackets if id(b) not in broken), key=lambda b: len(flat([b])))
+    while True:
+        lines = [Output(" " * margin)]
+        for piece in pieces:
+            _append(lines, piece, margin, broken, inside)
+        lines[-1].text += ending
+        if not whole or all(line.verbatim or len(line.text) <= WIDTH for line in lines):
+            return lines, homeless
+        broken.add(id(whole.pop()))
+
+
+def _within(comment: Comment, place: Span) -> bool:
+    return place.start <= comment.span.start < place.end
+
+
+def _append(
+    lines: list[Output], piece: Piece, margin: int, broken: set[int], inside: dict[int, list[Comment]]
+) -> None:
+    if isinstance(piece, str):
+        lines[-1].text += piece
+    elif isinstance(piece, LongText):
+        pad = " " * (margin + piece.hang)
+        lines[-1].text += '"""'
+        lines.extend(Output(pad + line if line else "", verbatim=True) for line in piece.lines)
+        lines.append(Output(pad + '"""'))
+    elif id(piece) in broken:
+        lines[-1].text += piece.opening
+        if not inside[id(piece)] and all(_is_word(item) for item in piece.items):
+            lines.extend(_filled(piece, margin + INDENT))
+        else:
+            lines.extend(_one_per_line(piece, margin + INDENT, inside[id(piece)]))
+        lines.append(Output(" " * margin + _CLOSING[piece.opening]))
+    else:
+        lines[-1].text += piece.opening
+        for number, item in enumerate(piece.items):
+            lines[-1].text += ", " if number else ""
+            for part in item.pieces:
+                _append(lines, part, margin, broken, inside)
+        lines[-1].text += _CLOSING[piece.opening]
+
+
+def _is_word(item: Item) -> bool:
+    return all(isinstance(piece, str) and " " not in piece for piece in item.pieces)
+
+
+def _filled(brackets: Brackets, margin: int) -> Iterator[Output]:
+    """As many items on a line as fit."""
+    line = " " * margin
+    for number, item in enumerate(brackets.items):
+        text = flat(item.pieces) + ("," if number < len(brackets.items) - 1 else "")
+        if line.strip() and len(line) + 1 + len(text) > WIDTH:
+            yield Output(line)
+            line = " " * margin
+        line += " " + text if line.strip() else text
+    yield Output(line)
+
+
+def _one_per_line(brackets: Brackets, margin: int, comments: Sequence[Comment]) -> Iterator[Output]:
+    left = list(comments)
+    pad = " " * margin
+    for number, item in enumerate(brackets.items):
+        while left and left[0].span.start < item.span.start:
+            yield Output(pad + left.pop(0).text)
+        within = []
+        while left and left[0].span.start < item.span.end:
+            within.append(left.pop(0))
+        lines, homeless = lay_out(item.pieces, margin, within, ",")
+        yield from (Output(pad + text) for text in homeless)
+        following = brackets.items[number + 1 :]
+        if left and not left[0].own_line and (not following or left[0].span.start < following[0].span.start):
+            lines[-1].comment = left.pop(0).text
+        yield from lines
+    yield from (Output(pad + comment.text) for comment in left)
+
+
+# ---------------------------------------------------------------- all lines
 
 
 @dataclass(slots=True)
 class Line:
-    """A line of canonical text: how deep it stands, what is on it, where it started in the source.
-
-    `declaration` is the kind of declaration that starts here, if one does.
-    """
+    """A line of canonical text and where it started in the source; at depth 0 a declaration starts."""
 
     depth: int
-    pieces: list[Piece]
     start: int
-    declaration: str = ""
-    above: list[Comment] = field(default_factory=list)
-    within: list[Comment] = field(default_factory=list)
+    pieces: list[Piece]
 
 
 @dataclass(slots=True)
@@ -40,17 +197,24 @@ class _Entry:
     depth: int
     outputs: list[Output]
     blank_above: bool
-    declaration: str = ""
     is_comment: bool = False
 
 
 def arrange(lines: Sequence[Line], comments: Sequence[Comment], source: Source | None) -> str:
     """The text of some lines, in the order of their starts, with the comments of their source."""
-    below = _assign(lines, comments)
     layout = _Layout(source)
-    for line in lines:
-        layout.add(line)
-    layout.add_comments(below, 0)
+    waiting = deque(comments)
+    for line, stop in zip(lines, [*(line.start for line in lines[1:]), inf], strict=False):
+        above, inside = [], []
+        while waiting and waiting[0].span.start < line.start:
+            above.append(waiting.popleft())
+        while (
+            waiting and waiting[0].span.start < stop and not (waiting[0].own_line and not waiting[0].nested)
+        ):
+            inside.append(waiting.popleft())
+        layout.add_comments(above, line.depth)
+        layout.add(line, inside)
+    layout.add_comments(waiting, 0)
     entries = layout.entries
     _separate(entries)
     outputs: list[Output] = []
@@ -62,38 +226,19 @@ def arrange(lines: Sequence[Line], comments: Sequence[Comment], source: Source |
     return "".join(line + "\n" for line in _with_comments(outputs))
 
 
-def _assign(lines: Sequence[Line], comments: Sequence[Comment]) -> list[Comment]:
-    """Gives each comment to the line below it or to the line it stands on; what is left stands at the end."""
-    waiting: list[Comment] = []
-    at = 0
-    for number, line in enumerate(lines):
-        while at < len(comments) and comments[at].span.start < line.start:
-            waiting.append(comments[at])
-            at += 1
-        line.above, waiting = waiting, []
-        stop = lines[number + 1].start if number + 1 < len(lines) else None
-        while at < len(comments) and (stop is None or comments[at].span.start < stop):
-            if comments[at].own_line and not comments[at].nested:
-                break
-            line.within.append(comments[at])
-            at += 1
-    return [*waiting, *comments[at:]]
-
-
 class _Layout:
-    """Collects entries; knows how far in the blocks around the last line stood in the source."""
+    """Collects entries; knows the indentation in the source of the blocks around the last line."""
 
     def __init__(self, source: Source | None) -> None:
         self._text = source.text if source else ""
         self._columns: list[int] = [0]
         self.entries: list[_Entry] = []
 
-    def add(self, line: Line) -> None:
-        """A line with the comments above it and on it."""
-        self.add_comments(line.above, line.depth)
+    def add(self, line: Line, comments: Sequence[Comment]) -> None:
+        """A line with the comments on it or in it."""
         margin = line.depth * INDENT
-        trailing = [c for c in line.within if not c.nested]
-        outputs, homeless = lay_out(line.pieces, margin, [c for c in line.within if c.nested])
+        trailing = [c for c in comments if not c.nested]
+        outputs, homeless = lay_out(line.pieces, margin, [c for c in comments if c.nested])
         homeless += [c.text for c in trailing[:-1]]
         if trailing:
             outputs[-1].comment = trailing[-1].text
@@ -101,11 +246,11 @@ class _Layout:
         for text in homeless:
             self.entries.append(_Entry(line.depth, [Output(" " * margin + text)], blank, is_comment=True))
             blank = False
-        self.entries.append(_Entry(line.depth, outputs, blank, line.declaration))
+        self.entries.append(_Entry(line.depth, outputs, blank))
         del self._columns[line.depth :]
         self._columns += [self._column(line.start)] * (line.depth + 1 - len(self._columns))
 
-    def add_comments(self, comments: Sequence[Comment], depth: int) -> None:
+    def add_comments(self, comments: Iterable[Comment], depth: int) -> None:
         """Comments with their own lines, before a line of some depth."""
         deepest = max(depth, len(self._columns) - 1)
         for comment in comments:
@@ -117,34 +262,28 @@ class _Layout:
             self.entries.append(_Entry(deepest, [output], blank, is_comment=True))
 
     def _column(self, offset: int) -> int:
-        """How far in the line of an offset stands."""
-        start = self._text.rfind("\n", 0, offset) + 1
-        end = start
-        while end < offset and self._text[end] in " \t":
-            end += 1
-        return end - start
+        """The indentation of the line of an offset."""
+        before = self._text[self._text.rfind("\n", 0, offset) + 1 : offset]
+        return len(before) - len(before.lstrip(" \t"))
 
     def _blank_above(self, offset: int) -> bool:
         end = self._text.rfind("\n", 0, offset)
-        if end < 0:
-            return False
-        start = self._text.rfind("\n", 0, end) + 1
-        return not self._text[start:end].strip(" \t")
+        start = self._text.rfind("\n", 0, max(end, 0)) + 1
+        return end >= 0 and not self._text[start:end].strip(" \t")
 
 
 def _separate(entries: list[_Entry]) -> None:
     """Puts blank lines between declarations of different kinds and around those of several lines."""
-    starts = [number for number, entry in enumerate(entries) if entry.declaration]
-    ends = [*starts[1:], len(entries)][: len(starts)]
-    sizes = [
-        sum(len(entry.outputs) for entry in entries[start:end] if not entry.is_comment)
-        for start, end in zip(starts, ends, strict=True)
-    ]
-    for number in range(1, len(starts)):
-        first = start = starts[number]
-        same = entries[start].declaration == entries[starts[number - 1]].declaration
-        if same and sizes[number - 1] == sizes[number] == 1:
+    starts = [number for number, entry in enumerate(entries) if entry.depth == 0 and not entry.is_comment]
+    shapes = []  # the first word and the number of lines of each declaration
+    for start, end in pairwise([*starts, len(entries)]):
+        word = entries[start].outputs[0].text.split(" ", 1)[0]
+        lines = sum(len(entry.outputs) for entry in entries[start:end] if not entry.is_comment)
+        shapes.append((word, lines))
+    for start, shape, above in zip(starts[1:], shapes[1:], shapes, strict=False):
+        if shape == above and shape[1] == 1:
             continue
+        first = start
         while entries[first - 1].is_comment and entries[first - 1].depth == 0:
             first -= 1
         if not any(entry.blank_above for entry in entries[first : start + 1]):

@@ -14,7 +14,7 @@ from gotlang.ir.names import free_names
 from gotlang.ir.program import Program
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.syntax import expressions as e
-from gotlang.syntax.format_expressions import format_expression
+from gotlang.syntax.format import format_expression
 from gotlang.syntax.walk import walk
 
 _LONGEST_NUMBER = 20
