@@ -42,7 +42,7 @@ def test_what_is_no_utf_8_has_a_place_too(gotc: Gotc, folder: Path, imported: bo
     (folder / "other.got").write_text('import "latin.got"\n')
     done = gotc("check", "other.got" if imported else "latin.got")
     assert done.code == 2
-    assert done.out.startswith("error[GOT0002]: the byte 0xe9 makes no UTF-8 text\n --> latin.got:1:6\n")
+    assert done.out.startswith("error[GOT0002]: invalid UTF-8 byte 0xe9\n --> latin.got:1:6\n")
     assert "save the file as UTF-8" in done.out
 
 
