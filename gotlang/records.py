@@ -24,7 +24,13 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 
 class InvalidRecord(ValueError):
-    """Not the record expected. The message names the place: "Expected `int` >= 0 - at `$.batch`"."""
+    """Not the record expected. The message names the place: "Expected `int` >= 0 - at `$.batch`".
+
+    What it quotes may come from a stranger: control characters are escaped.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__("".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in message))
 
 
 def to_json(record: object, *, sort_keys: bool = False) -> str:

@@ -26,12 +26,12 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cache]:
 
 
 def put(
-    cache: Cache, number: int, *, created: float = 1000.0, draws: int = 1, model: str = "stand-in"
+    cache: Cache, number: int, *, created: float = 1000.0, samples: int = 1, model: str = "stand-in"
 ) -> str:
     request = a_request(number, model=model)
     answers = {
-        draw: an_answer(f"{draw}", created=created + draw, position=draw, batch=draws)
-        for draw in range(draws)
+        draw: an_answer(f"{draw}", created=created + draw, position=draw, batch=samples)
+        for draw in range(samples)
     }
     cache.put(request.key(), request, answers)
     return request.key()
@@ -43,7 +43,7 @@ def keys(cache: Cache) -> list[str]:
 
 def test_sums_in_all_and_by_model(cache: Cache) -> None:
     assert stats(cache).total == Totals()
-    put(cache, 0, draws=5, model="large")
+    put(cache, 0, samples=5, model="large")
     put(cache, 1, created=500.0, model="small")
     put(cache, 2, created=600.0, model="small")
     found = stats(cache)
@@ -52,7 +52,7 @@ def test_sums_in_all_and_by_model(cache: Cache) -> None:
     assert found.total == Totals(3, 7, size, 120, 18, oldest=500.0, newest=1004.0)
     assert list(found.models) == ["large", "small"]
     small = found.models["small"]
-    assert (small.requests, small.draws, small.input_tokens, small.oldest, small.newest) == (
+    assert (small.requests, small.samples, small.input_tokens, small.oldest, small.newest) == (
         2,
         2,
         80,
@@ -66,17 +66,17 @@ def test_pruning_by_age_looks_at_the_newest_draw(cache: Cache) -> None:
     cache.put(renewed, a_request(1), {7: an_answer(created=250.0)})
     assert prune(cache, older_than_s=1000.0, now=1000.0).requests == 0
     pruned = prune(cache, older_than_s=60.0, now=300.0)
-    assert (pruned.requests, pruned.draws) == (2, 2)
+    assert (pruned.requests, pruned.samples) == (2, 2)
     assert keys(cache) == [renewed]
     assert cache.get(old) == cache.get(new) == {}
 
 
 def test_pruning_by_size_starts_with_the_oldest(cache: Cache) -> None:
-    made = [put(cache, number, created=1000.0 - number, draws=2) for number in range(4)]
+    made = [put(cache, number, created=1000.0 - number, samples=2) for number in range(4)]
     sizes = [entry.bytes for entry in cache.entries()]
     assert prune(cache, keep_bytes=sum(sizes)).requests == 0
     pruned = prune(cache, keep_bytes=sizes[0] + sizes[1])
-    assert (pruned.requests, pruned.draws, pruned.bytes) == (2, 4, sizes[2] + sizes[3])
+    assert (pruned.requests, pruned.samples, pruned.bytes) == (2, 4, sizes[2] + sizes[3])
     assert keys(cache) == made[:2]
     assert prune(cache, keep_bytes=sizes[1] + sizes[0] - 1).requests == 1
     assert prune(cache, keep_bytes=0).requests == 1
@@ -99,30 +99,30 @@ def test_pruning_by_age_asks_the_clock(cache: Cache) -> None:
 def test_the_text_is_one_request_a_line_and_does_not_depend_on_the_order_of_storing(cache: Cache) -> None:
     other = MemoryCache()
     for number in range(5):
-        put(cache, number, draws=12)
-        put(other, 4 - number, draws=12)
+        put(cache, number, samples=12)
+        put(other, 4 - number, samples=12)
     lines = list(export_lines(cache))
     assert lines == list(export_lines(other))
     header, *rest = map(json.loads, lines)
-    assert header == {"format": "gotlang cache export", "version": 1}
+    assert header == {"format": "gotlang cache export", "version": 2}
     assert {line["key"] for line in rest} == set(keys(cache))
     assert rest[0]["request"]["messages"][0] == ["system", "Answer with a list."]
-    assert list(rest[0]["draws"]) == [str(draw) for draw in range(12)]
+    assert list(rest[0]["samples"]) == [str(draw) for draw in range(12)]
     assert all("\n" not in line for line in lines)
 
 
 def test_what_was_exported_comes_in_again(cache: Cache) -> None:
-    put(cache, 0, draws=3)
+    put(cache, 0, samples=3)
     put(cache, 1)
     lines = [line + "\n" for line in export_lines(cache)]
     other = MemoryCache()
-    assert import_lines(other, lines) == Imported(requests=2, added=4, kept=0)
+    assert import_lines(other, lines) == Imported(requests=2, added=4, skipped=0)
     assert sorted(keys(other)) == sorted(keys(cache))
     assert all(
         other.get(key) == cache.get(key) and other.request(key) == cache.request(key) for key in keys(cache)
     )
     # Two exports in one file, with an empty line between them, are one import.
-    assert import_lines(cache, [*lines, "\n", *lines]) == Imported(requests=4, added=0, kept=8)
+    assert import_lines(cache, [*lines, "\n", *lines]) == Imported(requests=4, added=0, skipped=8)
 
 
 def test_an_import_changes_no_answer_that_is_there(cache: Cache) -> None:
@@ -130,11 +130,22 @@ def test_an_import_changes_no_answer_that_is_there(cache: Cache) -> None:
     cache.put(request.key(), request, {0: an_answer("ours")})
     other = MemoryCache()
     other.put(request.key(), request, {0: an_answer("theirs"), 1: an_answer("new")})
-    assert import_lines(cache, export_lines(other)) == Imported(requests=1, added=1, kept=1)
+    assert import_lines(cache, export_lines(other)) == Imported(requests=1, added=1, skipped=1)
     assert {draw: one.completion.text for draw, one in cache.get(request.key()).items()} == {
         0: "ours",
         1: "new",
     }
+
+
+def test_an_export_of_version_1_is_read(cache: Cache) -> None:
+    put(cache, 0, samples=3)
+    old = [
+        line.replace('"version":2', '"version":1').replace('"samples"', '"draws"')
+        for line in export_lines(cache)
+    ]
+    other = MemoryCache()
+    assert import_lines(other, old) == Imported(requests=1, added=3)
+    assert list(export_lines(other)) == list(export_lines(cache))
 
 
 def exported() -> tuple[str, str]:
@@ -147,32 +158,33 @@ def exported() -> tuple[str, str]:
 HEADER, LINE = exported()
 BROKEN = {
     "{": "not JSON",
-    "[" * 100_000: "not JSON",
-    "3": "not an object with `key`, `request` and `draws`",
-    "[]": "not an object with",
-    '{"key": 1}': "not an object with",
+    "[" * 100_000: "Expected `object`, got `array`",
+    "3": "Expected `object`, got `int`",
+    "[]": "Expected `object`, got `array`",
+    '{"key": 1}': "Expected `str`, got `int` - at `$.key`",
+    '{"key": "1"}': "Object missing required field `request`",
     LINE[: len(LINE) // 2]: "not JSON",
     LINE.replace("Sort list 0.", "Sort list 1."): "`key` is not the key of `request`",
-    LINE.replace('"max_tokens":2048', '"max_tokens":"2048"'): "`max_tokens` is not a whole number",
-    LINE.replace('"stop":["\\n"]', '"stop":"no"'): "`stop` is not a list of texts",
-    LINE.replace('"temperature":0.7', '"temperature":"hot"'): "`temperature` is neither a number nor null",
-    LINE.replace('"logprobs":false', '"logprobs":0'): "`logprobs` is neither true nor false",
-    LINE.replace('"sample":3', '"sample":null'): "`sample` is not a whole number",
-    LINE.replace('"prompt":"sort"', '"prompt":["sort"]'): "`prompt` is not a text",
-    LINE.replace('["system",', '["system","x",'): "`messages` is not a list of pairs",
-    LINE.replace('"settings"', '"setting"'): "`settings` is missing",
-    LINE.replace('{"0":', '{"-1":'): "`draws` has '-1' where a draw's number belongs",
-    LINE.replace('{"0":', '{"²":'): "`draws` has '²' where a draw's number belongs",
-    LINE.replace('{"0":', '{"00":'): "`draws` has '00' where a draw's number belongs",
-    LINE[: LINE.index('"draws"')] + '"draws":{}}': "`draws` is not an object with a draw",
-    LINE[: LINE.index('"draws"')] + '"draws":{"0":7}}': "draw 0: `usage` cannot be: its place holds",
-    LINE.replace('"finish_reason":"stop"', '"finish_reason":null'): "draw 0: `finish_reason` is not a text",
-    LINE.replace('"latency_s":1.25', '"latency_s":-1'): "draw 0: `latency_s` is not a number of 0 or more",
-    LINE.replace('"batch":1', '"batch":0'): "draw 0: `position` 0 is not below `batch` 0",
-    LINE.replace('"logprob":-0.5', '"logprob":"minus"'): "draw 0: `logprob` is not a number",
-    LINE.replace('"tokens":[', '"tokens":[3,'): "draw 0: `tokens` is not a list of pairs",
-    LINE.replace('"tokens":[[', '"tokens":"x","more":[['): "draw 0: `tokens` is not a list",
-    '{"format": "gotlang cache export", "version": 2}': "written in version 2 of the format",
+    LINE.replace('"max_tokens":2048', '"max_tokens":"2048"'): "Expected `int`, got `str` - at `$.request.set",
+    LINE.replace('"stop":["\\n"]', '"stop":"no"'): "Expected `array`, got `str` - at `$.request.settings.sto",
+    LINE.replace('"temperature":0.7', '"temperature":"hot"'): "Expected `int | float | null`, got `str` - at",
+    LINE.replace('"logprobs":false', '"logprobs":0'): "Expected `bool`, got `int` - at `$.request.settings.l",
+    LINE.replace('"sample":3', '"sample":null'): "Expected `int`, got `null` - at `$.request.sample`",
+    LINE.replace('"prompt":"sort"', '"prompt":["sort"]'): "Expected `str`, got `array` - at `$.request.promp",
+    LINE.replace('["system",', '["system","x",'): "Expected `array` of length 2 - at `$.request.messages[0]`",
+    LINE.replace('"settings"', '"setting"'): "Object missing required field `settings` - at `$.request`",
+    LINE.replace('{"0":', '{"-1":'): "Expected `int` >= 0 - at `key` in `$.samples`",
+    LINE.replace('{"0":', '{"²":'): "Expected `int`, got `str` - at `key` in `$.samples`",
+    LINE.replace('{"0":', '{"00":'): "Expected `int`, got `str` - at `key` in `$.samples`",
+    LINE[: LINE.index('"samples"')] + '"samples":{}}': "no `samples`",
+    LINE[: LINE.index('"samples"')] + '"samples":{"0":7}}': "Expected `object`, got `int` - at `$.samples[..",
+    LINE.replace('"finish_reason":"stop"', '"finish_reason":null'): "Expected `str`, got `null` - at `$.samp",
+    LINE.replace('"latency_s":1.25', '"latency_s":-1'): "Expected `float` >= 0.0 - at `$.samples[...].latenc",
+    LINE.replace('"batch":1', '"batch":0'): "Expected `position` 0 below `batch` 0 - at `$.samples[...]`",
+    LINE.replace('"logprob":-0.5', '"logprob":"\\u001b"'): "Invalid enum value '\\x1b' - at `$.samples[...].",
+    LINE.replace('"tokens":[', '"tokens":[3,'): "Expected `array`, got `int` - at `$.samples[...].tokens[0]`",
+    LINE.replace('"tokens":[[', '"tokens":"x","more":[['): "Expected `array`, got `str` - at `$.samples[...]",
+    '{"format": "gotlang cache export", "version": 3}': "format version 3; this gotc reads 1 and 2",
 }  # fmt: skip
 
 
@@ -183,21 +195,21 @@ def test_a_broken_line_is_named_and_nothing_of_it_is_stored(cache: Cache, line: 
     before = list(export_lines(good))
     with pytest.raises(CacheError) as caught:
         import_lines(cache, [*before, "\n", line, LINE])
-    assert caught.value.message.startswith(f"line 4 of the import: {BROKEN[line]}")
+    assert caught.value.message.startswith(f"the import, line 4: {BROKEN[line]}")
     assert "the 1 requests before it are stored" in (caught.value.help or "")
     assert keys(cache) == [key]
 
 
-@pytest.mark.parametrize("lines", [[LINE], ["\n", LINE], ["key,draw\n"], ["\x80"]])
+@pytest.mark.parametrize("lines", [[LINE], ["\n", LINE], ["key,sample\n"], ["\x80"]])
 def test_what_does_not_begin_as_an_export_is_refused(cache: Cache, lines: list[str]) -> None:
-    with pytest.raises(CacheError, match=r"line . of the import: not"):
+    with pytest.raises(CacheError, match=r"the import, line .: not"):
         import_lines(cache, lines)
     assert keys(cache) == []
 
 
 @pytest.mark.parametrize("lines", [[], ["\n"]])
 def test_nothing_is_not_an_export(cache: Cache, lines: list[str]) -> None:
-    with pytest.raises(CacheError, match="the import holds no line"):
+    with pytest.raises(CacheError, match="the import is empty"):
         import_lines(cache, lines)
 
 

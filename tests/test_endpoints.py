@@ -8,8 +8,7 @@ import pytest
 from support.gotc import gotc, vote
 from support.openai_server import OpenAIServer
 
-from gotlang.cache.cassette import open_recording
-from gotlang.cache.replay import ReplayModel
+from gotlang.cache.cassette import ReplayModel, open_recording
 from gotlang.errors import UsageError
 from gotlang.models.base import Message, Request
 from gotlang.models.endpoint import Endpoint

@@ -62,16 +62,16 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
             "cannot open the cache at postgresql://127.0.0.1:1/cache: ",
         ),
         ("postgresql://me:s3cret@127.0.0.1/cache?sslmode=s3cret", "invalid sslmode value"),
-        ("postgresql://me:s3cret@127.0.0.1:x/cache", "address of the cache cannot be read"),
-        ("postgresql://me:/s3cret@127.0.0.1/cache", "address of the cache cannot be read"),
-        ("postgresql://me:@s3cret@127.0.0.1/cache", "address of the cache cannot be read"),
-        ("postgresql://me:s3cret/x@127.0.0.1/cache", "address of the cache cannot be read"),
+        ("postgresql://me:s3cret@127.0.0.1:x/cache", "invalid PostgreSQL address of the cache"),
+        ("postgresql://me:/s3cret@127.0.0.1/cache", "invalid PostgreSQL address of the cache"),
+        ("postgresql://me:@s3cret@127.0.0.1/cache", "invalid PostgreSQL address of the cache"),
+        ("postgresql://me:s3cret/x@127.0.0.1/cache", "invalid PostgreSQL address of the cache"),
         (
             "postgresql+psycopg://me:s3cret@127.0.0.1/cache",
-            "no cache at addresses that begin with postgresql+",
+            "unsupported cache address postgresql+",
         ),
-        ("postgresql://me:s3cret%zz@127.0.0.1/cache", "address of the cache cannot be read"),
-        ("postgresql://me:s3cret@127.0.0.1/cache?nonsense=s3cret", "address of the cache cannot be read"),
+        ("postgresql://me:s3cret%zz@127.0.0.1/cache", "invalid PostgreSQL address of the cache"),
+        ("postgresql://me:s3cret@127.0.0.1/cache?nonsense=s3cret", "invalid PostgreSQL address of the cache"),
     ],
 )
 def test_an_address_that_leads_nowhere(address: str, message: str) -> None:
@@ -103,15 +103,15 @@ def test_a_refused_password_is_not_shown() -> None:
 
 @with_postgres
 def test_reading_only(address: str) -> None:
-    with pytest.raises(CacheError, match="there is no cache at postgresql://"):
+    with pytest.raises(CacheError, match="no tables of the cache at postgresql://"):
         open_cache(address, readonly=True)
     fill(address)
     with closing(open_cache(address, readonly=True)) as reader, closing(open_cache(address)) as writer:
         writer.put(KEY, REQUEST, {9: an_answer("9")})
         assert set(reader.get(KEY)) == {0, 1, 2, 9}
-        with pytest.raises(CacheError, match="open for reading only"):
+        with pytest.raises(CacheError, match="is read-only"):
             reader.put(KEY, REQUEST, {0: an_answer()})
-        with pytest.raises(CacheError, match="open for reading only"):
+        with pytest.raises(CacheError, match="is read-only"):
             reader.remove([KEY])
 
 
@@ -125,9 +125,9 @@ def test_reading_only(address: str) -> None:
         ),
         (
             """UPDATE gotlang_about SET value = '{"name": "recipes", "version": 1}'""",
-            "are not a cache's",
+            "belong to another program",
         ),
-        ("DELETE FROM gotlang_about", "are not a cache's"),
+        ("DELETE FROM gotlang_about", "belong to another program"),
         ("DROP TABLE gotlang_about; CREATE TABLE gotlang_about (x int)", 'column "value" does not exist'),
     ],
 )
@@ -159,7 +159,7 @@ def test_a_damaged_request_still_has_its_answers(address: str) -> None:
     tamper(address, "UPDATE gotlang_requests SET value = '{'")
     with closing(open_cache(address)) as cache:
         assert cache.request(KEY) is None
-        assert [(entry.key, entry.draws, entry.model) for entry in cache.entries()] == [(KEY, 3, "")]
+        assert [(entry.key, entry.samples, entry.model) for entry in cache.entries()] == [(KEY, 3, "")]
         cache.put(KEY, REQUEST, {3: an_answer()})
         assert cache.request(KEY) == {**REQUEST.identity(), "prompt": "sort"}
 
@@ -235,7 +235,7 @@ def test_four_processes_share_one_cache(address: str) -> None:
     outputs = [json.loads(output_of(process)) for process in [python(code, address, me) for me in range(4)]]
     assert [seen + made for seen, made in outputs] == [60] * 4
     with closing(open_cache(address)) as cache:
-        assert [entry.draws for entry in cache.entries()] == [5] * 60
+        assert [entry.samples for entry in cache.entries()] == [5] * 60
 
 
 @with_postgres
@@ -259,7 +259,7 @@ def test_kill_9_loses_nothing_that_was_flushed(address: str) -> None:
         process.communicate()
         flushed = int(rest[-1]) if rest else flushed
         with closing(open_cache(address)) as cache:
-            draws = [entry.draws for entry in cache.entries()]
+            draws = [entry.samples for entry in cache.entries()]
             assert draws in ([3] * (flushed + 1), [3] * (flushed + 2))
 
 

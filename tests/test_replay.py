@@ -18,9 +18,8 @@ from support.openai_server import OpenAIServer
 
 from gotlang.api import Options, load
 from gotlang.cache import open_cache
-from gotlang.cache.cassette import RecordedModel, Recording, open_recording
+from gotlang.cache.cassette import RecordedModel, Recording, ReplayModel, open_recording
 from gotlang.cache.memory import MemoryCache
-from gotlang.cache.replay import ReplayModel
 from gotlang.errors import CacheError, ModelError, RunError, UsageError
 from gotlang.models.base import DecodingSettings, Message, Price, Request
 
@@ -118,7 +117,7 @@ def test_a_replay_takes_no_answer_from_the_run_s_own_cache(tmp_path: Path) -> No
     cache = tmp_path / "cache.sqlite"
     load(program).run(question="why", options=Options(record=cassette, cache=cache))
     load(program).run(question="where", options=Options(cache=cache))
-    with pytest.raises(RunError, match="has no answer"):
+    with pytest.raises(RunError, match="does not contain"):
         load(program).run(question="where", options=Options(model=f"replay:{cassette}", cache=cache))
 
 
@@ -151,12 +150,15 @@ def test_a_recording_that_cannot_be_written_is_said_before_anything_is_asked(tmp
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "holds no line"),
+        ("", "is empty"),
         ("no json\n", "not JSON"),
-        ('{"format":"gotlang cache export","version":1,"model":7}\n', "`model` is not a text"),
-        ('{"format":"gotlang cache export","version":1,"models":{"a":{"batch":0}}}\n', "`batch`"),
-        ('{"format":"gotlang cache export","version":1,"models":{"a":{"batch":1,"price":{}}}}\n', "`price`"),
-        ('{"format":"gotlang cache export","version":2}\n', "version 2"),
+        ('{"format":"gotlang cache export","version":1,"model":7}\n', "`$.model`"),
+        (
+            '{"format":"gotlang cache export","version":1,"models":{"a":{"batch":0,"price":null}}}\n',
+            ".batch`",
+        ),
+        ('{"format":"gotlang cache export","version":1,"models":{"a":{"batch":1,"price":{}}}}\n', ".price`"),
+        ('{"format":"gotlang cache export","version":3}\n', "version 3"),
         ('{"format":"gotlang cache export","version":1}\n{"key":1}\n', "line 2"),
     ],
 )
@@ -191,7 +193,7 @@ def test_several_models_in_a_recording(tmp_path: Path) -> None:
     recording = Recording("c.jsonl", cache, None, {"large": RecordedModel(), "small": RecordedModel()})
     with pytest.raises(UsageError, match="several models: `large`, `small`"):
         ReplayModel(recording)
-    with pytest.raises(UsageError, match="nothing of `medium`"):
+    with pytest.raises(UsageError, match="no samples of `medium`"):
         ReplayModel(recording, "medium")
     assert ReplayModel(recording, "small").name == "small"
     assert ReplayModel(replace(recording, model="large")).name == "large"
@@ -221,8 +223,8 @@ KNOWN = a_request()
 @pytest.mark.parametrize(
     ("request_", "draw", "words"),
     [
-        (KNOWN, 4, "draw 4 of prompt `sort`"),
-        (replace(KNOWN, prompt="merge", sample=9), 0, "nothing of that prompt"),
+        (KNOWN, 4, "sample 4 of prompt `sort`"),
+        (replace(KNOWN, prompt="merge", sample=9), 0, "no request of this prompt"),
         (replace(KNOWN, model="other"), 0, "model `stand-in`, not `other`"),
         (replace(KNOWN, sample=4), 0, "seed 3, not 4"),
         (replace(KNOWN, settings=DecodingSettings(0.8, stop=("\n",))), 0, "temperature 0.7, not 0.8"),
@@ -230,12 +232,12 @@ KNOWN = a_request()
         (
             replace(KNOWN, messages=(Message("user", "Answer with a list."), KNOWN.messages[1])),
             0,
-            "message 1 of the system, not of the user",
+            "role system in message 1, not user",
         ),
         (
             replace(KNOWN, messages=(KNOWN.messages[0], Message("user", "Sort list 0!"))),
             0,
-            'text of the user: "Sort list 0." where this one has "Sort list 0!" (character 12)',
+            'another user message: "Sort list 0." where this one has "Sort list 0!" (character 12)',
         ),
     ],
 )

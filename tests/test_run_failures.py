@@ -244,4 +244,4 @@ def test_nothing_new_is_asked_once_the_result_is_lost() -> None:
     assert isinstance(found, RunError)
     assert len(asked) < 40
     # What was under way was finished, and kept.
-    assert sum(entry.draws for entry in cache.entries()) == len(asked)
+    assert sum(entry.samples for entry in cache.entries()) == len(asked)

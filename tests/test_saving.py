@@ -41,7 +41,7 @@ def test_what_cannot_be_written_waits_until_it_can() -> None:
     cache.full = False
     assert put(keeper, 3) == -4
     assert keeper.note() is None and keeper.save() == 0
-    assert sorted(entry.draws for entry in cache.entries()) == [1, 1, 3]
+    assert sorted(entry.samples for entry in cache.entries()) == [1, 1, 3]
 
 
 def test_a_cache_that_was_taken_away_is_told(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_cache_that_was_taken_away_is_told(tmp_path: Path) -> None:
     assert [put(keeper, number) for number in (2, 3, 4)] == [1, 1, 1]
     note = keeper.note()
     assert note is not None and note.startswith("3 paid answers are not in the cache")
-    assert "was deleted or replaced while it was in use" in note
+    assert "was deleted or replaced while in use" in note
     cache.close()
 
 

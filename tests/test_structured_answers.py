@@ -13,9 +13,10 @@ from support.openai_server import OpenAIServer
 
 from gotlang.answers.schema import response_format
 from gotlang.api import Options, Program, compile
-from gotlang.cache.codec import decode_request, encode_request, request_from
+from gotlang.cache.codec import RequestRecord, decode_request, encode_request
 from gotlang.errors import GotError
 from gotlang.models.base import DecodingSettings, Message, Request
+from gotlang.records import from_json
 from gotlang.types import ANY, BOOL, FLOAT, INT, STR, DictType, ListType, LiteralType, RecordType, Type
 
 PROGRAM = """\
@@ -77,7 +78,7 @@ def test_a_key_without_a_form_is_what_it_was_and_one_with_it_is_kept() -> None:
     )
     assert "response_format" not in plain.identity()["settings"]
     assert plain.key() != held.key()
-    assert request_from(json.loads(encode_request(held))) == held
+    assert from_json(encode_request(held), RequestRecord).request() == held
     assert decode_request(encode_request(held))["settings"]["response_format"]
 
 

@@ -84,7 +84,7 @@ def kept_answers(folder: Path) -> int:
     """How many different answers the folder's cache has."""
     cache = open_cache(folder / ".gotc" / "cache.sqlite")
     try:
-        return sum(entry.draws for entry in cache.entries())
+        return sum(entry.samples for entry in cache.entries())
     finally:
         cache.close()
 

@@ -1,4 +1,4 @@
-"""Caches: one contract (`base`), one file an implementation, imported when it is used."""
+"""Caches: one contract (`base`), one module per implementation, imported when it is used."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 
 def open_cache(where: str | os.PathLike[str], *, readonly: bool = False) -> Cache:
-    """The persistent cache in a file or, where `where` begins with `postgresql://`, on a PostgreSQL server.
+    """The persistent cache in a file or, for an address `postgresql://...`, on a PostgreSQL server.
 
-    It is made where it is missing, unless `readonly` (default: for reading and writing). Raises CacheError
-    where it cannot be opened or is not a cache.
+    A missing one is created unless `readonly` (default: False). Raises CacheError if it cannot be opened or
+    is not a cache.
     """
     address = os.fspath(where)
-    if address.startswith(("postgresql://", "postgres://")):
+    scheme, is_address, _ = address.partition("://")
+    if is_address and scheme in ("postgresql", "postgres"):
         from gotlang.cache.postgres import PostgresCache
 
         return PostgresCache(address, readonly=readonly)
-    scheme, is_address, _ = address.partition("://")
     if is_address:
         raise CacheError(
-            f"there is no cache at addresses that begin with {scheme}://",
-            help="name a file, or postgresql://user:password@host:port/database",
+            f"unsupported cache address {scheme}://",
+            help="use a file, or postgresql://user:password@host:port/database",
         )
     from gotlang.cache.sqlite import SqliteCache
 

@@ -1,21 +1,24 @@
-"""The contract of a persistent cache: answers by request key and draw index."""
+"""The contract of a persistent cache: samples of a model by request key and sample number."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
+from gotlang.errors import CacheError
 from gotlang.models.base import Completion, Request, Usage
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class StoredSample:
-    """One paid answer with what it cost when it was made, so that a replay can tell what a run would cost.
+    """One sample and what it cost when it was requested, so that a replay can tell what a run would cost.
 
-    `usage` is that of the whole request it came from, `batch` the number of answers that shared it,
-    `position` this answer's place among them (0 to batch - 1), `latency_s` the seconds it took.
+    `usage` is that of the whole request it came with, `batch` the number of samples in that request,
+    `position` this one's place among them (0 to batch - 1), `latency_s` the seconds it took, `created` the
+    Unix time.
     """
 
     completion: Completion
@@ -29,14 +32,14 @@ class StoredSample:
 @final
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of `gotc cache list`: a request key with how many draws are stored.
+    """A request in a cache, as `gotc cache list` shows it.
 
-    `bytes` is their size as JSON with the request's, `created` when the newest of them was made (Unix time).
-    `endpoint` is as in `Request`.
+    `samples` counts its samples, `bytes` is their size and the request's as JSON, `created` the Unix time of
+    the newest sample, `endpoint` as in `Request`.
     """
 
     key: str
-    draws: int
+    samples: int
     bytes: int
     model: str
     prompt: str
@@ -45,34 +48,66 @@ class Entry:
 
 
 class Cache(Protocol):
-    """A store of answers that survives the process.
+    """A store of samples that survives the process.
 
     The contract, which every implementation passes in `tests/contracts/test_caches.py`:
-    - `get` gives what is stored for the draws asked for, and nothing else; a damaged entry is a miss.
+    - `get` returns what is stored of the samples asked for, and nothing else; a damaged sample is a miss.
     - Keys are `Request.key()`s; `put` raises ValueError for anything else.
-    - `put` stores each answer under its draw; what `put` returned from is readable by every process
-      at once and survives kill -9 after the next `flush` at the latest. The last writer wins.
-    - Values are JSON; no entry can make the reader run code.
-    - Every failure is a CacheError that names the file and the way out.
+    - `put` stores each sample under its number, all of them or none; once it has returned, every process can
+      read them, and they survive kill -9 after the next `flush` at the latest. The last writer wins.
+    - Values are JSON; reading one never runs code.
+    - Every failure is a CacheError that names the cache and says what to do.
     """
 
-    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, StoredSample]:
-        """The stored answers of a request among `draws` (None: all), by draw index."""
+    def get(self, key: str, samples: Iterable[int] | None = None) -> dict[int, StoredSample]:
+        """The stored samples of a request by number, of `samples` (default: all)."""
 
-    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> None:
-        """Store answers of a request by draw index."""
+    def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
+        """Store samples of a request by number."""
 
     def request(self, key: str) -> dict[str, Any] | None:
-        """What the key stands for (`Request.identity()` and the prompt's name), or None."""
+        """The request of a key: `Request.identity()` and the prompt's name. None if it is not stored."""
 
     def entries(self) -> Iterator[Entry]:
-        """Every request with at least one stored draw, in the order of first storing."""
+        """Every request with at least one sample, in the order of first storing."""
 
     def remove(self, keys: Iterable[str]) -> int:
-        """Forget these requests with all their draws; how many draws went."""
+        """Delete requests with all their samples; returns how many samples were deleted."""
 
     def flush(self) -> None:
         """Make everything put so far safe against kill -9."""
 
     def close(self) -> None:
-        """Flush and let go of the file or the connection."""
+        """Flush, and close the file or the connection. A second call does nothing."""
+
+
+@final
+class Handle:
+    """Whether an opened cache may be used: not once closed, nor in a forked process; and for writing or not.
+
+    `name` is the subject of messages, as in `the cache .gotc/cache.sqlite`.
+    """
+
+    def __init__(self, name: str, *, readonly: bool) -> None:
+        self.name = name
+        self._readonly = readonly
+        self._process = os.getpid()
+        self._closed = False
+
+    def check(self, *, writing: bool = False) -> None:
+        """Raise CacheError if it may not be used."""
+        if self._closed:
+            raise CacheError(f"{self.name} is closed", help="open it again")
+        # A connection does not survive a fork, and neither does the thread that writes.
+        if self._process != os.getpid():
+            raise CacheError(
+                f"{self.name} was opened before this process was forked", help="open it again in this process"
+            )
+        if writing and self._readonly:
+            raise CacheError(f"{self.name} is read-only", help="use another cache with --cache")
+
+    def close(self) -> bool:
+        """No further use. Returns whether the caller is to release what is open: not in a forked process."""
+        ours = self._process == os.getpid()
+        self._closed |= ours
+        return ours

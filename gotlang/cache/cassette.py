@@ -1,36 +1,46 @@
-"""Cassettes: what a run asked and was answered, as a file of text that replays it anywhere.
+"""Cassettes: the requests and samples of a run in a text file, and the model that replays them anywhere.
 
-A cassette is what `gotc cache export` writes, of one run. Its first line says besides which model the run was
-on, and of each model what a replay needs to tell the same costs: its price, and how many answers a request
-of it may ask for.
+A cassette is what `gotc cache export` writes, of one run. Its header also names the model of the run and what
+a replay needs to report the same costs: each model's price, and how many samples one request may have.
+
+A request that was not recorded is a ModelError that names it and its difference from the nearest recorded
+one, since mostly somebody changed a word of a prompt.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, final
 
+from msgspec import structs
+
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
-from gotlang.cache.codec import Damaged, from_json
-from gotlang.cache.maintenance import export_lines, import_lines
+from gotlang.cache.maintenance import ModelRecord, PriceRecord, export_lines, import_lines
 from gotlang.cache.memory import MemoryCache
-from gotlang.errors import CacheError, UsageError
-from gotlang.models.base import Price
+from gotlang.errors import CacheError, ModelError, UsageError
+from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request, Usage
+from gotlang.models.endpoint import OPENAI_URL
 
 _SQLITE = b"SQLite format 3\0"
 _LARGEST_BATCH = 128
-"""Answers a request may ask for where a recording does not say: what OpenAI allows."""
+"""Samples of one request if a recording does not say: what OpenAI allows."""
+_AT_URL = re.compile(r"@(https?://.+)$")
+_QUOTED_LENGTH = 60
+"""Characters of a message that an error quotes."""
+_HELP = "a recording is what `gotc run --record FILE` or `gotc cache export` writes, or a cache file"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RecordedModel:
-    """A model of a recording. `price` is None where it was unknown; `endpoints` are those that its answers
-    came from."""
+    """A model of a recording. `price` is None if unknown; `endpoints` are those its samples came from."""
 
     price: Price | None = None
     batch: int = _LARGEST_BATCH
@@ -40,7 +50,7 @@ class RecordedModel:
 @final
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Recorded answers, read only. `model` is the one the run was on, None where the file does not say;
+    """Recorded samples, read-only. `model` is the one the run was on, None if the file does not say;
     `models` are those in it by name; `place` is the file as messages show it."""
 
     place: str
@@ -52,127 +62,206 @@ class Recording:
 def open_recording(path: str | os.PathLike[str]) -> Recording:
     """The recording in a cassette or a cache file.
 
-    Raises UsageError where there is no such file, CacheError where it is neither, and where it is damaged.
+    Raises UsageError if there is no such file, CacheError if it is neither of them or damaged.
     """
     place = os.fspath(path)
     try:
-        with open(place, "rb") as file:
-            start = file.read(len(_SQLITE))
+        is_database = _is_database(place)
     except OSError as error:
         raise UsageError(
             f"cannot read the recording {place}: {error.strerror or error}",
-            help="`gotc run --record FILE` makes one; a cache file is one too",
+            help="`gotc run --record FILE` creates one; a cache file is one too",
         ) from None
-    if start == _SQLITE:
+    if is_database:
         cache = open_cache(place, readonly=True)
         return Recording(place, cache, None, _with_endpoints(cache, {}))
-    return _cassette(place)
+    memory = MemoryCache()
+    try:
+        with open(place, encoding="utf-8") as file:
+            header = import_lines(memory, file, place).header
+    except UnicodeDecodeError:
+        raise CacheError(f"{place} is not a recording: it is not text", help=_HELP) from None
+    except CacheError as error:
+        raise CacheError(f"not a complete recording: {error.message}", help=_HELP) from None
+    models = {
+        name: RecordedModel(Price(*structs.astuple(model.price)) if model.price else None, model.batch)
+        for name, model in header.models.items()
+    }
+    return Recording(place, memory, header.model, _with_endpoints(memory, models))
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to write text over a database, such as the cache itself, by a slip of the hand. Raises
-    UsageError."""
-    if not path.is_file():
-        return  # a pipe must not be read
+    """Refuse to write text over a database, such as the cache itself, by mistake. Raises UsageError."""
     try:
-        with path.open("rb") as file:
-            start = file.read(len(_SQLITE))
+        if path.is_file() and _is_database(path):  # a pipe must not be read
+            raise UsageError(f"{path} is a database and would be overwritten", help="name another file")
     except OSError:
-        return  # whoever writes says why that cannot be
-    if start == _SQLITE:
-        raise UsageError(f"{path} is a database, and would be lost", help="name another file")
+        return  # writing reports it
 
 
 def write_cassette(file: IO[str], cache: Cache, model: str, models: Mapping[str, RecordedModel]) -> None:
-    """Write all that a cache holds as the cassette of a run on `model`. Equal caches give equal text."""
-    about = {
-        "model": model,
-        "models": {
-            name: {"price": _price_data(models[name].price), "batch": models[name].batch}
-            for name in sorted(models)
-        },
+    """Write the content of a cache as the cassette of a run on `model`. Equal caches give equal text."""
+    records = {
+        name: ModelRecord(PriceRecord(**asdict(found.price)) if found.price else None, found.batch)
+        for name, found in sorted(models.items())
     }
-    for line in export_lines(cache, about):
-        file.write(line + "\n")
+    file.writelines(line + "\n" for line in export_lines(cache, model, records))
 
 
-def _cassette(place: str) -> Recording:
-    cache = MemoryCache()
-    try:
-        with open(place, encoding="utf-8") as file:
-            import_lines(cache, file)
-            file.seek(0)
-            header = from_json(file.readline())
-            model, models = _model(header), _models(header)
-    except UnicodeDecodeError:
-        raise CacheError(f"{place} is no recording: it is not text", help=_HELP) from None
-    except CacheError as error:
-        words = error.message.replace("the import", "it")
-        raise CacheError(f"{place} is no whole recording: {words}", help=_HELP) from None
-    except Damaged as error:
-        raise CacheError(f"{place} is no whole recording: line 1: {error}", help=_HELP) from None
-    return Recording(place, cache, model, _with_endpoints(cache, models))
-
-
-_HELP = "a recording is what `gotc run --record FILE` or `gotc cache export` writes, or a cache file"
-
-
-def _model(header: Any) -> str | None:
-    model = header.get("model")
-    if model is not None and not isinstance(model, str):
-        raise Damaged("`model` is not a text")
-    return model
-
-
-def _models(header: Any) -> dict[str, RecordedModel]:
-    found = header.get("models", {})
-    if not isinstance(found, dict):
-        raise Damaged("`models` is not an object")
-    out = {}
-    for name, data in found.items():
-        batch = data.get("batch") if isinstance(data, dict) else None
-        if type(batch) is not int or batch < 1:
-            raise Damaged(f"`models` has no whole number of 1 or more as `batch` of {name[:40]!r}")
-        out[name] = RecordedModel(_price_from(data.get("price")), batch)
-    return out
+def _is_database(path: str | Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
 
 
 def _with_endpoints(cache: Cache, models: Mapping[str, RecordedModel]) -> dict[str, RecordedModel]:
-    """The models of a cache, as far as they are known, each with where its answers came from."""
-    known, endpoints = dict(models), dict[str, dict[str, None]]()
+    """The models of a cache, as far as they are known, each with the endpoints of its samples."""
+    endpoints = dict[str, dict[str, None]]()
     for entry in cache.entries():
         endpoints.setdefault(entry.model, {})[entry.endpoint] = None
-    for name, found in endpoints.items():
-        known[name] = replace(known.get(name, RecordedModel()), endpoints=tuple(found))
-    return known
-
-
-def _price_data(price: Price | None) -> dict[str, Any] | None:
-    if price is None:
-        return None
+    found = {name: models.get(name, RecordedModel()) for name in (*models, *endpoints)}
     return {
-        "input_per_million": price.input_per_million,
-        "output_per_million": price.output_per_million,
-        "cached_input_per_million": price.cached_input_per_million,
-        "source": price.source,
+        name: replace(model, endpoints=tuple(endpoints.get(name, ("",)))) for name, model in found.items()
     }
 
 
-def _price_from(data: Any) -> Price | None:
-    if data is None:
-        return None
-    if not isinstance(data, dict) or not isinstance(data.get("source"), str):
-        raise Damaged("`price` is not an object with a `source`")
-    cached = data.get("cached_input_per_million")
-    return Price(
-        _dollars(data.get("input_per_million")),
-        _dollars(data.get("output_per_million")),
-        None if cached is None else _dollars(cached),
-        data["source"],
-    )
+@final
+class ReplayModel(Model):
+    """Returns the samples of the model `name` in a recording; None: of the model that the run was on.
+
+    `price` replaces a price that the recording does not know. `simulated` tells whether the recorded samples
+    came from a simulator. Raises UsageError if the recording holds nothing of that model, or several models
+    and no name is given.
+    """
+
+    def __init__(self, recording: Recording, name: str | None = None, *, price: Price | None = None) -> None:
+        self.name, self.endpoint = _chosen(recording, name)
+        self._recording = recording
+        self._recorded = recording.models.get(self.name, RecordedModel())
+        self.simulated = self.name.partition("@")[0] == "simulated"
+        self._price = price
+
+    @property
+    def price(self) -> Price | None:
+        """The price of the recorded model's tokens; a replay itself costs nothing."""
+        return self._price or self._recorded.price
+
+    @property
+    def batch(self) -> int:
+        """The most samples that one request of the recorded model may ask for."""
+        return self._recorded.batch
+
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        """The recorded samples from `first` on, as many of n as follow each other and came in one request.
+
+        Raises ModelError if the first of them is not recorded.
+        """
+        key = request.key()
+        found = self._recording.cache.get(key, range(first, first + n))
+        if first not in found:
+            help = "record the run again with --record, or undo the change"
+            raise ModelError(self._missing(request, key, first), help=help)
+        start = found[first]
+        together = [start]
+        for number in range(first + 1, first + n):
+            sample = found.get(number)
+            if sample is None or (sample.usage, sample.batch) != (start.usage, start.batch):
+                break
+            if sample.position != start.position + len(together):
+                break
+            together.append(sample)
+        usage = start.usage
+        if len(together) < start.batch:  # a part of the request's tokens
+            written = sum(sample.completion.output_tokens for sample in together)
+            usage = Usage(usage.input_tokens, written, usage.cached_input_tokens)
+        completions = tuple(sample.completion for sample in together)
+        seconds = tuple(sample.latency_s for sample in together)
+        return Reply(completions, usage, max(seconds), requests=0, latencies_s=seconds)
+
+    def _missing(self, request: Request, key: str, number: int) -> str:
+        words = " ".join(request.messages[-1].content.split()) if request.messages else ""
+        named = f"prompt `{request.prompt}` ({_quoted(words)})"
+        file = os.path.basename(self._recording.place)
+        if recorded := self._recording.cache.get(key):
+            return f"{file} has no sample {number} of {named}, only {len(recorded)} of this request"
+        cache = self._recording.cache
+        alike = (cache.request(entry.key) for entry in cache.entries() if entry.prompt == request.prompt)
+        nearest = max(filter(None, alike), key=lambda data: _likeness(request, data), default=None)
+        if nearest is None:
+            return f"{file} does not contain {named}: no request of this prompt is recorded"
+        difference = _difference(request, nearest)
+        return f"{file} does not contain {named}: the nearest recorded request has {difference}"
 
 
-def _dollars(value: Any) -> float:
-    if type(value) not in (int, float) or not 0 <= value < float("inf"):
-        raise Damaged("`price` holds what is no amount of US dollars")
-    return float(value)
+def _chosen(recording: Recording, name: str | None) -> tuple[str, str]:
+    """The name of a model in the recording, and its endpoint."""
+    where, models = f"the recording {recording.place}", recording.models
+    names = sorted(models)
+    chosen = name or recording.model or (names[0] if len(names) == 1 else None)
+    if chosen is None and not names:
+        raise UsageError(f"{where} is empty")
+    shown = ", ".join(f"`{one}`" for one in names) or "no samples"
+    if chosen is None:
+        raise UsageError(
+            f"{where} has samples of several models: {shown}",
+            help=f"name one, as in `replay:{recording.place}#{names[0]}`",
+        )
+    wanted: str | None = None
+    if chosen not in models and (written := _AT_URL.search(chosen)):
+        chosen, wanted = chosen[: written.start()], "" if written[1] == OPENAI_URL else written[1]
+    found = models.get(chosen)
+    if found is None and name is None:
+        return chosen, ""
+    if found is None or wanted not in (None, *found.endpoints):
+        raise UsageError(f"{where} has no samples of `{name}`", help=f"it has {shown}")
+    if wanted is None and len(found.endpoints) > 1:
+        each = ", ".join(f"`#{chosen}@{one or OPENAI_URL}`" for one in sorted(found.endpoints))
+        raise UsageError(
+            f"{where} has samples of `{chosen}` from several endpoints", help=f"add one to the file: {each}"
+        )
+    return chosen, found.endpoints[0] if wanted is None else wanted
+
+
+def _quoted(text: str, start: int = 0) -> str:
+    """A piece of a text in quotation marks, with line ends as `\\n`."""
+    more = "..." if start + _QUOTED_LENGTH < len(text) else ""
+    return json.dumps(text[start : start + _QUOTED_LENGTH] + more, ensure_ascii=False)
+
+
+def _likeness(request: Request, data: dict[str, Any]) -> float:
+    """From 0 to 2 for the texts, by their common beginning and end, less for each other difference."""
+    mine = "\n".join(message.content for message in request.messages)
+    recorded = "\n".join(text for _, text in data["messages"])
+    common = _common(mine, recorded) + _common(mine[::-1], recorded[::-1])
+    identity = request.identity()
+    others = sum(bool(identity[name] != data[name]) for name in ("model", "settings", "sample"))
+    return min(2.0, common / max(1, len(mine), len(recorded))) - 0.01 * others
+
+
+def _common(left: str, right: str) -> int:
+    """The length of the common beginning of two texts."""
+    pairs = zip(left, right, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _difference(request: Request, data: dict[str, Any]) -> str:
+    """The first difference of a recorded request."""
+    identity = request.identity()
+    if identity["model"] != data["model"]:
+        return f"model `{data['model']}`, not `{request.model}`"
+    if identity.get("endpoint") != data.get("endpoint"):
+        return f"endpoint {data.get('endpoint') or OPENAI_URL}, not {request.endpoint or OPENAI_URL}"
+    if len(identity["messages"]) != len(data["messages"]):
+        return f"{len(data['messages'])} messages, not {len(identity['messages'])}"
+    for number, (one, other) in enumerate(zip(identity["messages"], data["messages"], strict=True), 1):
+        if one[0] != other[0]:
+            return f"role {other[0]} in message {number}, not {one[0]}"
+        if one[1] != other[1]:
+            at = _common(other[1], one[1])
+            start = max(0, at - 20)
+            recorded, mine = _quoted(other[1], start), _quoted(one[1], start)
+            return f"another {one[0]} message: {recorded} where this one has {mine} (character {at + 1})"
+    mine, recorded = identity["settings"], data["settings"]
+    for name in dict.fromkeys((*mine, *recorded)):
+        if mine.get(name) != recorded.get(name):
+            return f"{name} {recorded.get(name)}, not {mine.get(name)}"
+    return f"seed {data['sample']}, not {request.sample}"

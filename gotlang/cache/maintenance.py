@@ -1,37 +1,87 @@
-"""What people do with a cache besides running programs: look at its sums, prune it, and pass it on as text.
+"""What `gotc cache` does with any cache: sums, pruning, export to text and import.
 
-All of it goes through the `Cache` contract, so it works on every store.
-
-The exported text is JSON lines: a first line with the format, then one request a line with all its draws,
-ordered by model, prompt and key, so that equal caches give equal text and two exports can be compared line
-by line. Texts come from strangers: a line is checked whole before any of it is stored, and its key must be
-the one of the request that it names.
+The exported text is JSON lines: a header (`ExportHeader`), then one request per line with all its samples,
+ordered by model, prompt and key, so that equal caches give equal text and two exports can be compared line by
+line. An import validates a whole line before it stores any of it, and that its key is that of its request.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Annotated, Final, final
 
-from gotlang.cache.base import Cache, Entry, StoredSample
-from gotlang.cache.codec import Damaged, from_json, request_from, sample_data, sample_from, to_json
+from msgspec import Meta, Struct
+
+from gotlang.cache.base import Cache
+from gotlang.cache.codec import RequestRecord, SampleRecord
 from gotlang.errors import CacheError
-from gotlang.models.base import Request
+from gotlang.records import Count, InvalidRecord, Seconds, from_json, to_json
 
 EXPORT_FORMAT: Final = "gotlang cache export"
-EXPORT_VERSION: Final = 1
+EXPORT_VERSION: Final = 2
+"""Version 1, of gotc 0.1.0, is read too: its lines have `draws` for `samples`."""
+
+_Dollars = Seconds  # finite and not negative
+
+
+class PriceRecord(Struct, frozen=True):
+    """`Price` as JSON, in US dollars per million tokens."""
+
+    input_per_million: _Dollars
+    output_per_million: _Dollars
+    cached_input_per_million: _Dollars | None
+    source: str
+
+
+class ModelRecord(Struct, frozen=True):
+    """A model in the header of a cassette: its price and the most samples of one request."""
+
+    price: PriceRecord | None
+    batch: Annotated[int, Meta(ge=1)]
+
+
+class ExportHeader(Struct, frozen=True, omit_defaults=True):
+    """The first line. A cassette adds `model`, which the run was on, and `models` by name."""
+
+    format: str = ""
+    version: int = 0
+    model: str | None = None
+    models: dict[str, ModelRecord] = {}
+
+    def check(self) -> None:
+        """Raise InvalidRecord for another format or version."""
+        if self.format != EXPORT_FORMAT:
+            raise InvalidRecord("not the header that `gotc cache export` writes")
+        if self.version not in (1, EXPORT_VERSION):
+            raise InvalidRecord(f"format version {self.version}; this gotc reads 1 and {EXPORT_VERSION}")
+
+
+class ExportLine(Struct, frozen=True, omit_defaults=True):
+    """A request with its samples by number."""
+
+    key: str
+    request: RequestRecord
+    samples: dict[Count, SampleRecord] = {}
+    draws: dict[Count, SampleRecord] = {}
+    """Version 1's name of `samples`."""
+
+    def __post_init__(self) -> None:
+        if self.request.request().key() != self.key:
+            raise ValueError("`key` is not the key of `request`: one of them was changed")
+        if not self.samples and not self.draws:
+            raise ValueError("no `samples`")
 
 
 @final
 @dataclass(slots=True)
 class Totals:
-    """Sums over requests: their draws, bytes of JSON, tokens paid for, and the creation times (Unix time)
-    of the oldest and the newest draw, None where there is none."""
+    """Sums over requests: their samples, bytes of JSON and tokens, and the creation times (Unix time) of the
+    oldest and the newest sample, None if there is none."""
 
     requests: int = 0
-    draws: int = 0
+    samples: int = 0
     bytes: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -51,39 +101,40 @@ class Stats:
 @final
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What `prune` took out."""
+    """What `prune` deleted."""
 
     requests: int = 0
-    draws: int = 0
+    samples: int = 0
     bytes: int = 0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What `import_lines` read: requests, the draws that were new, and those that the cache had already."""
+    """What `import_lines` read: requests, new samples, samples that were stored already, the first header."""
 
     requests: int = 0
     added: int = 0
-    kept: int = 0
+    skipped: int = 0
+    header: ExportHeader = field(default=ExportHeader(), compare=False)
 
 
 def stats(cache: Cache) -> Stats:
     """The sums over a cache. Reads every entry."""
     found = Stats()
     for entry in cache.entries():
-        stored = cache.get(entry.key).values()
+        samples = cache.get(entry.key).values()
+        times = [sample.created for sample in samples]
         for totals in (found.total, found.models.setdefault(entry.model, Totals())):
             totals.requests += 1
-            totals.draws += len(stored)
+            totals.samples += len(samples)
             totals.bytes += entry.bytes
-            for one in stored:
-                # Answers of one request share its usage: the first of them stands for it.
-                if one.position == 0:
-                    totals.input_tokens += one.usage.input_tokens
-                    totals.output_tokens += one.usage.output_tokens
-                totals.oldest = min(one.created, one.created if totals.oldest is None else totals.oldest)
-                totals.newest = max(one.created, one.created if totals.newest is None else totals.newest)
+            for sample in samples:
+                if sample.position == 0:  # samples of one request share its usage
+                    totals.input_tokens += sample.usage.input_tokens
+                    totals.output_tokens += sample.usage.output_tokens
+            totals.oldest = min((time for time in (totals.oldest, *times) if time is not None), default=None)
+            totals.newest = max((time for time in (totals.newest, *times) if time is not None), default=None)
     return found
 
 
@@ -94,98 +145,67 @@ def prune(
     older_than_s: float | None = None,
     now: float | None = None,
 ) -> Pruned:
-    """Take out whole requests, those with the oldest newest draw first.
+    """Delete whole requests, those with the oldest newest sample first.
 
-    Goes every request that got its last draw more than `older_than_s` seconds before `now` (Unix time,
-    default: the clock), and then as many as it takes for the rest to be at most `keep_bytes` bytes of JSON.
-    None: no such limit.
+    Deletes every request whose last sample was stored more than `older_than_s` seconds before `now` (Unix
+    time, default: the clock), and then as many as needed for the rest to be at most `keep_bytes` bytes of
+    JSON. None: no such limit.
     """
     entries = sorted(cache.entries(), key=lambda entry: entry.created)
     size = sum(entry.bytes for entry in entries)
-    oldest_kept = float("-inf")
+    oldest = float("-inf")
     if older_than_s is not None:
-        oldest_kept = (time.time() if now is None else now) - older_than_s
-    gone: list[Entry] = []
+        oldest = (time.time() if now is None else now) - older_than_s
+    pruned = []
     for entry in entries:
-        if entry.created >= oldest_kept and (keep_bytes is None or size <= keep_bytes):
+        if entry.created >= oldest and (keep_bytes is None or size <= keep_bytes):
             break
-        gone.append(entry)
+        pruned.append(entry)
         size -= entry.bytes
-    draws = cache.remove(entry.key for entry in gone)
-    return Pruned(len(gone), draws, sum(entry.bytes for entry in gone))
+    samples = cache.remove(entry.key for entry in pruned)
+    return Pruned(len(pruned), samples, sum(entry.bytes for entry in pruned))
 
 
-def export_lines(cache: Cache, about: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """The cache as JSON lines, each without its line end. `about` is further plain data for the first line,
-    which `import_lines` passes over."""
-    yield to_json({"format": EXPORT_FORMAT, "version": EXPORT_VERSION, **(about or {})})
+def export_lines(
+    cache: Cache, model: str | None = None, models: dict[str, ModelRecord] | None = None
+) -> Iterator[str]:
+    """The cache as JSON lines, each without its line end; `model` and `models` go into the header."""
+    yield to_json(ExportHeader(EXPORT_FORMAT, EXPORT_VERSION, model, models or {}))
     for entry in sorted(cache.entries(), key=lambda entry: (entry.model, entry.prompt, entry.key)):
-        request, draws = cache.request(entry.key), cache.get(entry.key)
-        if request is not None and draws:
-            line = {
-                "key": entry.key,
-                "request": request,
-                "draws": {str(draw): sample_data(draws[draw]) for draw in sorted(draws)},
-            }
-            yield to_json(line)
+        request, samples = cache.request(entry.key), cache.get(entry.key)
+        if request is not None and samples:
+            records = {str(number): SampleRecord.of(samples[number]) for number in sorted(samples)}
+            yield to_json({"key": entry.key, "request": request, "samples": records})
 
 
-def import_lines(cache: Cache, lines: Iterable[str]) -> Imported:
-    """Store what `export_lines` wrote; a draw that the cache has already stays, since results rest on it.
+def import_lines(cache: Cache, lines: Iterable[str], source: str = "the import") -> Imported:
+    """Store what `export_lines` wrote; samples that the cache has already are not replaced.
 
-    Raises CacheError with the number of the first line that is not right; the lines before it are stored.
+    Raises CacheError with `source` and the number of the first invalid line; the lines before it are stored.
     """
-    requests = added = kept = 0
-    number, has_header = 0, False
+    requests = added = skipped = number = 0
+    header = None
     try:
-        for line in lines:
-            number += 1
-            if not line.strip():
+        for number, text in enumerate(lines, 1):
+            if not text.strip():
                 continue
-            data = from_json(line)
-            if not has_header or (isinstance(data, dict) and "format" in data):
-                _check_header(data)  # again where several exports were put into one file
-                has_header = True
+            found = from_json(text, ExportHeader)
+            if header is None or found.format:
+                found.check()  # again where several exports were joined into one file
+                header = header or found
                 continue
-            key, request, draws = _line_from(data)
-            known = cache.get(key, draws)
-            new = {draw: stored for draw, stored in draws.items() if draw not in known}
-            cache.put(key, request, new)
-            requests, added, kept = requests + 1, added + len(new), kept + len(known)
-    except Damaged as error:
+            line = from_json(text, ExportLine)
+            samples = {number: record.sample() for number, record in (line.samples or line.draws).items()}
+            known = cache.get(line.key, samples)
+            new = {number: sample for number, sample in samples.items() if number not in known}
+            cache.put(line.key, line.request.request(), new)
+            requests, added, skipped = requests + 1, added + len(new), skipped + len(known)
+    except InvalidRecord as error:
         raise CacheError(
-            f"line {number} of the import: {error}",
-            help=f"the {requests} requests before it are stored; mend or delete the line and import again",
+            f"{source}, line {number}: {error}",
+            help=f"the {requests} requests before it are stored; fix or delete the line and import again",
         ) from error
     cache.flush()
-    if not has_header:
-        raise CacheError("the import holds no line", help="give it what `gotc cache export` wrote")
-    return Imported(requests, added, kept)
-
-
-def _check_header(data: Any) -> None:
-    if not isinstance(data, dict) or data.get("format") != EXPORT_FORMAT:
-        raise Damaged("not the first line of what `gotc cache export` writes")
-    if data.get("version") != EXPORT_VERSION:
-        raise Damaged(
-            f"written in version {data.get('version')} of the format, and this gotc reads {EXPORT_VERSION}"
-        )
-
-
-def _line_from(data: Any) -> tuple[str, Request, dict[int, StoredSample]]:
-    if not isinstance(data, dict) or not data.keys() >= {"key", "request", "draws"}:
-        raise Damaged("not an object with `key`, `request` and `draws`")
-    request = request_from(data["request"])
-    if request.key() != data["key"]:
-        raise Damaged("`key` is not the key of `request`: one of them was changed")
-    if not isinstance(data["draws"], dict) or not data["draws"]:
-        raise Damaged("`draws` is not an object with a draw")
-    draws = {}
-    for name, value in data["draws"].items():
-        if not name.isascii() or not name.isdigit() or len(name) > 18 or str(int(name)) != name:
-            raise Damaged(f"`draws` has {name[:40]!r} where a draw's number belongs")
-        try:
-            draws[int(name)] = sample_from(value)
-        except Damaged as error:
-            raise Damaged(f"draw {name}: {error}") from None
-    return request.key(), request, draws
+    if header is None:
+        raise CacheError(f"{source} is empty", help="import what `gotc cache export` wrote")
+    return Imported(requests, added, skipped, header)

@@ -1,4 +1,4 @@
-"""The cache that many machines share: three tables in a PostgreSQL database, through psycopg 3 (an extra).
+"""The cache shared by many machines: three tables in a PostgreSQL database, through psycopg 3 (an extra).
 
 The tables are `gotlang_answers`, `gotlang_requests` and `gotlang_about`, in the first schema of the
 connection's search path, so that one database can hold several caches.
@@ -6,40 +6,40 @@ connection's search path, so that one database can hold several caches.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from gotlang.cache.base import Entry, StoredSample
+from gotlang.cache.base import Cache, Entry, Handle, StoredSample
 from gotlang.cache.codec import (
-    Damaged,
+    ABOUT,
+    check_about,
     check_key,
-    decode_request,
     decode_sample,
     encode_request,
     encode_sample,
-    from_json,
+    entry,
     is_key,
-    to_json,
+    request_or_none,
 )
-from gotlang.cache.postgres_server import Server
 from gotlang.errors import CacheError
 from gotlang.models.base import Request
+from gotlang.records import InvalidRecord
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    import psycopg
 
-FORMAT: Final = "gotlang cache"
-VERSION: Final = 1
-"""Of the tables. Another one is refused."""
+_SESSION: Final = "-c statement_timeout=60000"
+"""In milliseconds. A statement that takes a minute waits for something that does not end."""
 
-_AT_ONCE = 500
+_BATCH: Final = 500
 """Keys that one statement lists or removes."""
 
-_MAKING_TABLES = 7310870969
-"""The number of the lock for making the tables, which two processes may do at once."""
+_CREATION_LOCK: Final = 7310870969
+"""The advisory lock for creating the tables, which two processes may do at once."""
 
 _TABLES = """
     CREATE TABLE gotlang_requests (
@@ -50,15 +50,16 @@ _TABLES = """
     );
     CREATE TABLE gotlang_about (key text PRIMARY KEY, value text NOT NULL);
 """
+_NO_TABLES = "SELECT to_regclass('gotlang_about') IS NULL"
 _GET = """
     SELECT draw, value FROM gotlang_answers
-    WHERE key = %(key)s AND (%(draws)s::bigint[] IS NULL OR draw = ANY(%(draws)s)) ORDER BY draw
+    WHERE key = %(key)s AND (%(samples)s::bigint[] IS NULL OR draw = ANY(%(samples)s)) ORDER BY draw
 """
 _PUT_REQUEST = """
     INSERT INTO gotlang_requests AS old (key, value) VALUES (%s, %s)
     ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE old.value <> excluded.value
 """
-_PUT_ANSWER = """
+_PUT_SAMPLE = """
     INSERT INTO gotlang_answers (key, draw, value, created) VALUES (%s, %s, %s, %s)
     ON CONFLICT (key, draw) DO UPDATE SET value = excluded.value, created = excluded.created
 """
@@ -70,154 +71,184 @@ _ENTRIES = """
     GROUP BY r.id, r.key, r.value ORDER BY r.id
 """
 
+_Result = TypeVar("_Result")
+
 
 @final
-class PostgresCache:
+class PostgresCache(Cache):
     """The cache in the database at `address`: `postgresql://user:password@host:port/name`, as libpq reads it.
 
-    The tables are made where they are missing. `readonly` opens existing ones and refuses `put` and `remove`.
-    A connection that breaks is made anew. May be used from several threads, not across a fork. Raises
-    CacheError where psycopg is not installed, the server does not answer or refuses, or the tables are not a
-    cache's; no message shows the password.
+    Missing tables are created. `readonly` opens existing ones and refuses `put` and `remove`. A broken
+    connection is replaced. May be used from several threads, not across a fork. Raises CacheError if psycopg
+    is not installed, the server does not respond or refuses, or the tables are not a cache; no message shows
+    the password.
     """
 
     def __init__(self, address: str, *, readonly: bool = False) -> None:
-        self.readonly = readonly
-        self._server = Server(address)
+        self._server = _Server(address, readonly=readonly)
         try:
             if not readonly:
-                self._server.call("open", _make_tables)
+                self._server.call("open", _create_tables)
             self._check_format()
         except BaseException:
             self._server.close()
             raise
 
-    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, StoredSample]:
-        """The stored answers of a request among `draws` (None: all), by draw index."""
-        wanted = None if draws is None else list(draws)
+    def get(self, key: str, samples: Iterable[int] | None = None) -> dict[int, StoredSample]:
+        wanted = None if samples is None else list(samples)
         found = {}
-        for draw, value in self._server.rows(_GET, {"key": key, "draws": wanted}):
-            try:
-                found[draw] = decode_sample(value)
-            except Damaged:
-                continue  # as if it were not there: the answer is asked for again and written over it
+        for number, value in self._server.rows(_GET, {"key": key, "samples": wanted}):
+            with suppress(InvalidRecord):  # a damaged sample is requested again and replaced
+                found[number] = decode_sample(value)
         return found
 
-    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> None:
-        """Store answers of a request by draw index, all or none of them. Raises ValueError for a key that
-        is not a request key."""
+    def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
         check_key(key)
-        self._check_writable()
-        if stored:
-            named = (key, encode_request(request))
-            # In one order for everybody, so that two writers of the same rows do not wait for each other.
-            answers = [
-                (key, draw, encode_sample(stored[draw]), stored[draw].created) for draw in sorted(stored)
-            ]
-            self._server.call("write", partial(_put, named=named, answers=answers))
+        self._server.handle.check(writing=True)
+        if not samples:
+            return
+        named = (key, encode_request(request))
+        # All writers use one order, so that two of them do not wait for each other.
+        ordered = sorted(samples.items())
+        rows = [(key, number, encode_sample(sample), sample.created) for number, sample in ordered]
+
+        def write(connection: psycopg.Connection[Any]) -> None:
+            with connection.transaction(), connection.cursor() as cursor:
+                cursor.execute(_PUT_REQUEST, named)
+                cursor.executemany(_PUT_SAMPLE, rows)
+
+        self._server.call("write", write)
 
     def request(self, key: str) -> dict[str, Any] | None:
-        """What the key stands for (`Request.identity()` and the prompt's name), or None."""
         rows = self._server.rows("SELECT value FROM gotlang_requests WHERE key = %s", [key])
-        try:
-            return decode_request(rows[0][0]) if rows else None
-        except Damaged:
-            return None
+        return request_or_none(rows[0][0]) if rows else None
 
     def entries(self) -> Iterator[Entry]:
-        """Every request with at least one stored draw, in the order of first storing."""
         last = 0
-        while rows := self._server.rows(_ENTRIES, [last, _AT_ONCE]):
-            for _, key, request, draws, size, created in rows:
-                if draws and is_key(key):
-                    model, prompt, endpoint = _names(request)
-                    when = created if math.isfinite(created) else 0.0
-                    yield Entry(key, draws, int(size), model, prompt, when, endpoint)
+        while rows := self._server.rows(_ENTRIES, [last, _BATCH]):
+            for _, key, request, samples, size, created in rows:
+                if samples and is_key(key):
+                    yield entry(key, request, samples, size, created)
             last = rows[-1][0]
 
     def remove(self, keys: Iterable[str]) -> int:
-        """Forget these requests with all their draws; how many draws went."""
-        self._check_writable()
+        self._server.handle.check(writing=True)
         remaining, removed = iter(keys), 0
-        while some := list(islice(remaining, _AT_ONCE)):
+        while some := list(islice(remaining, _BATCH)):
             removed += self._server.call("write", partial(_remove, keys=some))
         return removed
 
     def flush(self) -> None:
-        """Nothing to do: the server has on its disk what `put` returned from. A closed cache is refused."""
-        self._server.check_usable()
+        self._server.handle.check()  # the server has on its disk what `put` returned from
 
     def close(self) -> None:
-        """Let go of the connection. Closing twice is allowed."""
         self._server.close()
 
     def _check_format(self) -> None:
-        if self._server.rows("SELECT to_regclass('gotlang_about')") == [(None,)]:
-            raise CacheError(
-                f"there is no cache at {self._server.name}", help="check the address given with --cache"
-            )
+        name = self._server.handle.name
+        if self._server.rows(_NO_TABLES) == [(True,)]:
+            raise CacheError(f"no tables of {name}", help="check the address given with --cache")
         rows = self._server.rows("SELECT value FROM gotlang_about WHERE key = 'format'")
-        try:
-            about = from_json(rows[0][0])
-            name, version = about["name"], about["version"]
-        except (Damaged, TypeError, KeyError, IndexError):
-            name = version = None
-        if name != FORMAT:
-            raise CacheError(
-                f"the tables gotlang_... at {self._server.name} are not a cache's",
-                help="name another database with --cache, or another schema in it by "
-                "?options=-csearch_path%3DNAME at the end of the address",
-            )
-        if version != VERSION:
-            raise CacheError(
-                f"the cache at {self._server.name} has format version {version}, "
-                f"and this gotc reads version {VERSION}",
-                help="`gotc cache export` of the gotc that wrote it and `gotc cache import` of this one move "
-                "its answers; or name another cache with --cache",
-            )
-
-    def _check_writable(self) -> None:
-        self._server.check_usable()
-        if self.readonly:
-            raise CacheError(
-                f"the cache at {self._server.name} is open for reading only",
-                help="name another cache with --cache",
-            )
+        stranger = CacheError(
+            f"the tables gotlang_... of {name} belong to another program",
+            help="use another database with --cache, or another schema in it by "
+            "?options=-csearch_path%3DNAME at the end of the address",
+        )
+        check_about(rows[0][0] if rows else None, name, stranger)
 
 
-def _make_tables(connection: Connection[Any]) -> None:
+def _create_tables(connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MAKING_TABLES])
-        if connection.execute("SELECT to_regclass('gotlang_about')").fetchall() == [(None,)]:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_CREATION_LOCK])
+        if connection.execute(_NO_TABLES).fetchall() == [(True,)]:
             connection.execute(_TABLES)
-            about = to_json({"name": FORMAT, "version": VERSION})
-            connection.execute("INSERT INTO gotlang_about VALUES ('format', %s)", [about])
+            connection.execute("INSERT INTO gotlang_about VALUES ('format', %s)", [ABOUT])
 
 
-def _put(
-    connection: Connection[Any], *, named: tuple[str, str], answers: Sequence[tuple[object, ...]]
-) -> None:
-    with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(_PUT_REQUEST, named)
-        cursor.executemany(_PUT_ANSWER, answers)
-
-
-def _remove(connection: Connection[Any], *, keys: list[str]) -> int:
+def _remove(connection: psycopg.Connection[Any], keys: Sequence[str]) -> int:
     with connection.transaction():
-        # Requests first and in one order, as `_put` locks them; and no answer of a request that is not
-        # locked, such as one that was put a moment ago.
+        # Requests first and in one order, as `put` locks them; and no sample of a request that is not locked,
+        # such as one that was put a moment ago.
         lock = "SELECT key FROM gotlang_requests WHERE key = ANY(%s) ORDER BY key FOR UPDATE"
         locked = [key for (key,) in connection.execute(lock, [keys]).fetchall()]
-        answers = connection.execute("DELETE FROM gotlang_answers WHERE key = ANY(%s)", [locked])
+        samples = connection.execute("DELETE FROM gotlang_answers WHERE key = ANY(%s)", [locked])
         connection.execute("DELETE FROM gotlang_requests WHERE key = ANY(%s)", [locked])
-        removed: int = answers.rowcount
-    return removed
+        return samples.rowcount
 
 
-def _names(request: str) -> tuple[str, str, str]:
-    """Its model, prompt and endpoint."""
-    try:
-        data = decode_request(request)
-    except Damaged:
-        return "", "", ""
-    return data["model"], data["prompt"], data.get("endpoint", "")
+@final
+class _Server:
+    """A connection that is replaced when it breaks, and errors that show no password.
+
+    Connects at the first call. May be used from several threads. Raises CacheError.
+    """
+
+    def __init__(self, address: str, *, readonly: bool) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise CacheError(
+                "a cache on PostgreSQL needs psycopg, which is not installed",
+                help='pip install "gotlang[postgres]"',
+            ) from error
+        self._psycopg = psycopg
+        self._lock = threading.Lock()
+        self._connection: psycopg.Connection[Any] | None = None
+        given = self._parsed(address)
+        host, port, database = (str(given.get(part, "")) for part in ("host", "port", "dbname"))
+        name = f"the cache at postgresql://{host}{':' if port else ''}{port}/{database}"
+        self.handle = Handle(name, readonly=readonly)
+        options = f"{given.get('options', '')} {_SESSION}"
+        self._settings = {"connect_timeout": 10, **given, "options": options, "client_encoding": "utf8"}
+
+    def rows(self, statement: str, arguments: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        """The rows of a query."""
+        return self.call("read", lambda connection: connection.execute(statement, arguments).fetchall())
+
+    def call(self, doing: str, action: Callable[[psycopg.Connection[Any]], _Result]) -> _Result:
+        """The result of `action` on a connection that commits each statement outside of a transaction.
+
+        If the connection breaks, `action` runs once more on a new one: it must be safe to repeat. `doing`
+        completes "cannot ... the cache".
+        """
+        self.handle.check()
+        with self._lock:
+            try:
+                if self._connection is not None:
+                    try:
+                        return action(self._connection)
+                    except self._psycopg.OperationalError:
+                        if not self._connection.broken:
+                            raise
+                        self._connection.close()
+                        self._connection = None
+                self._connection = self._psycopg.connect(**self._settings, autocommit=True)
+                return action(self._connection)
+            except self._psycopg.Error as error:
+                raise self._failure(doing, error) from None
+
+    def close(self) -> None:
+        if self.handle.close() and self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _parsed(self, address: str) -> dict[str, Any]:
+        with suppress(self._psycopg.Error):  # its text quotes the address, and with it the password
+            settings: dict[str, Any] = self._psycopg.conninfo.conninfo_to_dict(address)
+            # A password with an unescaped `/` or `@` ends up in one of these, and from there in messages.
+            parts = "".join(str(settings.get(part, "")) for part in ("host", "dbname"))
+            if "@" not in parts and set(str(settings.get("port", ""))) <= set("0123456789,"):
+                return settings
+        raise CacheError(
+            "invalid PostgreSQL address of the cache",
+            help="use postgresql://user:password@host:port/database, with special characters as %-escapes",
+        )
+
+    def _failure(self, doing: str, error: Exception) -> CacheError:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        if password := str(self._settings.get("password") or ""):
+            reason = reason.replace(password, "***")
+        return CacheError(
+            f"cannot {doing} {self.handle.name}: {reason}",
+            help="check that the server runs and accepts this user, or use another cache with --cache",
+        )

@@ -1,33 +1,68 @@
-"""The persistent cache: one SQLite file that several processes share, kept through sqlitedict.
+"""The persistent cache: one SQLite file in WAL mode, shared by several processes, written through sqlitedict.
 
-Three tables of sqlitedict's layout: `answers` (request key and draw index → answer), `requests` (request
-key → what it stands for), `about` (the format). Writes go through sqlitedict, a commit each. Reads do not:
-sqlitedict passes each one to its thread and back, and a connection in the calling thread answers ten times
-as many a second.
+Three tables in sqlitedict's layout: `answers` (request key and sample number to sample), `requests` (request
+key to request) and `about` (the format). Reads use a connection in the calling thread, ten times as fast as
+sqlitedict's. Writes go through sqlitedict's thread, one transaction per call (see `_Transactions`).
+
+A file is a cache if it has exactly these tables and `about` names this format and version. Any other file is
+refused before a value is read: those of other programs, pickles, which run code when loaded, and triggers or
+views that somebody added.
 """
 
 from __future__ import annotations
 
-import math
+import logging
 import os
+import re
 import sqlite3
+import stat
 import threading
+import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
-from gotlang.cache.base import Entry, StoredSample
-from gotlang.cache.codec import Damaged, check_key, decode_request, decode_sample, is_key
-from gotlang.cache.sqlite_errors import failure
-from gotlang.cache.sqlite_file import check_format, check_path, connect, refuse_pickles
-from gotlang.cache.sqlite_writer import Writer
+from sqlitedict import SqliteMultithread
+
+from gotlang.cache.base import Cache, Entry, Handle, StoredSample
+from gotlang.cache.codec import (
+    ABOUT,
+    check_about,
+    check_key,
+    decode_sample,
+    encode_request,
+    encode_sample,
+    entry,
+    is_key,
+    request_or_none,
+)
 from gotlang.errors import CacheError
 from gotlang.models.base import Request
+from gotlang.records import InvalidRecord
 
-_AT_ONCE = 500
-"""Rows that one statement asks for, or keys that one transaction removes."""
+BUSY_S: Final = 30.0
+"""Seconds to wait for another process that writes. A write takes milliseconds."""
 
+_TABLES: Final = {
+    name: f"CREATE TABLE {name} (key TEXT PRIMARY KEY, value BLOB CHECK (typeof(value) = 'text'))"
+    for name in ("about", "requests", "answers")
+}
+"""sqlitedict's layout, with a check that keeps pickles out."""
+_SQLITEDICT = re.compile(r'CREATE TABLE "?(\w+)"? \(key TEXT PRIMARY KEY, value BLOB\)')
+
+_BATCH = 500
+"""Rows that one statement reads, or keys that one transaction removes."""
+
+# An upsert preserves a row's position, the order of first storing, and skips equal values.
+_UPSERT = """
+    INSERT INTO {} (key, value) VALUES (?, ?)
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE value IS NOT excluded.value
+"""
+_PUT_REQUEST, _PUT_SAMPLE = _UPSERT.format("requests"), _UPSERT.format("answers")
+_SAMPLES = "FROM answers WHERE key > ? AND key < ?"
 _ENTRIES = """
     SELECT r.id, r.key, r.request, count(a.key),
            length(r.request) + total(length(CAST(a.value AS BLOB))),
@@ -39,27 +74,46 @@ _ENTRIES = """
     GROUP BY r.id ORDER BY r.id
 """
 
+_ANOTHER = "use another file with --cache, or move this one away"
+_SPACE = "free space on that disk, or use a file on another one with --cache; stored samples are safe"
+_DAMAGED = (
+    "move it away to start a new one (its samples are requested again); "
+    "`.recover` of the sqlite3 shell may save what is left"
+)
+_CAUSES: dict[int, tuple[str, str]] = {
+    sqlite3.SQLITE_BUSY: ("it is locked by another process", "wait for that process or end it"),
+    sqlite3.SQLITE_LOCKED: ("it is locked by another process", "wait for that process or end it"),
+    sqlite3.SQLITE_FULL: ("the disk is full", _SPACE),
+    sqlite3.SQLITE_IOERR: ("the disk is full or failing (I/O error)", _SPACE),
+    sqlite3.SQLITE_CORRUPT: ("the file is damaged", _DAMAGED),
+    sqlite3.SQLITE_NOTADB: ("it is not a SQLite database", _ANOTHER),
+    sqlite3.SQLITE_READONLY: ("it is not writable", "make file and folder writable, or " + _ANOTHER),
+    sqlite3.SQLITE_PERM: ("permission denied", "change its permissions, or " + _ANOTHER),
+    sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", "check file and folder, or " + _ANOTHER),
+    sqlite3.SQLITE_TOOBIG: ("a value is too long for it", _ANOTHER),
+}
+
+_Statement = tuple[str, Sequence[object]]
+
 
 @final
-class SqliteCache:
-    """The cache in the file `path`, which is made with its folder where it is missing.
+class SqliteCache(Cache):
+    """The cache in the file `path`; a missing file is created with its folder.
 
-    `readonly` opens an existing file and refuses `put` and `remove`. Each `put` is committed when it returns;
-    another process's write is waited for up to 30 seconds. May be used from several threads, not across a
-    fork. Raises CacheError where the file is not a cache or cannot be opened, read or written.
+    `readonly` opens an existing file and refuses `put` and `remove`. Each `put` is committed when it returns
+    and waits for another process's write for up to 30 seconds. May be used from several threads, not across a
+    fork. Raises CacheError if the file is not a cache or cannot be opened, read or written.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, readonly: bool = False) -> None:
         self.path = Path(path)
-        self.readonly = readonly
-        self._closed = False
-        self._process = os.getpid()
-        self._reading = threading.Lock()
-        check_path(self.path, readonly=readonly)
-        self._reader = connect(self.path, readonly=readonly)
+        self._handle = Handle(f"the cache {self.path}", readonly=readonly)
+        self._reading, self._writing = threading.Lock(), threading.Lock()
+        self._writer: _Writer | None = None
+        _check_path(self.path, readonly=readonly)
+        self._reader = _connect(self.path, readonly=readonly)
         try:
-            check_format(self._reader, self.path, readonly=readonly)
-            self._writer = None if readonly else Writer(self.path)
+            _check_format(self._reader, self.path, readonly=readonly)
         except BaseException:
             self._reader.close()
             raise
@@ -67,114 +121,148 @@ class SqliteCache:
         # Invalid UTF-8 in one value must not fail the statement that reads it with others.
         self._reader.text_factory = bytes
 
-    def get(self, key: str, draws: Iterable[int] | None = None) -> dict[int, StoredSample]:
-        """The stored answers of a request among `draws` (None: all), by draw index."""
-        rows = [f"{key}:{draw}" for draw in (self._draws(key) if draws is None else draws)]
+    def get(self, key: str, samples: Iterable[int] | None = None) -> dict[int, StoredSample]:
+        rows = [f"{key}:{number}" for number in (self._numbers(key) if samples is None else samples)]
         found = {}
-        for start in range(0, len(rows), _AT_ONCE):
-            for row, kind, value in self._values(rows[start : start + _AT_ONCE]):
+        for start in range(0, len(rows), _BATCH):
+            some = rows[start : start + _BATCH]
+            marks = ",".join("?" * len(some))
+            statement = f"SELECT key, typeof(value), value FROM answers WHERE key IN ({marks})"  # noqa: S608
+            for row, kind, value in self._read(statement, some):
                 if kind == b"blob":
-                    raise refuse_pickles(self.path)
-                try:
+                    raise _pickles(self.path)
+                with suppress(InvalidRecord, TypeError):  # a damaged sample is requested again and replaced
                     found[int(row[len(key) + 1 :])] = decode_sample(value)
-                except (Damaged, TypeError):
-                    continue  # as if it were not there: the answer is asked for again and written over it
         return found
 
-    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> None:
-        """Store answers of a request by draw index, all or none of them. Raises ValueError for a key that
-        is not a request key."""
+    def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
         check_key(key)
-        writer = self._writable()
-        if stored:
-            writer.put(key, request, stored)
+        self._handle.check(writing=True)
+        if samples:
+            rows = [(f"{key}:{number}", encode_sample(sample)) for number, sample in samples.items()]
+            put_request = (_PUT_REQUEST, (key, encode_request(request)))
+            self._write([put_request, *((_PUT_SAMPLE, row) for row in rows)])
 
     def request(self, key: str) -> dict[str, Any] | None:
-        """What the key stands for (`Request.identity()` and the prompt's name), or None."""
         rows = self._read("SELECT CAST(value AS BLOB) FROM requests WHERE key = ?", (key,))
-        try:
-            return decode_request(rows[0][0]) if rows else None
-        except (Damaged, TypeError):
-            return None
+        return request_or_none(rows[0][0]) if rows else None
 
     def entries(self) -> Iterator[Entry]:
-        """Every request with at least one stored draw, in the order of first storing."""
         last = 0
-        while rows := self._read(_ENTRIES, (last, _AT_ONCE)):
-            for _, name, request, draws, size, created in rows:
+        while rows := self._read(_ENTRIES, (last, _BATCH)):
+            for _, name, request, samples, size, created in rows:
                 key = name.decode("utf-8", "replace") if name else ""
-                if draws and is_key(key):
-                    model, prompt, endpoint = _names(request)
-                    yield Entry(key, draws, int(size), model, prompt, _time(created), endpoint)
+                if samples and is_key(key):
+                    yield entry(key, request, samples, size, created)
             last = rows[-1][0]
 
     def remove(self, keys: Iterable[str]) -> int:
-        """Forget these requests with all their draws; how many draws went. The file shrinks."""
-        writer, remaining, removed = self._writable(), iter(keys), 0
-        while some := list(islice(remaining, _AT_ONCE)):
-            removed += writer.remove(some)
-        if removed:
-            writer.shrink()
+        self._handle.check(writing=True)
+        remaining, removed = iter(keys), 0
+        while some := list(islice(remaining, _BATCH)):
+            requests: list[_Statement] = [("DELETE FROM requests WHERE key = ?", (key,)) for key in some]
+            samples = [(f"DELETE {_SAMPLES}", (f"{key}:", f"{key};")) for key in some]
+            removed += sum(self._write([*requests, *samples])[len(requests) :])
+        if removed:  # give the pages back to the disk
+            with _explained(self.path, "write"), closing(_connect(self.path, readonly=False)) as connection:
+                # `execute` would take one step of it, which is one page.
+                connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE);")
         return removed
 
     def flush(self) -> None:
-        """Make sure that what was put is in the file that others see (each `put` has committed it).
-
-        Raises CacheError where the file was deleted or replaced meanwhile.
-        """
-        self._check_usable()
+        self._handle.check()  # each `put` has committed
         if _identity(self.path) != self._file:
             raise CacheError(
-                f"the cache {self.path} was deleted or replaced while it was in use",
-                help="what was stored since is lost; start again to make a new file",
+                f"{self._handle.name} was deleted or replaced while in use",
+                help="samples stored since are lost; start again to create a new file",
             )
 
     def close(self) -> None:
-        """Let go of the file; everything put is in it. Closing twice is allowed."""
-        if self._process != os.getpid():
-            return
-        self._closed = True
-        try:
-            if self._writer is not None:
-                self._writer.close()
-        finally:
-            self._reader.close()
+        if self._handle.close():
+            try:
+                with self._writing, _explained(self.path, "write"):
+                    if self._writer is not None:
+                        self._writer.close()
+                        self._writer = None
+            finally:
+                self._reader.close()
 
-    def _draws(self, key: str) -> list[int]:
-        rows = self._read("SELECT key FROM answers WHERE key > ? AND key < ?", (f"{key}:", f"{key};"))
+    def _numbers(self, key: str) -> list[int]:
+        rows = self._read(f"SELECT key {_SAMPLES}", (f"{key}:", f"{key};"))
         numbers = (row[0][len(key) + 1 :] for row in rows)
         return sorted(int(number) for number in numbers if number.isdigit() and len(number) < 19)
 
-    def _values(self, rows: Sequence[str]) -> list[tuple[Any, ...]]:
-        marks = ",".join("?" * len(rows))
-        statement = f"SELECT key, typeof(value), value FROM answers WHERE key IN ({marks})"  # noqa: S608
-        return self._read(statement, rows)
-
     def _read(self, statement: str, arguments: Sequence[object]) -> list[tuple[Any, ...]]:
-        self._check_usable()
+        self._handle.check()
+        with _explained(self.path, "read"), self._reading:
+            return self._reader.execute(statement, arguments).fetchall()
+
+    def _write(self, statements: Sequence[_Statement]) -> list[int]:
+        """Commit statements together; returns how many rows each one changed."""
+        with self._writing, _explained(self.path, "write"):
+            if self._writer is None:
+                self._writer = _Writer(_connect(self.path, readonly=False), self.path)
+                weakref.finalize(self, self._writer.close, force=True).atexit = False
+            return [count for (count,) in self._writer.select("", statements)]
+
+
+class _Writer(SqliteMultithread):  # type: ignore[misc]
+    """sqlitedict's thread on a connection of ours; errors are raised in the caller as sqlite3.Error."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        super().__init__(str(path), autocommit=False, journal_mode="WAL", outer_stack=False)
+        # It logs each error with two stacks to stderr; the caller gets the error anyway.
+        self.log = logging.Logger("gotlang.cache.silent", level=logging.CRITICAL + 1)
+
+    def _connect(self) -> tuple[sqlite3.Connection, _Transactions]:
+        return self._connection, _Transactions(self._connection)
+
+
+@final
+class _Transactions:
+    """The cursor of the writer: executes a list of statements as one transaction, in one round trip.
+
+    sqlitedict 2.1.0 on its own ends its thread without a reply when a commit or a fetch fails (on a full disk
+    the caller then waits for ever) and leaves transactions open between calls. So everything that can fail
+    happens in `execute`, whose errors it hands to the caller.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._changed: list[tuple[int]] = []
+
+    def execute(self, _: str, statements: Sequence[_Statement]) -> None:
+        self._changed = []
+        # IMMEDIATE waits for another process's write here, where waiting is allowed.
+        self._connection.execute("BEGIN IMMEDIATE")
         try:
-            with self._reading:
-                return self._reader.execute(statement, arguments).fetchall()
-        except sqlite3.Error as error:
-            raise failure(self.path, "read", error) from error
+            changed = [self._connection.execute(*statement).rowcount for statement in statements]
+            self._connection.execute("COMMIT")
+        except BaseException:
+            # SQLite has already rolled back after some errors; the first error is the one to report.
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise
+        self._changed = [(max(count, 0),) for count in changed]
 
-    def _writable(self) -> Writer:
-        self._check_usable()
-        if self._writer is None:
-            raise CacheError(
-                f"the cache {self.path} is open for reading only", help="name another file with --cache"
-            )
-        return self._writer
+    def __iter__(self) -> Iterator[tuple[int]]:
+        return iter(self._changed)
 
-    def _check_usable(self) -> None:
-        if self._closed:
-            raise CacheError(f"the cache {self.path} is closed", help="open it again")
-        # The writing thread does not survive a fork: the child would wait for it for ever.
-        if self._process != os.getpid():
-            raise CacheError(
-                f"the cache {self.path} was opened before this process was forked",
-                help="open it again in this process",
-            )
+
+@contextmanager
+def _explained(path: Path, doing: str) -> Iterator[None]:
+    """Turns SQLite's errors into CacheErrors; `doing` completes "cannot ... the cache"."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        cause, help = _CAUSES.get(_code(error), (str(error), _ANOTHER))
+        raise CacheError(f"cannot {doing} the cache {path}: {cause}", help=help) from error
+
+
+def _code(error: BaseException | None) -> int:
+    """SQLite's primary result code; 0 for other errors."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -185,14 +273,130 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _names(request: bytes) -> tuple[str, str, str]:
-    """Its model, prompt and endpoint."""
+def _check_path(path: Path, *, readonly: bool) -> None:
+    """Refuse what cannot be a cache by its path, and create the folder of a new one."""
     try:
-        data = decode_request(request)
-    except Damaged:
-        return "", "", ""
-    return data["model"], data["prompt"], data.get("endpoint", "")
+        if not readonly:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            if readonly:
+                raise CacheError(f"cache {path} not found", help="check the name given with --cache")
+        elif path.is_dir():
+            raise CacheError(f"the cache {path} is a folder", help="name a file in it with --cache")
+        elif not stat.S_ISREG(path.stat().st_mode):
+            raise CacheError(f"the cache {path} is not a regular file", help=_ANOTHER)
+        else:
+            path.open("rb").close()  # SQLite would not say why it cannot be read
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            reason = f"{path.parent} is not a folder"
+        raise CacheError(f"cannot open the cache {path}: {reason}", help=_ANOTHER) from error
+    for place in () if readonly else (path, path.parent):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise CacheError(
+                f"cannot write the cache {path}: {place} is not writable",
+                help="change its permissions, or use a file elsewhere with --cache",
+            )
 
 
-def _time(value: object) -> float:
-    return value if isinstance(value, float) and math.isfinite(value) else 0.0
+def _connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
+    """A connection that trusts nothing in the file, commits each statement, and waits for other processes."""
+    mode = "mode=rwc"
+    if readonly:
+        # SQLite would create side files, which a read-only folder does not allow.
+        side_files = path.with_name(path.name + "-wal").exists()
+        mode = "mode=ro" if side_files or os.access(path.parent, os.W_OK) else "immutable=1"
+    address = f"{path.absolute().as_uri()}?{mode}"
+    with _explained(path, "open"):
+        connection = sqlite3.connect(
+            address, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            # In WAL mode a commit then syncs nothing, and the file stays intact even in a power failure.
+            connection.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _check_format(connection: sqlite3.Connection, path: Path, *, readonly: bool) -> None:
+    """Create the tables of a new file; refuse a file that is not a cache. Raises CacheError."""
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            with _explained(path, "open"):
+                if not readonly and not _schema(connection):
+                    _create(connection)
+                _check_tables(connection, path)
+                if not readonly:
+                    connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except CacheError as error:
+            # SQLite does not wait on its own while a file changes to WAL mode.
+            busy = _code(error.__cause__) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    # Both must be set before the first table is created; several processes may be here at once.
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not _schema(connection):
+            for statement in _TABLES.values():
+                connection.execute(statement)
+            connection.execute("INSERT INTO about (key, value) VALUES ('format', ?)", (ABOUT,))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _schema(connection: sqlite3.Connection) -> dict[str, str]:
+    rows = connection.execute(
+        "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    )
+    return {name: sql or "" for name, sql in rows.fetchall()}
+
+
+def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
+    schema = _schema(connection)
+    if schema.get("about") != _TABLES["about"]:
+        if _holds_pickles(connection, schema):
+            raise _pickles(path)
+        what = "is the database of another program" if schema else "is empty"
+        raise CacheError(f"{path} is not a cache: it {what}", help=_ANOTHER)
+    row = connection.execute("SELECT CAST(value AS BLOB) FROM about WHERE key = 'format'").fetchone()
+    stranger = CacheError(f"{path} is not a cache: unknown format", help=_ANOTHER)
+    check_about(row[0] if row else None, f"the cache {path}", stranger)
+    if schema != _TABLES:
+        names = schema.keys() | _TABLES
+        changed = ", ".join(sorted(name for name in names if schema.get(name) != _TABLES.get(name)))
+        raise CacheError(f"the cache {path} was changed by another program ({changed})", help=_ANOTHER)
+    newest = "SELECT typeof(value) FROM answers ORDER BY rowid DESC LIMIT 16"
+    if any(kind == "blob" for (kind,) in connection.execute(newest).fetchall()):
+        raise _pickles(path)
+
+
+def _holds_pickles(connection: sqlite3.Connection, schema: dict[str, str]) -> bool:
+    # Only tables in sqlitedict's own layout are examined, and only the type of a value.
+    for name in (match[1] for match in map(_SQLITEDICT.fullmatch, schema.values()) if match):
+        first = f'SELECT typeof(value) FROM "{name}" LIMIT 1'  # noqa: S608 - \w only, see _SQLITEDICT
+        if connection.execute(first).fetchone() == ("blob",):
+            return True
+    return False
+
+
+def _pickles(path: Path) -> CacheError:
+    return CacheError(
+        f"{path} holds binary values where a cache holds JSON text; pickles can run code when loaded",
+        help="do not load it; " + _ANOTHER,
+    )

@@ -1,4 +1,4 @@
-"""`gotc cache`: what is kept of what was paid for; to look at, to prune, to pass on."""
+"""`gotc cache`: show, prune, export and import cached samples."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from gotlang.errors import CacheError, UsageError
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache
 
-_where = click.option("--cache", metavar="PATH", default=str(CACHE), help="Which cache.")
+_where = click.option(
+    "--cache", metavar="PATH", default=str(CACHE), help="The cache: a file or a postgresql:// address."
+)
 _json = click.option("--json", is_flag=True, help="One JSON document on stdout.")
 
 
 @click.group("cache")
 def command() -> None:
-    """Look at the cache of paid answers, prune it, and pass it on as text."""
+    """Show the cache of samples, prune it, export it to text and import it."""
 
 
 @contextmanager
@@ -33,7 +35,7 @@ def _opened(where: str, *, readonly: bool = True) -> Iterator[Cache]:
     from gotlang.cache import open_cache
 
     if readonly and where == str(CACHE) and not CACHE.exists():
-        raise CacheError("no answers are kept in this folder yet", help="`gotc run FILE` keeps those it gets")
+        raise CacheError("no cache in this folder yet", help="`gotc run FILE` creates it")
     found = open_cache(where, readonly=readonly)
     try:
         yield found
@@ -45,7 +47,7 @@ def _opened(where: str, *, readonly: bool = True) -> Iterator[Cache]:
 @_where
 @_json
 def stats(cache: str, json: bool) -> int:
-    """Sums over the cache and over each model: requests, answers, size, tokens paid for."""
+    """Requests, samples, size and tokens spent, in total and per model."""
     from dataclasses import asdict
 
     from gotlang.cache.maintenance import stats as sums
@@ -56,13 +58,13 @@ def stats(cache: str, json: bool) -> int:
         models = {name: asdict(totals) for name, totals in found.models.items()}
         document({"format_version": FORMAT_VERSION, "total": asdict(found.total), "models": models})
         return 0
-    style, all_ = Style.of(sys.stdout), ("all", found.total)
+    style, all_ = Style.of(sys.stdout), ("total", found.total)
     width = max([5, *(len(harmless(name)) for name in found.models)])
-    heads = f"{'requests':>9} {'answers':>9} {'size':>9} {'tokens in':>12} {'tokens out':>12}"
+    heads = f"{'requests':>9} {'samples':>9} {'size':>9} {'tokens in':>12} {'tokens out':>12}"
     say(style.dim(f"{'model':{width}} {heads}"))
     for name, totals in [*((harmless(name), totals) for name, totals in found.models.items()), all_]:
         say(
-            f"{name:{width}} {totals.requests:>9,} {totals.draws:>9,} {_size(totals.bytes):>9} "
+            f"{name:{width}} {totals.requests:>9,} {totals.samples:>9,} {_size(totals.bytes):>9} "
             f"{totals.input_tokens:>12,} {totals.output_tokens:>12,}"
         )
     return 0
@@ -89,10 +91,10 @@ def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
     for entry in chosen:
         when = _when(entry.created)
         size = _size(entry.bytes)
-        answers = "answer" if entry.draws == 1 else "answers"
+        samples = "sample" if entry.samples == 1 else "samples"
         model = f"{entry.model} at {entry.endpoint}" if entry.endpoint else entry.model
         named = harmless(f"{model}  {entry.prompt}")
-        say(f"{entry.key[:12]}  {when}  {entry.draws:>4} {answers:<7}  {size:>8}  {named}")
+        say(f"{entry.key[:12]}  {when}  {entry.samples:>4} {samples:<7}  {size:>8}  {named}")
     complain(count(len(chosen), "request"))
     return 0
 
@@ -102,15 +104,17 @@ def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
 @_where
 @_json
 def show(key: str, cache: str, json: bool) -> int:
-    """A request with its answers. KEY is a key or the start of one."""
+    """Show a request with its samples. KEY is a key or a prefix of one."""
     with _opened(cache) as opened:
         whole = _find(opened, key)
         request, stored = opened.request(whole), opened.get(whole)
     if json:
-        from gotlang.cache.codec import sample_data
+        from msgspec import to_builtins
 
-        answers = {str(draw): sample_data(stored[draw]) for draw in sorted(stored)}
-        document({"format_version": FORMAT_VERSION, "key": whole, "request": request, "draws": answers})
+        from gotlang.cache.codec import SampleRecord
+
+        samples = {str(number): to_builtins(SampleRecord.of(stored[number])) for number in sorted(stored)}
+        document({"format_version": FORMAT_VERSION, "key": whole, "request": request, "samples": samples})
         return 0
     style = Style.of(sys.stdout)
     say(style.bold(whole))
@@ -136,15 +140,15 @@ def _when(created: float) -> str:
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
     except (OverflowError, ValueError, OSError):  # an import may hold any number
-        return "at some time".ljust(16)
+        return "unknown time".ljust(16)
 
 
 def _find(cache: Cache, key: str) -> str:
-    """The whole key that starts so. Raises UsageError where there is none, or several."""
+    """The key with this prefix. Raises UsageError if there is none, or several."""
     found = [entry.key for entry in cache.entries() if entry.key.startswith(key.lower())]
     if len(found) != 1:
         what = "several requests have keys that start" if found else "no request has a key that starts"
-        raise UsageError(f"{what} with `{key}`", help="`gotc cache list` shows them")
+        raise UsageError(f"{what} with `{key}`", help="`gotc cache list` shows the keys")
     return found[0]
 
 
@@ -152,7 +156,7 @@ def _find(cache: Cache, key: str) -> str:
 @click.argument("file", default="-")
 @_where
 def export(file: str, cache: str) -> int:
-    """Write the cache as JSON lines to FILE; `-`, the default, is standard output."""
+    """Export the cache as JSON lines to FILE; `-`, the default, is standard output."""
     from gotlang.cache.cassette import check_replaceable
     from gotlang.cache.maintenance import export_lines
 
@@ -177,9 +181,9 @@ def export(file: str, cache: str) -> int:
 @click.argument("file")
 @_where
 def import_(file: str, cache: str) -> int:
-    """Store what `gotc cache export` wrote to FILE (`-` is standard input).
+    """Import what `gotc cache export` wrote to FILE (`-` is standard input).
 
-    Answers that are there already stay.
+    Samples that are cached already are not replaced.
     """
     from gotlang.cache.maintenance import import_lines
 
@@ -189,13 +193,14 @@ def import_(file: str, cache: str) -> int:
                 found = import_lines(opened, sys.stdin)
             else:
                 with Path(file).open(encoding="utf-8") as lines:
-                    found = import_lines(opened, lines)
+                    found = import_lines(opened, lines, file)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise CacheError(f"{file} is not UTF-8 text") from None
     complain(
-        f"{count(found.requests, 'request')}: {count(found.added, 'answer')} new, {found.kept:,} were there"
+        f"imported {count(found.requests, 'request')}: {count(found.added, 'sample')} added, "
+        f"{found.skipped:,} already cached"
     )
     return 0
 
@@ -203,29 +208,33 @@ def import_(file: str, cache: str) -> int:
 @command.command("prune")
 @_where
 @click.option(
-    "--keep-size", metavar="SIZE", help="Keep at most so much, the newest, such as 100MB. [default: all]"
+    "--keep-size",
+    metavar="SIZE",
+    help="Prune down to this size, such as 100MB. [default: no limit]",
 )
-@click.option("--older-than", metavar="AGE", help="Forget what is older, such as 30d or 12h. [default: none]")
+@click.option(
+    "--older-than", metavar="AGE", help="Prune older requests, such as 30d or 12h. [default: no limit]"
+)
 def prune(cache: str, keep_size: str | None, older_than: str | None) -> int:
-    """Forget requests, the oldest first, by size or by age."""
+    """Prune requests, the oldest first, by size or by age."""
     from gotlang.cache.maintenance import prune as pruned
 
     if keep_size is None and older_than is None:
-        raise UsageError("say what to forget", help="`--keep-size 100MB` or `--older-than 30d`")
+        raise UsageError("specify what to prune", help="`--keep-size 100MB` or `--older-than 30d`")
     limit = None if keep_size is None else int(_amount(keep_size, _SIZES, "--keep-size"))
     age = None if older_than is None else _amount(older_than, _AGES, "--older-than")
     with _opened(cache):
-        pass  # one that is not there would be made to be pruned
+        pass  # opening a missing cache for writing would create it
     with _opened(cache, readonly=False) as opened:
         gone = pruned(opened, keep_bytes=limit, older_than_s=age)
     complain(
-        f"{count(gone.requests, 'request')} with {count(gone.draws, 'answer')} forgotten, {_size(gone.bytes)}"
+        f"pruned {count(gone.requests, 'request')} with {count(gone.samples, 'sample')}, {_size(gone.bytes)}"
     )
     return 0
 
 
 _DIGITS = 15
-"""What an amount is written with at most."""
+"""The most characters of an amount."""
 _SIZES = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9}
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 

@@ -73,7 +73,7 @@ class Models:
     def _open(self, spec: str, *, own: bool) -> Model:
         if self._recording is None:
             return open_model(spec if ":" in spec or is_simulated(spec) else f"openai:{spec}", self._options)
-        from gotlang.cache.replay import ReplayModel
+        from gotlang.cache.cassette import ReplayModel
 
         name = _file_and_model(spec)[1] if own else spec.rpartition(":")[2]
         prices = self._options.prices

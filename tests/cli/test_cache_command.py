@@ -30,10 +30,10 @@ def test_there_is_none_yet(gotc: Gotc) -> None:
     for command in ("stats", "list"):
         done = gotc("cache", command)
         assert done.code == 2
-        assert "no answers are kept in this folder yet" in done.err
+        assert "no cache in this folder yet" in done.err
         other = gotc("cache", command, "--cache", "other.sqlite")
         assert other.code == 2
-        assert "there is no cache other.sqlite" in other.err
+        assert "cache other.sqlite not found" in other.err
 
 
 def test_what_came_from_a_stranger_steers_no_terminal(gotc: Gotc) -> None:
@@ -43,7 +43,7 @@ def test_what_came_from_a_stranger_steers_no_terminal(gotc: Gotc) -> None:
             request.key(), request, {0: StoredSample(Completion("a\x07"), Usage(1, 1), 0.1, created=1e300)}
         )
     where = ("--cache", "odd.sqlite")
-    assert "at some time" in gotc("cache", "list", *where).out
+    assert "unknown time" in gotc("cache", "list", *where).out
     told = [gotc("cache", *words, *where).out for words in (("list",), ("stats",), ("show", request.key()))]
     assert all("m\\x1b[31m" in text for text in told)
     assert "a\x07" in told[2], "what goes elsewhere than to a terminal is as it was"
@@ -54,7 +54,7 @@ def test_the_cache_is_not_written_over(filled: Gotc) -> None:
     kept = Path(".gotc/cache.sqlite").read_bytes()
     for words in (("cache", "export", ".gotc/cache.sqlite"), (*RUN, "question=who", "--record", str(CACHE))):
         done = filled(*words)
-        assert done.code == 2 and "is a database, and would be lost" in done.err
+        assert done.code == 2 and "is a database and would be overwritten" in done.err
     assert Path(".gotc/cache.sqlite").read_bytes() == kept
     done = filled(*RUN, "question=who", "--record", "/dev/null")
     assert done.code == 2 and "not a regular file" in done.err
@@ -68,9 +68,9 @@ def test_an_amount_that_is_none_is_told(filled: Gotc) -> None:
 
 def test_stats_and_list(filled: Gotc) -> None:
     found = filled("cache", "stats", "--json").json()
-    assert (found["total"]["requests"], found["total"]["draws"]) == (2, 6)
+    assert (found["total"]["requests"], found["total"]["samples"]) == (2, 6)
     assert list(found["models"]) == [name for name in found["models"] if name.startswith("simulated@")]
-    assert "all" in filled("cache", "stats").out
+    assert "total" in filled("cache", "stats").out
     entries = filled("cache", "list", "--json").json()["entries"]
     assert [entry["prompt"] for entry in entries] == ["answer", "answer"]
     assert len(filled("cache", "list").out.splitlines()) == 2
@@ -85,7 +85,7 @@ def test_a_request_with_its_answers(filled: Gotc) -> None:
     assert shown.out.count("--- sample ") == 3
     found = filled("cache", "show", key, "--json").json()
     assert found["request"]["messages"] == [["user", "why"]]
-    assert list(found["draws"]) == ["0", "1", "2"]
+    assert list(found["samples"]) == ["0", "1", "2"]
     assert "no request" in filled("cache", "show", "zz").err
     assert "several requests" in filled("cache", "show", "").err
 
@@ -94,8 +94,8 @@ def test_a_cache_goes_to_another_folder_as_text(filled: Gotc, folder: Path) -> N
     assert filled("cache", "export", "answers.jsonl").code == 0
     assert filled("cache", "export").out == (folder / "answers.jsonl").read_text()
     done = filled("cache", "import", "answers.jsonl", "--cache", "other.sqlite")
-    assert "2 requests: 6 answers new" in done.err
-    assert "6 were there" in filled("cache", "import", "answers.jsonl", "--cache", "other.sqlite").err
+    assert "imported 2 requests: 6 samples added" in done.err
+    assert "6 already cached" in filled("cache", "import", "answers.jsonl", "--cache", "other.sqlite").err
     assert filled(*RUN, "question=why", "--cache", "other.sqlite").json()["spent"]["calls"] == 0
 
 
@@ -120,7 +120,7 @@ def test_forgetting_by_age_and_size(filled: Gotc) -> None:
     assert "is not an amount" in filled("cache", "prune", "--keep-size", "much").err
     assert "is not an amount" in filled("cache", "prune", "--older-than", "3 moons").err
     done = filled("cache", "prune", "--keep-size", "1.2KB")
-    assert "1 request with 3 answers forgotten" in done.err, done.err
-    assert "1 request with 3 answers forgotten" in filled("cache", "prune", "--older-than", "0s").err
-    assert filled("cache", "stats", "--json").json()["total"]["draws"] == 0
+    assert "pruned 1 request with 3 samples" in done.err, done.err
+    assert "pruned 1 request with 3 samples" in filled("cache", "prune", "--older-than", "0s").err
+    assert filled("cache", "stats", "--json").json()["total"]["samples"] == 0
     assert filled("cache", "prune", "--older-than", "1d", "--cache", "gone.sqlite").code == 2

@@ -138,7 +138,7 @@ def test_a_file_sets_options_of_all_commands_at_once(gotc: Gotc, folder: Path) -
     done = gotc(*RUN)
     assert (done.code, done.json()["seed"], done.json()["spent"]["calls"]) == (3, 4, 1)
     assert gotc("check", "vote.got").code == 0  # has no such option, and does not mind
-    assert gotc("cache", "stats").json()["total"]["draws"] == 1
+    assert gotc("cache", "stats").json()["total"]["samples"] == 1
 
 
 @pytest.mark.parametrize(

@@ -136,11 +136,11 @@ def test_entries_come_in_the_order_of_first_storing(store: Store) -> None:
     again = a_request(2, model="model 2", prompt="prompt 2")
     cache.put(again.key(), again, {0: an_answer("over"), 1: an_answer(created=5.0)})
     two, zero, one = cache.entries()
-    assert (two.key, two.draws, two.model, two.prompt, two.created) == (
+    assert (two.key, two.samples, two.model, two.prompt, two.created) == (
         again.key(), 2, "model 2", "prompt 2", 1000.0,
     )  # fmt: skip
-    assert (zero.model, zero.draws, zero.created) == ("model 0", 1, 10.0)
-    assert (one.model, one.draws, one.created) == ("model 1", 1, 20.0)
+    assert (zero.model, zero.samples, zero.created) == ("model 0", 1, 10.0)
+    assert (one.model, one.samples, one.created) == ("model 1", 1, 20.0)
     assert two.bytes > zero.bytes > len(str(a_request(0).identity()["messages"]))
 
 
@@ -255,7 +255,7 @@ def test_law_any_sequence_equals_a_dictionary(new_store: Callable[[], Store], se
             gone = sum(len(model.pop(number, {})) for number in arguments[0])
             assert cache.remove([a_request(number).key() for number in arguments[0]]) == gone
         elif operation == "entries":
-            entries = [(entry.key, entry.draws) for entry in cache.entries()]
+            entries = [(entry.key, entry.samples) for entry in cache.entries()]
             assert entries == [(a_request(number).key(), len(known)) for number, known in model.items()]
         elif operation == "flush":
             cache.flush()

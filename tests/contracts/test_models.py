@@ -15,9 +15,8 @@ from support.listening import COMMAND
 from support.openai_server import OpenAIServer, status
 
 from gotlang.cache.base import StoredSample
-from gotlang.cache.cassette import RecordedModel, Recording
+from gotlang.cache.cassette import RecordedModel, Recording, ReplayModel
 from gotlang.cache.memory import MemoryCache
-from gotlang.cache.replay import ReplayModel
 from gotlang.errors import ModelError
 from gotlang.models.base import (
     Completion,
