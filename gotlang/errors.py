@@ -130,3 +130,16 @@ class TemplateError(GotError):
 
 class EvaluationError(GotError):
     """An expression without a value: a division by zero, an index out of range, a limit exceeded."""
+
+
+MEMBERS_FAILED = "each of its members failed"
+"""Why a `Pool` fails all members of which failed."""
+
+
+class OperationFailed(GotError):
+    """An operation of a run has no thought to give. `cut_off`: only because the budget, or a stop, prevented
+    it."""
+
+    def __init__(self, reason: str, *, cut_off: bool = False) -> None:
+        super().__init__(reason)
+        self.cut_off = cut_off

@@ -24,7 +24,7 @@ from gotlang.api import Session
 from gotlang.errors import GotError, RunError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
-from gotlang.runtime import local
+from gotlang.runtime import roles
 from gotlang.runtime.context import Context
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import Graph, Operation
@@ -351,13 +351,13 @@ def test_the_blocks_of_the_language_obey_the_rules(program: Generated, seed: int
         finally:
             check(graph, operation, before)
 
-    plain = local.ROLES["grow"]
-    local.ROLES["grow"] = watched
+    plain = roles.ROLES["grow"]
+    roles.ROLES["grow"] = watched
     try:
         model = Delayed(SimulatedModel(STAND_INS), Random(seed))
         try_in_order(program.text, dict(program.inputs), model, truth=3)
     finally:
-        local.ROLES["grow"] = plain
+        roles.ROLES["grow"] = plain
 
 
 def check(graph: Graph, grew: Operation, before: dict[Operation, tuple[Operation, ...]]) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from gotlang.cli.output import Style, complain, count, shortened, to_json
 from gotlang.cli.progress import duration
+from gotlang.errors import MEMBERS_FAILED
 from gotlang.result import Result, dollars
-from gotlang.runtime.context import MEMBERS_FAILED, Failure
+from gotlang.runtime.context import Failure
 from gotlang.runtime.places import within
 from gotlang.span import Source
 

@@ -9,11 +9,10 @@ from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.names import free_names
+from gotlang.runtime.execution import bound_thoughts, whole
 from gotlang.runtime.expand import Expander, Value
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import FAILED, Operation
-from gotlang.runtime.local import bound_to
-from gotlang.runtime.values import whole
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, named_thoughts
 
@@ -47,7 +46,7 @@ def _elements(
     if step.iterable is None:
         return [((thought,), None) for thought in thoughts]
     names = whole(frame, thoughts)
-    bound = bound_to(x.context, step.iterable, names)
+    bound = bound_thoughts(x.context, step.iterable, names)
     if bound is not None and (
         isinstance(bound, Thoughts) or not (len(bound) == 1 and isinstance(bound[0].value, list))
     ):

@@ -9,13 +9,13 @@ from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.runtime.blocks import foreach, reduce
+from gotlang.runtime.checks import count
 from gotlang.runtime.editing import changing
+from gotlang.runtime.execution import bound_thoughts, whole
 from gotlang.runtime.expand import NO_PARTS, Block, Expander, behind
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import GraphFull, Operation
-from gotlang.runtime.local import bound_to
 from gotlang.runtime.rounds import branch, group, loop
-from gotlang.runtime.values import count, whole
 from gotlang.runtime.view import View
 from gotlang.syntax import expressions as e
 from gotlang.types import ANY
@@ -146,7 +146,7 @@ def rate(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
 
 def _bind_value(x: Expander, value: e.Expression, names: Mapping[str, Any]) -> Any:
     """An argument as a thought where it is one, so that what came from what is not lost."""
-    bound = bound_to(x.context, value, names)
+    bound = bound_thoughts(x.context, value, names)
     if bound is not None and len(bound) == 1:
         return bound[0]
     return x.context.evaluate(value, names)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from gotlang.errors import GotError
+from gotlang.errors import GotError, OperationFailed
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program, Region
 from gotlang.models.base import Model
@@ -21,10 +21,6 @@ from gotlang.span import NOWHERE, Span
 
 MOST_CALLS = 32
 """Python functions that a run has under way at the same time."""
-
-
-MEMBERS_FAILED = "each of its members failed"
-"""Why a `Pool` failed whose members all did."""
 
 
 @final
@@ -41,15 +37,6 @@ class Failure:
     span: Span = NOWHERE
     draw: int | None = None
     place: Place = field(default=(), repr=False, compare=False)
-
-
-@final
-class OperationFailed(GotError):
-    """An operation has no thought to give. `cut_off`: only because the budget, or a stop, was in its way."""
-
-    def __init__(self, reason: str, *, cut_off: bool = False) -> None:
-        super().__init__(reason)
-        self.cut_off = cut_off
 
 
 Compile = Callable[[str, Mapping[str, PoolType | None], PoolType, Span], tuple[Region, PoolType]]
@@ -92,7 +79,7 @@ class Context:
     """Draws that were not asked for, because of the budget or because the run was stopped."""
     cut_off: set[Operation] = field(default_factory=set)
     """The operations that wanted them."""
-    shown: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    used_names: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """The names that the arguments of a step use, by the arguments' id."""
     examples: dict[int, list[str]] = field(default_factory=dict)
     """The examples of a prompt as its message shows them, by the prompt's id."""

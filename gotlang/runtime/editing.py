@@ -12,19 +12,17 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-from gotlang.errors import EvaluationError, GotError
+from gotlang.errors import EvaluationError, GotError, OperationFailed
 from gotlang.ir import program as ir
 from gotlang.ir.added import ENTRY
 from gotlang.ir.foreign import copied
 from gotlang.runtime.change import Block, Change, Edit, Node, kind
-from gotlang.runtime.context import Context, OperationFailed
+from gotlang.runtime.execution import Execution
 from gotlang.runtime.expand import Expander, Value
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import NOTHING, REMOVED, Graph, Operation
 from gotlang.runtime.places import place
-from gotlang.runtime.sites import Spent, nothing_left
-from gotlang.runtime.tools import awaited, in_thread
-from gotlang.runtime.values import each
+from gotlang.runtime.python import run_in_thread, wait_for_function
 from gotlang.runtime.view import View
 from gotlang.scope import PoolType
 from gotlang.thought import Thought, Thoughts
@@ -42,11 +40,11 @@ def changing(x: Expander, step: ir.Call, frame: Frame, pool: Handle) -> Handle:
     return Handle(x.graph.add(join, (change,), held=1), step.single)
 
 
-async def change(context: Context, operation: Operation, thoughts: Thoughts, spent: Spent) -> Thoughts:
+async def change(step: ir.Call, thoughts: Thoughts, running: Execution) -> Thoughts:
     """Run what changes the graph; its thoughts are those of the join behind it."""
-    work, operation.work = operation.work, None
+    work, running.operation.work = running.operation.work, None
     assert work is not None
-    await work(operation)
+    await work(running)
     return NOTHING
 
 
@@ -59,24 +57,24 @@ class _Changing:
         self.step = step
         self.join = join
 
-    async def __call__(self, operation: Operation) -> None:
+    async def __call__(self, running: Execution) -> None:
         """Run the function for each thought in turn, then change the graph. Raises GotError."""
-        context, step = self.x.context, self.step
+        context, step, operation = self.x.context, self.step, running.operation
         if len(operation.frame.path) > MAX_NESTED:
             raise EvaluationError(f"what changes the graph has added itself more than {MAX_NESTED:,} deep")
         thoughts = operation.pool
-        noted, gave = len(context.failures), 0
+        gave = 0
         change = Change(operation, self.x.graph, self.join, context.result)
         for thought in thoughts:
             mark = change.mark()
             try:
-                await self._run(operation, change, thought)
+                await self._run(running, change, thought)
                 gave += 1
             except GotError as error:
                 change.undo(mark)
-                context.failed(operation, error.message, thought.index)
+                running.failed(error.message, thought.index)
         if thoughts and not gave:
-            raise nothing_left(context, operation, noted)
+            raise running.nothing_left()
         parts = change.parts()
         if step.single and not (len(parts) == 1 and kind(parts[0]).single):
             raise OperationFailed(
@@ -85,13 +83,13 @@ class _Changing:
             )
         carry_out(self.x, step, change)
 
-    async def _run(self, operation: Operation, change: Change, thought: Thought) -> None:
+    async def _run(self, running: Execution, change: Change, thought: Thought) -> None:
         context, step = self.x.context, self.step
         function = context.functions[step.function]
-        names = each(operation, thought)
+        names = running.each(thought)
         positional = [context.evaluate(value, names) for key, value in step.arguments if key is None]
         named = {key: context.evaluate(value, names) for key, value in step.arguments if key is not None}
-        view = View(change, operation.frame, self._compile, (thought,))
+        view = View(change, running.frame, self._compile, (thought,))
         try:
             async with context.calls:
                 value = await _called(function, step.function, view, positional, named, context.timeout_s)
@@ -120,9 +118,9 @@ async def _called(
     given = [copied(value) for value in positional]
     more = {key: copied(value) for key, value in named.items()}
     if inspect.iscoroutinefunction(function):
-        return await awaited(function(view, *given, **more), name, timeout_s)
+        return await wait_for_function(function(view, *given, **more), name, timeout_s)
 
-    return await in_thread(lambda: function(view, *given, **more), name, timeout_s)
+    return await run_in_thread(lambda: function(view, *given, **more), name, timeout_s)
 
 
 def carry_out(x: Expander, step: ir.Call, change: Change) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gotlang.errors import GotError, RunError
+from gotlang.errors import GotError, OperationFailed, RunError
 from gotlang.ir import program as ir
 from gotlang.ir.program import Scheme
-from gotlang.runtime.context import Context, OperationFailed
+from gotlang.runtime.context import Context
 from gotlang.runtime.graph import DONE, FAILED, REMOVED, Graph, Operation, before
 from gotlang.runtime.places import path_text, place, within
 from gotlang.span import Span

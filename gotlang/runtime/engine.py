@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Awaitable, Callable
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError, RunError
 from gotlang.ir import program as ir
-from gotlang.runtime.asking import ask
 from gotlang.runtime.context import MOST_CALLS, Context
 from gotlang.runtime.editing import change
 from gotlang.runtime.ending import truly_failed
 from gotlang.runtime.events import Added, Ended, Started
+from gotlang.runtime.execution import Execution
 from gotlang.runtime.graph import DONE, FAILED, RUNNING, Operation
-from gotlang.runtime.judging import mend, rate_by_prompt, validate
-from gotlang.runtime.local import ROLES, STEPS
+from gotlang.runtime.roles import ROLES
 from gotlang.runtime.scheduler import Scheduler
-from gotlang.runtime.sites import Spent
-from gotlang.runtime.tools import call, retrieve
+from gotlang.runtime.steps import LOCAL, WAITING, Waiting, score_by_prompt
 from gotlang.semantics.limits import MAX_ELEMENTS
 from gotlang.thought import Thoughts
 
-Work = Callable[[Context, Operation, Thoughts, Spent], Awaitable[Thoughts]]
-
-WAITING_STEPS: dict[type, Work] = {
-    ir.Generate: ask,
-    ir.Improve: ask,
-    ir.Aggregate: ask,
-    ir.ValidateAndImprove: mend,
-    ir.Validate: validate,
-    ir.Retrieve: retrieve,
-    ir.Call: call,
-}
-"""What runs an operation that waits for something outside, by its step."""
 _TOOLS = (ir.Retrieve, ir.Call)
 
 _PATIENCE = 500
@@ -80,7 +65,7 @@ class Engine:
         self._asking = _Queue(limit)
         self._calling = _Queue(MOST_CALLS)
         self._prompts = {prompt.name for prompt in context.program.prompts}
-        self._works: dict[int, Work | None] = {}
+        self._works: dict[int, Waiting | None] = {}
         self._told = 0
         context.sampler.urgency = scheduler.urgency
         context.sampler.idle = self._idle
@@ -158,7 +143,7 @@ class Engine:
             self._finished.set_result(None)
         return following
 
-    def _work(self, operation: Operation) -> Work | None:
+    def _work(self, operation: Operation) -> Waiting | None:
         """What runs an operation that waits for something outside; None for those that do not."""
         if operation.role in ROLES:
             return None
@@ -168,9 +153,9 @@ class Engine:
         try:
             return self._works[id(step)]
         except KeyError:
-            work = WAITING_STEPS.get(type(step))
+            work = WAITING.get(type(step))
             if isinstance(step, ir.Score) and step.score in self._prompts:
-                work = rate_by_prompt
+                work = score_by_prompt
             self._works[id(step)] = work
             return work
 
@@ -194,9 +179,13 @@ class Engine:
             self._loop.call_soon(self._advance)
 
     def _perform(self, operation: Operation) -> None:
-        run = ROLES.get(operation.role) or STEPS[type(operation.step)]
+        context, step, role = self.context, operation.step, ROLES.get(operation.role)
         try:
-            output = _bounded(run(self.context, operation, operation.pool))
+            if role is not None:
+                output = role(context, operation, operation.pool)
+            else:
+                output = LOCAL[type(step)](step, operation.pool, Execution(context, operation))
+            output = _bounded(output)
         except GotError as error:
             self.context.lost(operation, error)
         except Exception as error:
@@ -219,15 +208,15 @@ class Engine:
     async def _perform_one(self, operation: Operation) -> None:
         work = self._work(operation)
         assert work is not None
-        spent = Spent()
+        running = Execution(self.context, operation)
         try:
-            output = _bounded(await work(self.context, operation, operation.pool, spent))
+            output = _bounded(await work(operation.step, operation.pool, running))
         except GotError as error:
-            self.context.lost(operation, error, spent.hops, spent.seconds)
+            self.context.lost(operation, error, running.hops, running.seconds)
         except Exception as error:
-            self.context.lost(operation, _mistake(error), spent.hops, spent.seconds)
+            self.context.lost(operation, _mistake(error), running.hops, running.seconds)
         else:
-            self.graph.complete(operation, output, spent.hops, spent.seconds)
+            self.graph.complete(operation, output, running.hops, running.seconds)
             if self.context.observe is not None:
                 self.context.emit(Ended(operation))
 

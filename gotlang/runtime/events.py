@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import final
 
 from gotlang.models.base import Request
-from gotlang.runtime.draws import Draw
 from gotlang.runtime.graph import Operation
+from gotlang.runtime.samples import Sample
 from gotlang.span import Span
 
 
@@ -47,7 +47,7 @@ class Asked:
     request: Request
     key: str
     numbers: tuple[int, ...]
-    draws: tuple[Draw, ...]
+    draws: tuple[Sample, ...]
     model: str
     operation: Operation | None = None
 

@@ -18,10 +18,10 @@ from gotlang.errors import GotError
 from gotlang.ir import program as ir
 from gotlang.ir.names import free_names, looks_at_pool, needed_names
 from gotlang.runtime.context import Context
+from gotlang.runtime.execution import derived
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import GraphFull, Operation
 from gotlang.runtime.remaining import Remaining
-from gotlang.runtime.values import derived
 from gotlang.runtime.view import View, is_graph_changing
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts

@@ -86,7 +86,7 @@ class Operation:
         self.output: Thoughts = NOTHING
         self.parts: Sequence[Operation] | None = None
         self.on_parts: list[Callable[[], None]] | None = None
-        self.work: Callable[[Operation], Any] | None = None
+        self.work: Callable[[Any], Any] | None = None
         self.sequence = 0
         self.hops = 0
         self.seconds = 0.0

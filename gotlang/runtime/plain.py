@@ -23,10 +23,10 @@ from typing import Any, final
 from gotlang.ir import program as ir
 from gotlang.runtime.callers import Calls
 from gotlang.runtime.context import Failure
-from gotlang.runtime.draws import Draw, Missing
 from gotlang.runtime.events import Asked, Event
 from gotlang.runtime.graph import STATES, Graph, Operation
 from gotlang.runtime.places import path_text
+from gotlang.runtime.samples import MissingSample, Sample
 from gotlang.span import Source
 from gotlang.thought import Thought
 
@@ -51,9 +51,9 @@ class Asks:
         return self._by_operation.get(id(operation), [])
 
 
-def source(draw: Draw) -> str:
+def source(draw: Sample) -> str:
     """Where an answer came from; `skipped` where it was never asked for, `missing` where none came."""
-    if isinstance(draw, Missing):
+    if isinstance(draw, MissingSample):
         return "skipped" if draw.cut_off else "missing"
     return draw[1]
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import importlib.util
+import inspect
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from gotlang.compiler import outside
-from gotlang.errors import UsageError
+from gotlang.errors import EvaluationError, GotError, UsageError
+from gotlang.ir.foreign import call_python, copied, given_back, raised
 from gotlang.ir.program import Program, PythonImport
+from gotlang.models.loops import VirtualTimeLoop
+
+T = TypeVar("T")
 
 
 def resolve(folder: str, written: str) -> Path:
@@ -115,3 +123,98 @@ def load_corpora(program: Program) -> Mapping[str, Callable[..., list[str]]]:
     from gotlang.data.corpus import open_corpus
 
     return {entry.name: open_corpus(resolve(entry.folder, entry.path)) for entry in program.corpora}
+
+
+async def call_function(
+    function: Callable[..., Any],
+    name: str,
+    positional: list[Any],
+    named: dict[str, Any],
+    timeout_s: float | None = None,
+) -> Any:
+    """What a Python function gives, called in a thread of its own unless it is async.
+
+    Raises EvaluationError for whatever it raises, and after `timeout_s` seconds (None: never).
+    """
+    if not inspect.iscoroutinefunction(function):
+        return await run_in_thread(lambda: call_python(function, name, positional, named), name, timeout_s)
+    arguments, more = map(copied, positional), {key: copied(value) for key, value in named.items()}
+    return given_back(await wait_for_function(function(*arguments, **more), name, timeout_s), name)
+
+
+async def wait_for_function(work: Awaitable[T], name: str, timeout_s: float | None) -> T:
+    """What an async function gives. Raises EvaluationError for whatever it raises, and when it takes too long
+    (not where time is simulated: what it waits for may be real)."""
+    loop = asyncio.get_running_loop()
+    limit = None if isinstance(loop, VirtualTimeLoop) else timeout_s
+
+    caller = asyncio.current_task()
+    assert caller is not None
+
+    async def alone() -> T:
+        try:
+            return await work
+        except (GotError, KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and caller.cancelling():
+                raise
+            raise raised(name, error) from error
+
+    try:
+        async with asyncio.timeout(limit):
+            # In a task of its own: what it does to the task that it runs in, it does to itself.
+            return await loop.create_task(alone())
+    except TimeoutError:
+        raise _late(name, limit) from None
+
+
+async def run_in_thread(work: Callable[[], T], name: str, timeout_s: float | None) -> T:
+    """What `work` gives, run in a thread that nobody waits for: an interrupted run ends at once, while the
+    loop's own threads would keep it until their work is done. Raises EvaluationError for whatever it raises,
+    and when it takes too long; the thread is then left to itself."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(take: Callable[[], None]) -> None:
+        if not future.done():
+            take()
+
+    def tell(take: Callable[[], None]) -> None:
+        # The loop may be closed by now, if the run was interrupted.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, take)
+
+    def run() -> None:
+        try:
+            value = work()
+        except BaseException as error:
+            # Whatever it is, here it is the function's: no Ctrl-C and no cancellation reach this thread.
+            caught = error if isinstance(error, GotError) else raised(name, error)
+            caught.__cause__ = error.__cause__ if caught is error else error
+            tell(lambda: future.set_exception(caught))
+        else:
+            tell(lambda: future.set_result(value))
+
+    threading.Thread(target=run, daemon=True, name="gotlang call").start()
+    with ExitStack() as stack:
+        if isinstance(loop, VirtualTimeLoop):
+            stack.enter_context(loop.standing_still())
+        if timeout_s is not None:
+
+            def late() -> None:
+                tell(lambda: future.set_exception(_late(name, timeout_s)))
+
+            # The loop's own clock may be a simulated one.
+            timer = threading.Timer(timeout_s, late) if isinstance(loop, VirtualTimeLoop) else None
+            if timer is not None:
+                timer.daemon = True
+                timer.start()
+                stack.callback(timer.cancel)
+            else:
+                stack.callback(loop.call_later(timeout_s, late).cancel)
+        return await future
+
+
+def _late(name: str, timeout_s: float | None) -> EvaluationError:
+    return EvaluationError(f"`{name}` took longer than {timeout_s:g} s", help="`--timeout` allows for more")

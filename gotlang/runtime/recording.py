@@ -12,8 +12,8 @@ from gotlang.cache.cassette import RecordedModel, check_replaceable, write_casse
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
-from gotlang.runtime.draws import Missing
 from gotlang.runtime.events import Asked, Event
+from gotlang.runtime.samples import MissingSample
 
 
 @final
@@ -45,7 +45,7 @@ class Recorder:
         found = {
             number: draw[0]
             for number, draw in zip(numbers, event.draws, strict=True)
-            if not isinstance(draw, Missing)
+            if not isinstance(draw, MissingSample)
         }
         self._cache.put(event.key, event.request, found)
 

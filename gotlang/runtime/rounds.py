@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, final
 
 from gotlang.ir import program as ir
+from gotlang.runtime.checks import count
+from gotlang.runtime.execution import whole
 from gotlang.runtime.expand import Expander, behind
 from gotlang.runtime.frame import Frame, Handle
 from gotlang.runtime.graph import Operation
-from gotlang.runtime.values import count, whole
 from gotlang.syntax import expressions as e
 
 

@@ -16,10 +16,10 @@ from gotlang.cache.base import Cache, StoredSample
 from gotlang.errors import BudgetExceeded, CacheError, EvaluationError, GotError, ModelError
 from gotlang.models.base import AlreadyCached, Model, Permit, Reply, Request
 from gotlang.runtime.budget import Allowance, Budget
-from gotlang.runtime.draws import Draw, Found, Missing, Source
 from gotlang.runtime.events import Asked, Observer, Unsaved
 from gotlang.runtime.gate import Lane
 from gotlang.runtime.ledger import Ledger
+from gotlang.runtime.samples import MissingSample, Sample, SampleSource
 from gotlang.runtime.saving import Keeper
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ MAX_ANSWERS = 250_000
 """The most answers one run may ask for; a program that wants more is taken for a mistake."""
 AT_ONCE_S = 0.01
 """Seconds after which the persistent cache is looked at once more before a request goes out."""
+Found = StoredSample | MissingSample
 NONE_STORED: frozenset[int] = frozenset()
 
 
@@ -48,7 +49,7 @@ class _Wanted:
         self.numbers = numbers
         self.looked = 0.0  # when the persistent cache was, by the loop's clock
         self.found: dict[int, Found] = {}
-        self.sources: dict[int, Source] = {}
+        self.sources: dict[int, SampleSource] = {}
         self.waiting: dict[int, list[asyncio.Future[Found]]] | None = None
 
     def missing(self) -> list[int]:
@@ -67,7 +68,7 @@ class _Wanted:
         """There will be no answer for these."""
         for number in numbers:
             if number not in self.found:
-                self.give(number, Missing(reason, cut_off))
+                self.give(number, MissingSample(reason, cut_off))
 
     async def wait(self, number: int) -> Found:
         """A draw that another operation asks for."""
@@ -132,12 +133,12 @@ class Sampler:
         operation: Operation | None,
         *,
         fused: bool = True,
-    ) -> tuple[list[Draw], frozenset[int]]:
+    ) -> tuple[list[Sample], frozenset[int]]:
         """The draws of a request with these numbers, in their order, and which of them were stored before.
 
         `key` is the request's, `operation` what the draws are for (None where no operation of a graph is).
         `fused` asks for all that are missing in one request, where the endpoint takes `n`. Never raises but
-        when cancelled: a draw that could not be had is a Missing.
+        when cancelled: a draw that could not be had is a MissingSample.
         """
         # At temperature 0 equal requests are equal calls: every draw is the first.
         if request.settings.temperature == 0:
@@ -159,12 +160,12 @@ class Sampler:
                     process[key, number] = found
         if len(mine) < len(numbers):
             self.ledger.shared = True
-        draws: list[Draw] = []
+        draws: list[Sample] = []
         for number in numbers:
             there = process[key, number]
             if isinstance(there, _Wanted):
                 there = await self._wait(there, number)
-            if isinstance(there, Missing):
+            if isinstance(there, MissingSample):
                 draws.append(there)
             else:
                 draws.append((there, wanted.sources.pop(number, "process")))

@@ -19,7 +19,7 @@ from gotlang.models.base import (
     Price,
     Request,
 )
-from gotlang.runtime.draws import Missing
+from gotlang.runtime.samples import MissingSample
 from gotlang.runtime.sampling import Sampler
 
 PROMPT = "proposal"
@@ -92,7 +92,7 @@ class Proposer:
         self._asked[asked.key()] = number + 1
         draws, _ = await self._sampler.draw(self.model, asked, asked.key(), [number], None)
         draw = draws[0]
-        if isinstance(draw, Missing):
+        if isinstance(draw, MissingSample):
             raise BudgetExceeded(draw.reason) if draw.cut_off else ModelError(draw.reason)
         return draw[0].completion
 

@@ -1,49 +1,18 @@
-"""What an operation's expressions see, and the checks on what they give."""
+"""Checks on the values that expressions of an operation give."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gotlang.errors import EvaluationError
-from gotlang.ir.evaluate import Layer
-from gotlang.runtime.frame import Frame
-from gotlang.runtime.graph import Operation
-from gotlang.thought import Thought, Thoughts
 
 MOST = 10_000
 """The largest `k`, `n`, number of tries or rounds; a larger one is taken for a mistake."""
 
 _FLOAT_BITS = 1_023
 """What a float holds of a whole number without being too large."""
-
-
-def each(operation: Operation, thought: Thought) -> Mapping[str, Any]:
-    """The names for what is evaluated once a thought."""
-    return operation.frame if thought.empty else Layer({"it": thought}, operation.frame)
-
-
-def whole(frame: Frame, thoughts: Sequence[Thought]) -> Mapping[str, Any]:
-    """The names for what is evaluated once for all current thoughts."""
-    if not thoughts or thoughts[0].empty:
-        return frame
-    names: dict[str, Any] = {"thoughts": Thoughts(thoughts)}
-    if len(thoughts) == 1:
-        names["it"] = thoughts[0]
-    return Layer(names, frame)
-
-
-def real(thoughts: Sequence[Thought]) -> tuple[Thought, ...]:
-    """The thoughts but for the empty one that a pipeline starts with."""
-    if len(thoughts) == 1:  # as they mostly are
-        return tuple(thoughts) if not thoughts[0].empty else ()
-    return tuple([t for t in thoughts if not t.empty])
-
-
-def derived(operation: Operation, value: Any, index: int, parents: Sequence[Thought]) -> Thought:
-    """A thought that was computed, not asked for; the empty thought is nobody's parent."""
-    return Thought(value, operation, index, real(parents))
 
 
 def count(value: Any, what: str, least: int = 0) -> int:
@@ -55,7 +24,7 @@ def count(value: Any, what: str, least: int = 0) -> int:
     return value
 
 
-def position(value: Any, thoughts: Sequence[Thought]) -> int:
+def position(value: Any, thoughts: Sequence[object]) -> int:
     """A position among thoughts. Raises EvaluationError where it is none."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise EvaluationError(f"a position must be a whole number, not {value!r:.60}")
