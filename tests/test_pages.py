@@ -325,7 +325,7 @@ def test_one_scheme_s_rows_are_clicked_in_the_chart(window: Browser, tmp_path: P
     heads = window.run(
         "return [...document.querySelectorAll('#rows th')].map((cell) => cell.innerText.toLowerCase())"
     )
-    assert heads[:4] == ["row ↑", "mistakes", "cost", "answers"]
+    assert heads[:4] == ["row ↑", "mistakes", "cost", "calls"]
     dot = "figure:nth-of-type(2) .dot[data-row='4']"
     window.run("document.querySelector(arguments[0]).dispatchEvent(new Event('click'))", dot)
     assert "Row 4" in text(window, "#panel")

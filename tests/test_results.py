@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from pathlib import Path
@@ -16,10 +17,8 @@ from gotlang.evaluate.comparison import ComparedScheme, Comparison, assemble
 from gotlang.evaluate.evaluation import Evaluation, RowRun
 from gotlang.evaluate.metric import ScoreKind
 from gotlang.evaluate.rows import Row
-from gotlang.report.results.axes import axis
-from gotlang.report.results.figures import boxes, differences, spread, tradeoff
-from gotlang.report.results.page import results_page
-from gotlang.report.results.words import bounds, brief, shown
+from gotlang.report.charts import TICK_LETTER, Axis, Chart, axis, bounds, brief, categories, shown, stacked
+from gotlang.report.results import boxes, charts, differences, results_page, spread, tradeoff
 from gotlang.statistics import mean_interval
 
 from .cli.test_eval import data
@@ -79,80 +78,75 @@ def entry(name: str, scores: list[float | None], cost: float | None = 0.01) -> C
         else RowRun(Row(place, {"q": NASTY}, NASTY), 0, "done", NASTY, score, score == 0, cost, 2, 1.0)
         for place, score in enumerate(scores)
     ]
-    return ComparedScheme(name, Evaluation(name, ScoreKind("mistakes", lower=True), runs))
+    kind = ScoreKind("mistakes", lower=True)
+    about = {"program": "p", "model": "m", "simulated": True, "data": "d.csv"}
+    return ComparedScheme(name, Evaluation(name, kind, runs, **about))  # type: ignore[arg-type]
 
 
 def comparison(*entries: ComparedScheme) -> Comparison:
     return assemble(entries, entries[0].name)
 
 
+def drawn_of(chart: Chart | None) -> str:
+    assert chart is not None
+    return chart.svg()
+
+
 def test_charts_hold_every_row_and_every_scheme() -> None:
     found = comparison(entry("a<b", [1, 2, 3, None]), entry("b", [0, 0, 5, 4], 0.02), entry("c", [None] * 4))
-    drawn = minidom.parseString(boxes(found))
+    drawn = minidom.parseString(drawn_of(boxes(found)))
     assert len(drawn.getElementsByTagName("circle")) == 7
-    points = minidom.parseString(tradeoff(found)).getElementsByTagName("circle")
+    points = minidom.parseString(drawn_of(tradeoff(found))).getElementsByTagName("circle")
     assert len(points) == 2  # nothing is known of c
-    assert minidom.parseString(differences(found)).getElementsByTagName("circle")
+    assert minidom.parseString(drawn_of(differences(found))).getElementsByTagName("circle")
 
 
 def test_long_names_are_cut_in_charts_and_known_in_full() -> None:
     long = "a_scheme_with_a_name_that_is_longer_than_its_place"
     found = comparison(entry(long, [1, 2, 3]), entry("b", [0, 0, 5]), entry("c" + long, [1, 1, 1]))
-    for drawn in (boxes(found), tradeoff(found), differences(found)):
+    for drawn in map(drawn_of, (boxes(found), tradeoff(found), differences(found))):
         minidom.parseString(drawn)
         assert f">{long}</text>" not in drawn
         assert f"<title>c{long}" in drawn
-    assert f'<th title="{long}">a_scheme_' in results_page(found, HEAD)
+    assert f'<th><span title="{long}">a_scheme_' in results_page(found)
 
 
 def test_one_row_tells_of_no_interval() -> None:
-    page = results_page(comparison(entry("a", [1]), entry("b", [2])), {**HEAD, "rows": 1})
+    page = results_page(comparison(entry("a", [1]), entry("b", [2])))
     assert "1 row of d.csv" in page
     assert "?" not in page.split("<script")[0].split("<body>")[1]
-    assert "With fewer than 6 rows that both have, no difference is called one." in page
-    assert '<path d="M' not in differences(comparison(entry("a", [1]), entry("b", [2])))
+    assert "No difference is significant with fewer than 6 rows in common." in page
+    assert "whisker" not in drawn_of(differences(comparison(entry("a", [1]), entry("b", [2]))))
 
 
 @pytest.mark.parametrize("cost", [None, 0.0])
 def test_where_nothing_has_a_price_answers_are_what_is_spent(cost: float | None) -> None:
     found = comparison(entry("a", [1, 2], cost), entry("b", [0, 1], cost))
     assert found.cost_metric == "calls"
-    for drawn in (boxes(found), tradeoff(found), spread(found)):
+    for drawn in map(drawn_of, (boxes(found), tradeoff(found), spread(found))):
         minidom.parseString(drawn)
-        assert "calls a row" in drawn
+        assert "calls per row" in drawn
         assert "$" not in drawn
 
 
 def test_rows_of_one_scheme_stand_at_their_cost_and_quality() -> None:
-    drawn = minidom.parseString(spread(comparison(entry("a", [1, 2, None, 0]))))
+    drawn = minidom.parseString(drawn_of(spread(comparison(entry("a", [1, 2, None, 0])))))
     rows = [circle.getAttribute("data-row") for circle in drawn.getElementsByTagName("circle")]
     assert rows == ["0", "1", "3"]
-
-
-HEAD = {
-    "program": "p",
-    "schemes": ["a"],
-    "model": "m",
-    "simulated": True,
-    "data": "d.csv",
-    "rows": 2,
-    "seed": 0,
-    "command": "gotc run p.got",
-}
 
 
 def test_right_and_wrong_are_drawn_as_shares() -> None:
     runs = [RowRun(Row(n, {}), 0, "done", 1, None, n < 3, 0.01, 1, 1.0) for n in range(4)]
     found = comparison(ComparedScheme("a", Evaluation("a", ScoreKind(), runs)))
     assert found.metric == "correct"
-    drawn = minidom.parseString(boxes(found))
+    drawn = minidom.parseString(drawn_of(boxes(found)))
     assert drawn.getElementsByTagName("circle") == []
     assert any("75.0%" in (title.firstChild.data or "") for title in drawn.getElementsByTagName("title"))
-    assert spread(found) == ""
+    assert spread(found) is None
 
 
 def test_what_models_and_tables_hold_cannot_become_markup() -> None:
-    page = results_page(comparison(entry("a", [1, None]), entry("b", [2, 0])), HEAD)
+    page = results_page(comparison(entry("a", [1, None]), entry("b", [2, 0])))
     assert page.count("</script>") == 2
     assert "<b>&" not in page.replace("<b>&amp;", "")
     assert "Simulated: no real model was asked." in page
@@ -166,9 +160,41 @@ def test_one_scheme_alone_has_a_page_too(tmp_path: Path) -> None:
     assert "the report is in out/e.html" in done.stderr
     page = (tmp_path / "out" / "e.html").read_text()
     assert "sorting: io" in page
-    assert "Every row at its cost and its mistakes." in page
+    assert "Every row by its cost and its mistakes." in page
     assert "against" not in re.sub(r"<script.*", "", page, flags=re.DOTALL)
     unscored = ComparedScheme(
         "x", Evaluation("x", ScoreKind(), [RowRun(Row(0, {}), 0, "done", 1, usd=0.1, calls=1)])
     )
-    assert "cost" in results_page(comparison(unscored), HEAD)
+    assert "cost" in results_page(comparison(unscored))
+
+
+def test_charts_are_a_file_of_their_own_too() -> None:
+    found = comparison(entry("a", [1, 2, 3]), entry("b", [0, 0, 5]))
+    drawn = minidom.parseString(stacked("p: a & b", [chart for chart, _ in charts(found)]))
+    assert drawn.documentElement is not None
+    assert drawn.documentElement.getAttribute("aria-label") == "p: a & b"
+    assert len(drawn.getElementsByTagName("text")) > 20
+
+
+def test_whole_numbers_have_ticks_at_whole_numbers() -> None:
+    for most in (1, 2, 3, 4, 7, 12):
+        ticks = axis([0, most], 0, 100).ticks
+        assert ticks == tuple(round(tick) for tick in ticks)
+
+
+@given(VALUES)
+def test_labels_are_wide_enough_apart(values: list[float]) -> None:
+    chart = Chart(300, 100, "")
+    chart.below(axis(values, 20, 280), "values")
+    drawn = minidom.parseString(chart.svg()).getElementsByTagName("text")
+    ticks = [node for node in drawn if "tick" in node.getAttribute("class")]
+    ends = [(float(n.getAttribute("x")), TICK_LETTER * len(n.firstChild.data)) for n in ticks]  # type: ignore[union-attr]
+    assert ends
+    for (x, width), (y, other) in itertools.pairwise(ends):
+        assert x + width / 2 <= y - other / 2
+
+
+def test_names_are_an_axis_too() -> None:
+    scale: Axis = categories(["plain", "fancy"], 0, 100)
+    assert (scale("plain"), scale("fancy")) == (25, 75)
+    assert scale.labels == ("plain", "fancy")

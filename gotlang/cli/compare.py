@@ -106,7 +106,7 @@ def _compare(chosen: dict[str, Any]) -> int:
         for line in text(found, head):
             say(line)
     sys.stdout.flush()
-    write_page(chosen["html"], given, found, head)
+    write_page(chosen["html"], given, found)
     if not given.quiet:
         made_up = " (simulated)" if session.model.simulated else ""
         complain(f"paid for {progress.spent()}{made_up}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gotlang.cli.evaluating import table_lines
 from gotlang.cli.output import count, shortened
 from gotlang.evaluate.comparison import COST_LABELS
-from gotlang.report.results.words import bounds, shown
+from gotlang.report.charts import bounds, shown
 from gotlang.statistics import FEWEST_ROWS
 
 if TYPE_CHECKING:

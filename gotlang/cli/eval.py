@@ -118,9 +118,7 @@ def _evaluate(chosen: dict[str, Any], form: str) -> int:
                 say(line)
     sys.stdout.flush()
     if chosen["html"] is not None:
-        from gotlang.evaluate.comparison import ComparedScheme, assemble
-
-        write_page(chosen["html"], given, assemble([ComparedScheme(found.scheme, found)], found.scheme), head)
+        write_page(chosen["html"], given, found)
     if not given.quiet:
         made_up = " (simulated)" if session.model.simulated else ""
         complain(f"paid for {progress.spent()}{made_up}")

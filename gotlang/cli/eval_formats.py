@@ -11,7 +11,7 @@ from gotlang.cli.check_formats import github_data, github_property
 from gotlang.cli.evaluating import table_lines
 from gotlang.cli.output import count, shortened, to_json
 from gotlang.evaluate.evaluation import METRICS
-from gotlang.report.results.words import bounds, shown
+from gotlang.report.charts import bounds, shown
 
 if TYPE_CHECKING:
     from gotlang.evaluate.evaluation import Evaluation, RowRun

@@ -154,19 +154,16 @@ def why_stopped(found: Evaluation) -> str:
     return f"{found.stopped}{left_out}"
 
 
-def write_page(path: str, given: Task, found: Comparison, head: dict[str, Any]) -> None:
-    """Write the page of a comparison, or of an evaluation as one with a single entry."""
+def write_page(path: str, given: Task, found: Comparison | Evaluation) -> None:
+    """Write the page of a comparison or an evaluation."""
     import shlex
 
-    from gotlang.report.results.page import results_page
+    from gotlang.report.results import results_page
 
     mapped = [part for pair in given.mapping.items() for part in ("--map", "=".join(pair))]
-    about = {
-        **head,
-        "schemes": [scheme.name for scheme in given.program.ir(0).schemes],
-        "command": shlex.join([*given.command, *mapped]) if given.command else "",
-    }
-    write_file(path, results_page(found, about), "--html")
+    schemes = [scheme.name for scheme in given.program.ir(0).schemes]
+    command = shlex.join([*given.command, *mapped]) if given.command else ""
+    write_file(path, results_page(found, command=command, schemes=schemes), "--html")
     if not given.quiet:
         complain(f"the report is in {path}")
 

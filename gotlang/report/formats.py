@@ -30,7 +30,9 @@ def graph_page(
     `run_graph.details`)."""
     data = {"title": title, "facts": facts, "views": [view(p) for p in pictures], "colors": COLORS, **details}
     scripts = ("page.js", "graph.js", "draw.js", "panel.js", "move.js")
-    return page(title, asset("graph.html"), data, styles=("page.css", "graph.css"), scripts=scripts)
+    return page(
+        title, asset("graph.html"), data, styles=("colors.css", "page.css", "graph.css"), scripts=scripts
+    )
 
 
 def view(picture: Picture) -> dict[str, Any]:

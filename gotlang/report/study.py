@@ -42,7 +42,7 @@ def report(done: Studied) -> str:
         _trials(done),
     ]
     body = f'<main class="sheet">{"".join(parts)}</main>\n'
-    styles = ("page.css", "report.css", "study.css")
+    styles = ("colors.css", "page.css", "report.css", "study.css")
     return page(f"Study {done.plan.name}", body, done.as_json(), styles=styles, scripts=("study.js",))
 
 

@@ -1,4 +1,4 @@
-// The rows of an evaluation: a table to sort, and what every scheme made of the chosen row.
+// The rows of an evaluation: a table to sort, and every scheme's output for the selected row.
 const chosen = { row: null, order: null, down: false };
 
 const number = (value) => Number.isInteger(value) ? String(value) : value.toFixed(2);
@@ -17,33 +17,39 @@ function mean(row, scheme, name) {
   return values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
 }
 
-// What a row shows of each scheme; where there is but one, what it cost too.
+// What a row shows: the value of each scheme; if there is only one scheme also its cost, calls and result; the inputs.
 const columns = doc.schemes.map((name, scheme) => ({ name, value: (row) => valueOf(row, scheme), cell: (row) => cellOf(row, scheme) }));
+const preview = (name, text) => ({ name, kind: "left", value: text, cell: (row) => make("td", text(row), "text") });
 if (doc.schemes.length === 1) {
   const cell = (name, words) => (row) => { const value = mean(row, 0, name); return make("td", value === null ? "" : words(value)); };
   columns.push({ name: "cost", value: (row) => mean(row, 0, "usd"), cell: cell("usd", dollars) });
-  columns.push({ name: "answers", value: (row) => mean(row, 0, "calls"), cell: cell("calls", number) });
+  columns.push({ name: "calls", value: (row) => mean(row, 0, "calls"), cell: cell("calls", number) });
+  columns.push(preview("result", (row) => row.runs.map(([, run]) => run.state === "failed" ? "" : written(run.value)).join(" | ")));
   columns[0].name = doc.label;
 }
+columns.push(preview("input", (row) => Object.values(row.inputs).map(written).join(", ")));
 
 function cellOf(row, scheme) {
   const runs = row.runs.filter(([which]) => which === scheme).map(([, run]) => run), value = valueOf(row, scheme);
-  const failed = runs.some((run) => run.state === "failed"), right = runs.length > 0 && runs.every((run) => run.correct === true);
-  return make("td", value === null ? runs.length ? runs[0].state : "" : doc.metric === "score" ? number(value) : `${Math.round(100 * value)}%`, failed ? "failed" : right ? "right" : "");
+  const failed = runs.some((run) => run.state === "failed"), right = runs.length > 0 && runs.every((run) => run.correct === true), wrong = runs.some((run) => run.correct === false);
+  return make("td", value === null ? runs.length ? runs[0].state : "" : doc.metric === "score" ? number(value) : `${Math.round(100 * value)}%`, failed ? "failed" : right ? "right" : wrong ? "wrong" : "");
 }
 
 function drawRows() {
   const table = make("table"), head = make("tr");
-  const title = (name, order) => {
-    const cell = make("th", brief(name) + (chosen.order === order ? chosen.down ? " ↓" : " ↑" : ""));
+  const title = (name, order, kind) => {
+    const cell = make("th", brief(name) + (chosen.order === order ? chosen.down ? " ↓" : " ↑" : ""), kind);
     cell.title = name;
     cell.onclick = () => { chosen.down = chosen.order === order && !chosen.down; chosen.order = order; drawRows(); };
     head.append(cell);
   };
   title("row", null);
-  columns.forEach(({ name }, order) => title(name, order));
+  columns.forEach(({ name, kind }, order) => title(name, order, kind));
   const rows = [...doc.rows];
-  if (chosen.order !== null) rows.sort((a, b) => (columns[chosen.order].value(a) ?? Infinity) - (columns[chosen.order].value(b) ?? Infinity));
+  if (chosen.order !== null) rows.sort((a, b) => {
+    const [x, y] = [a, b].map((row) => columns[chosen.order].value(row) ?? Infinity);
+    return x < y ? -1 : x > y ? 1 : 0;
+  });
   if (chosen.down) rows.reverse();
   const body = make("tbody");
   for (const row of rows) {

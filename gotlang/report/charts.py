@@ -1,0 +1,229 @@
+"""Charts as SVG in the colors of pages: axes with round ticks, marks on them, and metrics as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, final
+
+from gotlang.report.page import asset
+from gotlang.result import dollars
+from gotlang.statistics import Interval
+
+LETTER = 7.2
+TICK_LETTER, TITLE_LETTER = 6.5, 6.2
+"""The approximate widths of a letter of a name, of a tick's label, and of an axis's title, in pixels."""
+TOP, RIGHT, BELOW = 14.0, 30.0, 46.0
+"""Around the marks: above, right of, and below them."""
+GAP = 24.0
+"""Between the charts of one file."""
+_EQUAL = 1e-9
+"""Values that differ by less than this share of themselves are one: no tick fits between them."""
+_LARGE = 1e12
+"""From here on a number is written with its power of ten."""
+
+# ---------------------------------------------------------------- text
+
+
+def shown(metric: str, value: float | None, *, short: bool = False) -> str:
+    """A metric's value: percent of correct results, dollars, seconds; `short` for the ticks of an axis.
+
+    An interval may begin a hair below 0: that is written as 0.
+    """
+    if value is None:
+        return "unknown"
+    if not math.isfinite(value):
+        return "?"
+    match metric:
+        case "correct":
+            return f"{100 * value:.{0 if short else 1}f}%"
+        case "cost" if short:
+            text = f"${abs(value):g}" if abs(value) >= 1e-4 else dollars(abs(value)).rstrip("0").rstrip(".")
+            return "-" + text if value < 0 else text
+        case "cost":
+            return ("-" if value < 0 else "") + dollars(abs(value))
+        case "seconds":
+            return f"{value:z.1f} s"
+    return f"{value:,g}" if short else f"{value:z,.2f}" if abs(value) < _LARGE else f"{value:.3g}"
+
+
+def bounds(metric: str, found: Interval) -> str:
+    """The bounds of an interval, as in `1.46 to 2.41`; `unknown` for a single row, which has none."""
+    if not (math.isfinite(found.low) and math.isfinite(found.high)):
+        return "unknown"
+    return f"{shown(metric, found.low)} to {shown(metric, found.high)}"
+
+
+def brief(name: str, most: int) -> str:
+    """A name, cut to so many letters."""
+    return name if len(name) <= most else f"{name[: max(1, most - 1)]}…"
+
+
+# ---------------------------------------------------------------- axes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A linear scale from `low` to `high` onto pixels `start` to `end`, with labels at `ticks`; one with
+    `names` maps each name to its index."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    ticks: tuple[float, ...]
+    labels: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+    def __call__(self, value: Any) -> float:
+        """The pixel of a value."""
+        number = self.names.index(str(value)) if self.names else value
+        return self.start + (number - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    @property
+    def marks(self) -> list[tuple[float, str]]:
+        """The pixels of the ticks and their labels."""
+        values: Sequence[Any] = self.names or self.ticks
+        return [(self(value), label) for value, label in zip(values, self.labels, strict=True)]
+
+    @property
+    def margin(self) -> float:
+        """The width of the labels and a title beside a vertical axis."""
+        return 36 + TICK_LETTER * max(map(len, self.labels))
+
+
+def axis(
+    values: Iterable[float],
+    start: float,
+    end: float,
+    *,
+    zero: bool = True,
+    ticks: int = 5,
+    text: Callable[[float], str] = "{:,g}".format,
+) -> Axis:
+    """A scale that covers all finite values, and 0 with `zero`, and begins and ends at a tick.
+
+    Whole numbers have ticks at whole numbers; `text` writes a tick's label.
+    """
+    known = [value for value in values if math.isfinite(value)] or [0.0]
+    low, high = min(known), max(known)
+    if zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    if high - low <= _EQUAL * max(abs(low), abs(high)):
+        high = low + (abs(low) or 1.0)
+    step = (high - low) / ticks
+    power = 10.0 ** math.floor(math.log10(step))
+    step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= step * (1 - 1e-9))
+    if step < 5 and all(value == round(value) for value in (*known, high)):
+        step = math.ceil(step)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    places = tuple(number * step for number in range(first, last + 1))
+    return Axis(first * step, last * step, start, end, places, tuple(text(place) for place in places))
+
+
+def categories(names: Sequence[str], start: float, end: float) -> Axis:
+    """An axis with a tick for each name."""
+    width = max(1, int(abs(end - start) / len(names) / LETTER))
+    labels = tuple(brief(name, width) for name in names)
+    return Axis(-0.5, len(names) - 0.5, start, end, tuple(range(len(names))), labels, tuple(names))
+
+
+# ---------------------------------------------------------------- charts
+
+
+@final
+@dataclass(slots=True)
+class Chart:
+    """A chart under construction: its size in pixels, what it shows in words, and its parts in order."""
+
+    width: float
+    height: float
+    label: str
+    parts: list[str] = field(default_factory=list)
+
+    def left(self, scale: Axis, title: str, margin: float = 0.0) -> None:
+        """A vertical axis: lines across the chart, labels and a title (default: in the axis's own margin)."""
+        left = margin or scale.margin
+        for y, text in scale.marks:
+            self.path("grid", f"M{left - 4:.1f} {y:.1f}H{self.width - 8:.1f}")
+            self.text("tick", left - 9, y + 3.5, text)
+        middle = (scale.start + scale.end) / 2
+        room = int(abs(scale.start - scale.end) / TITLE_LETTER)
+        self.parts.append(
+            f'<text class="axis" transform="translate(14 {middle:.1f}) rotate(-90)">'
+            f"{escape(brief(title, room))}</text>"
+        )
+
+    def below(self, scale: Axis, title: str) -> None:
+        """A horizontal axis below the marks; labels that would overlap are left out."""
+        taken = -math.inf
+        for x, text in scale.marks:
+            half = TICK_LETTER * len(text) / 2
+            if x - half > taken:
+                self.text("tick middle", x, self.height - 28, text)
+                taken = x + half + 4
+        room = int((self.width - 20) / TITLE_LETTER)
+        self.text("axis", (scale.start + scale.end) / 2, self.height - 8, brief(title, room))
+
+    def path(self, kind: str, d: str) -> None:
+        """A line, or several."""
+        self.parts.append(f'<path class="{kind}" d="{d}"/>')
+
+    def text(self, kind: str, x: float, y: float, words: str, title: str = "") -> None:
+        """A text; `title` is shown under the mouse."""
+        whole = f"<title>{escape(title)}</title>" if title else ""
+        self.parts.append(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{whole}{escape(words)}</text>')
+
+    def name(self, kind: str, x: float, y: float, name: str, room: float, suffix: str = "") -> None:
+        """A name cut to so many pixels; the whole of it is shown under the mouse."""
+        words = brief(name, int(room / LETTER))
+        self.text(kind, x, y, words + suffix, name if words != name else "")
+
+    def dot(
+        self, kind: str, x: float, y: float, title: str, *, radius: float = 4, row: int | None = None
+    ) -> None:
+        """A point with what is shown of it under the mouse; pages select the `row` that is clicked."""
+        data = "" if row is None else f' data-row="{row}"'
+        whole = f"<title>{escape(title)}</title>" if title else ""
+        self.parts.append(
+            f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"{data}>{whole}</circle>'
+        )
+
+    def bar(self, kind: str, x: float, y: float, width: float, height: float) -> None:
+        """A rectangle from its top left corner."""
+        self.parts.append(
+            f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="3"/>'
+        )
+
+    @contextmanager
+    def group(self, kind: str, title: str) -> Iterator[None]:
+        """Parts that are one mark; `title` is shown under the mouse."""
+        self.parts.append(f'<g class="{kind}"><title>{escape(title)}</title>')
+        yield
+        self.parts.append("</g>")
+
+    def svg(self) -> str:
+        """The chart for a page."""
+        return (
+            f'<svg viewBox="0 0 {self.width:.0f} {self.height:.0f}" style="max-width:{self.width:.0f}px" '
+            f'role="img" aria-label="{escape(self.label)}">{"".join(self.parts)}</svg>'
+        )
+
+
+def stacked(title: str, charts: Sequence[Chart]) -> str:
+    """Charts one below the other as the text of an `.svg` file."""
+    top, parts = GAP, []
+    for chart in charts:
+        parts.append(f'<g transform="translate({GAP:.0f} {top:.0f})">{"".join(chart.parts)}</g>')
+        top += chart.height + GAP
+    width = max((chart.width for chart in charts), default=200.0) + 2 * GAP
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{top:.0f}" '
+        f'viewBox="0 0 {width:.0f} {top:.0f}" role="img" aria-label="{escape(title)}">\n'
+        f"<style>\n{asset('colors.css')}{asset('charts.css')}</style>\n"
+        f'<rect class="ground" width="100%" height="100%"/>{"".join(parts)}</svg>\n'
+    )
