@@ -22,7 +22,7 @@ def read_source(path: str | Path) -> Source:
     try:
         return Source.of(str(path), _text(path))
     except FileNotFoundError:
-        raise UsageError(f"there is no file {path}", help=_alike(path)) from None
+        raise not_found(path) from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
 
@@ -41,12 +41,14 @@ def _text(path: Path) -> str:
     return decoded(found)
 
 
-def _alike(path: Path) -> str | None:
+def not_found(path: Path) -> UsageError:
+    """The error for a missing file, which suggests the file next to it with the nearest name."""
     try:
         near = nearest(path.name, [other.name for other in path.parent.iterdir()])
     except OSError:
-        return None
-    return f"did you mean {path.parent / near}?" if near else None
+        near = None
+    help = f"did you mean {path.parent / near}?" if near else None
+    return UsageError(f"there is no file {path}", help=help)
 
 
 def compile_file(path: str | Path, functions: frozenset[str] = frozenset()) -> Compilation:

@@ -55,7 +55,7 @@ def test_equally_good_documents_keep_the_order_of_the_file(tmp_path: Path) -> No
 def test_an_index_that_was_kept_finds_the_same_and_is_made_anew_when_the_file_changes(
     pages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus, "KEPT_FROM", 1)
+    monkeypatch.setattr(corpus, "SAVED_FROM", 1)
     first = open_corpus(pages)("Sorn river", 4)
     assert (pages.parent / "pages.jsonl.bm25" / "made_from.json").exists()
     with monkeypatch.context() as only_kept:
@@ -69,9 +69,9 @@ def test_an_index_that_was_kept_finds_the_same_and_is_made_anew_when_the_file_ch
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"text": "a b"}\n{"text": ', "pages.jsonl:2: this line is not JSON"),
-        ('{"body": "a b"}\n', "pages.jsonl:1: a document is an object with"),
-        ("[1]\n", "pages.jsonl:1: a document is an object with"),
+        ('{"text": "a b"}\n{"text": ', "pages.jsonl, line 2: not JSON"),
+        ('{"body": "a b"}\n', "pages.jsonl, line 1: expected an object with"),
+        ("[1]\n", "pages.jsonl, line 1: expected an object with"),
         ("", "has no documents"),
     ],
 )

@@ -1,12 +1,11 @@
-"""Data files: rows of named values, given to a program's inputs.
+"""Data files: rows of named values for a program's inputs.
 
-Rows are counted from 0, so `--row 7` is the eighth row below the header. A cell of a csv is read by the type
-of the input it goes to: `"[1, 2]"` and Python's `"['a', 'b']"` are lists, `"1 1 4 6"` is a list where numbers
-are wanted, a text is taken as it stands.
+Rows are counted from 0: `--row 7` is the eighth row below the header. A cell of a csv file is converted to
+the type of its input: `"[1, 2]"` and Python's `"['a', 'b']"` to lists, `"1 1 4 6"` to a list of numbers; a
+`str` is the text as it is.
 """
 
-from gotlang.data.files import load
 from gotlang.data.inputs import inputs, parse_value
-from gotlang.data.table import Table, fingerprint
+from gotlang.data.table import Table, fingerprint, load
 
 __all__ = ["Table", "fingerprint", "inputs", "load", "parse_value"]

@@ -1,8 +1,8 @@
 """Corpora for `Retrieve`: documents in a jsonl file, searched with BM25.
 
-Each line is an object with a `text` and, where there is one, a `title`. The ranking is bm25s' (Lucene's
-formula, k1 1.5, b 0.75), which needs the extra `gotlang[retrieval]`. A large corpus is indexed once: the
-index is kept beside the file, as `NAME.bm25`, and made anew when the file changes.
+Each line is an object with a `text` and optionally a `title`. The ranking is that of bm25s (Lucene's formula,
+k1 1.5, b 0.75), which needs the extra `gotlang[retrieval]`. The index of a large corpus is saved next to the
+file, as `NAME.bm25`, and rebuilt when the file changes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
@@ -22,84 +22,52 @@ from gotlang.errors import UsageError
 Search = Callable[[str, int], list[str]]
 """`search(query, k)`: up to k documents that share a word with the query, the best first."""
 
-KEPT_FROM: Final = 8_000_000
-"""Bytes from which on a corpus is large enough for its index to be kept on disk."""
+SAVED_FROM: Final = 8_000_000
+"""The index of a corpus of at least so many bytes is saved."""
 _STAMP: Final = "made_from.json"
 _OFFSETS: Final = "lines.bin"
 _WORD: Final = re.compile(r"\w+")
 _STOP_WORDS: Final = frozenset(
-    (
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "his",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "she",
-        "that",
-        "the",
-        "their",
-        "they",
-        "this",
-        "to",
-        "was",
-        "were",
-        "which",
-        "who",
-        "will",
-        "with",
-    )
+    """
+    a an and are as at be but by for from had has have he her his in is it its of on or she that the their
+    they this to was were which who will with
+    """.split()  # noqa: SIM905 (a list would take a line for each word)
 )
 
 
 def open_corpus(path: str | Path) -> Search:
-    """A search function over a corpus. Raises UsageError where the file, a line of it or bm25s is missing."""
+    """A search function over a corpus.
+
+    Raises UsageError if the file cannot be read, a line is invalid, or bm25s is not installed.
+    """
     path = Path(path)
     try:
         import bm25s
     except ImportError:
         raise UsageError(
-            f"searching {path.name} needs bm25s", help="install it: pip install 'gotlang[retrieval]'"
+            f"searching {path.name} needs bm25s", help="pip install 'gotlang[retrieval]'"
         ) from None
     try:
         state = path.stat()
     except OSError as error:
         raise UsageError(f"cannot read the corpus {path}: {error.strerror}") from None
-    kept = path.with_name(f"{path.name}.bm25") if state.st_size >= KEPT_FROM else None
+    folder = path.with_name(f"{path.name}.bm25") if state.st_size >= SAVED_FROM else None
     stamp = {"version": 1, "bytes": state.st_size, "changed_ns": state.st_mtime_ns}
-    offsets = _kept_offsets(kept, stamp) if kept is not None else None
-    if kept is not None and offsets is not None:
-        index = bm25s.BM25.load(str(kept), mmap=True)
+    offsets = None if folder is None else _saved_offsets(folder, stamp)
+    if offsets is not None:
+        index = bm25s.BM25.load(str(folder), mmap=True)
     else:
         offsets, words = _read(path)
         index = bm25s.BM25()
         index.index(words, show_progress=False)
         del words
-        if kept is not None:
-            _keep(index, offsets, kept, stamp)
+        if folder is not None:
+            _save(index, offsets, folder, stamp)
     return _searcher(path, index, offsets)
 
 
 def words_of(text: str) -> list[str]:
-    """A text as BM25 sees it: its words in small letters, without the most frequent ones."""
+    """The words of a text for BM25: in lower case, without stop words."""
     return [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
 
 
@@ -114,47 +82,42 @@ def _searcher(path: Path, index: Any, offsets: array[int]) -> Search:
         found = numpy.flatnonzero(scores > 0)
         if len(found) > k:
             found = found[scores[found] >= numpy.partition(scores[found], -k)[-k]]
-        best = found[numpy.argsort(-scores[found], kind="stable")][:k]  # equals in the order of the file
+        best = found[numpy.argsort(-scores[found], kind="stable")][:k]  # ties in the order of the file
+        documents = []
         with path.open("rb") as file:
-            return [_document(file, offsets[i]) for i in best]
+            for i in best:
+                file.seek(offsets[i])
+                title, text = _title_and_text(json.loads(file.readline()))
+                documents.append(f"{title}: {text}" if title else text)
+        return documents
 
     return search
 
 
-def _document(file: Any, offset: int) -> str:
-    file.seek(offset)
-    title, text = _parts(json.loads(file.readline()))
-    return f"{title}: {text}" if title else text
-
-
-def _parts(entry: dict[str, Any]) -> tuple[str, str]:
-    title, text = entry.get("title") or "", entry["text"]
-    # HotpotQA's dump has lists of sentences where others have a text.
-    return str(title), text if isinstance(text, str) else "".join(map(str, text))
+def _title_and_text(entry: dict[str, Any]) -> tuple[str, str]:
+    text = entry["text"]  # in HotpotQA's dump a list of sentences
+    return str(entry.get("title") or ""), text if isinstance(text, str) else "".join(map(str, text))
 
 
 @final
 @dataclass(slots=True)
 class _Words:
-    """The words of every document as numbers, in the form bm25s takes them. Numbers, since a large corpus has
-    more words than memory has room for as texts."""
+    """The words of every document in the form of bm25s: as numbers, since those of a large corpus do not fit
+    into memory as texts."""
 
     ids: list[array[int]] = field(default_factory=list)
     vocab: dict[str, int] = field(default_factory=dict)
-
-    def add(self, words: Iterable[str]) -> None:
-        """The words of one more document."""
-        vocab = self.vocab
-        self.ids.append(array("I", [vocab.setdefault(word, len(vocab)) for word in words]))
 
 
 def _read(path: Path) -> tuple[array[int], _Words]:
     offsets: array[int] = array("q")
     words = _Words()
+    vocab = words.vocab
     for offset, entry in _entries(path):
         offsets.append(offset)
-        words.add(words_of(" ".join(_parts(entry))))
-    if not words.vocab:
+        text = " ".join(_title_and_text(entry))
+        words.ids.append(array("I", [vocab.setdefault(word, len(vocab)) for word in words_of(text)]))
+    if not vocab:
         raise UsageError(f"the corpus {path} has no documents")
     return offsets, words
 
@@ -167,33 +130,33 @@ def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 try:
                     entry = json.loads(line)
                 except ValueError:
-                    raise UsageError(f"{path}:{number}: this line is not JSON") from None
+                    raise UsageError(f"{path}, line {number}: not JSON") from None
                 if not isinstance(entry, dict) or not isinstance(entry.get("text"), str | list):
-                    raise UsageError(f'{path}:{number}: a document is an object with a "text"')
+                    raise UsageError(f'{path}, line {number}: expected an object with a "text"')
                 yield offset, entry
             offset += len(line)
 
 
-def _kept_offsets(kept: Path, stamp: dict[str, int]) -> array[int] | None:
-    """Where the documents begin, from an index made of this very file; None where there is none."""
+def _saved_offsets(folder: Path, stamp: dict[str, int]) -> array[int] | None:
+    """Where the documents begin, from a saved index of this very file; None if there is none."""
     try:
-        if json.loads((kept / _STAMP).read_text()) != stamp:
+        if json.loads((folder / _STAMP).read_text()) != stamp:
             return None
         offsets: array[int] = array("q")
-        offsets.frombytes((kept / _OFFSETS).read_bytes())
+        offsets.frombytes((folder / _OFFSETS).read_bytes())
         return offsets
     except (OSError, ValueError):
         return None
 
 
-def _keep(index: Any, offsets: array[int], kept: Path, stamp: dict[str, int]) -> None:
-    """Write the index beside the corpus, whole or not at all; a folder that is read-only is no error."""
-    making = kept.with_name(f"{kept.name}.{os.getpid()}")
+def _save(index: Any, offsets: array[int], folder: Path, stamp: dict[str, int]) -> None:
+    """Write the index next to the corpus, completely or not at all; a read-only folder is no error."""
+    draft = folder.with_name(f"{folder.name}.{os.getpid()}")
     try:
-        index.save(str(making), show_progress=False)
-        (making / _OFFSETS).write_bytes(offsets.tobytes())
-        (making / _STAMP).write_text(json.dumps(stamp))
-        shutil.rmtree(kept, ignore_errors=True)
-        making.rename(kept)
+        index.save(str(draft), show_progress=False)
+        (draft / _OFFSETS).write_bytes(offsets.tobytes())
+        (draft / _STAMP).write_text(json.dumps(stamp))
+        shutil.rmtree(folder, ignore_errors=True)
+        draft.rename(folder)
     except OSError:
-        shutil.rmtree(making, ignore_errors=True)
+        shutil.rmtree(draft, ignore_errors=True)

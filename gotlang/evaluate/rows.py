@@ -25,9 +25,8 @@ from typing import Any, final
 
 from gotlang.answers.conversion import convert, from_text, same_name
 from gotlang.data import load
-from gotlang.data.inputs import inputs, numbered
+from gotlang.data.inputs import inputs, named_columns, numbered
 from gotlang.data.table import Table
-from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme
@@ -136,7 +135,7 @@ def match(
     Raises UsageError if an input has no column, or if several are possible.
     """
     wanted = {**inputs, **({TRUTH: truth} if truth is not None else {})}
-    columns = _named(table, wanted, mapping)
+    columns = named_columns(table, wanted, mapping)
     parts = {
         name: numbered(table, name) if isinstance(type_, ListType) else ()
         for name, type_ in inputs.items()
@@ -162,29 +161,6 @@ def match(
             columns[TRUTH] = answers[0]
             inferred.append(TRUTH)
     return Matching(columns, tuple(inferred))
-
-
-def _named(table: Table, wanted: Mapping[str, Type], mapping: Mapping[str, str]) -> dict[str, str]:
-    """The columns that rule 1 gives."""
-    columns: dict[str, str] = {}
-    for name, column in mapping.items():
-        if column not in table.columns:
-            near = nearest(column, table.columns)
-            has = f"it has: {', '.join(table.columns)}"
-            raise UsageError(
-                f"{table.path} has no column `{column}`", help=f"did you mean `{near}`?" if near else has
-            )
-        if name in wanted:
-            columns[name] = column
-    for name in wanted:
-        if name in columns:
-            continue
-        alike = [column for column in table.columns if column.casefold() == name.casefold()]
-        if name in table.columns:
-            columns[name] = name
-        elif len(alike) == 1:
-            columns[name] = alike[0]
-    return columns
 
 
 def readable(table: Table, column: str, type_: Type) -> bool:
