@@ -24,7 +24,7 @@ from gotlang.data import inputs
 from gotlang.data import load as load_data
 from gotlang.ir.evaluate import evaluate
 from gotlang.result import Result
-from gotlang.runtime.events import Asked, Event
+from gotlang.runtime.sampler.events import Asked, Event
 from gotlang.span import Source
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse

@@ -30,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from gotlang.api import Options, Session, load
 from gotlang.models.base import PERMITTED, Model, Permit, Reply, Request
 from gotlang.models.simulated import SimulatedModel
-from gotlang.runtime.events import Asked, Event
 from gotlang.runtime.graph import Graph, Operation, before
 from gotlang.runtime.python import load_simulators
+from gotlang.runtime.sampler.events import Asked, Event
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = load(ROOT / "programs" / "sort128.got")

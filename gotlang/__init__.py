@@ -12,10 +12,10 @@ from gotlang.version import __version__
 if TYPE_CHECKING:
     from gotlang.api import Program, arun, check, compile, load, run
     from gotlang.cache.base import Cache
+    from gotlang.changes.view import ForbiddenEdit, GraphError, Place, View, changes_graph
     from gotlang.models.base import Model
     from gotlang.options import Options
     from gotlang.result import Result
-    from gotlang.runtime.view import ForbiddenEdit, GraphError, Place, View, changes_graph
     from gotlang.session import Session
 
 _LATE = {
@@ -25,7 +25,7 @@ _LATE = {
     "Options": "options",
     "Result": "result",
     "Session": "session",
-    **dict.fromkeys(("ForbiddenEdit", "GraphError", "Place", "View", "changes_graph"), "runtime.view"),
+    **dict.fromkeys(("ForbiddenEdit", "GraphError", "Place", "View", "changes_graph"), "changes.view"),
 }
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from gotlang.errors import UsageError
+from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.plain import Asks, operations, thoughts
-from gotlang.runtime.run import Outcome
 from gotlang.span import Source
 
 FORMAT_VERSION: Final = 2
@@ -171,7 +171,7 @@ class Result(Displayed):
             },
             "wall_s": o.wall_s,
             "failed": [
-                {"operation": f.operation, "reason": f.reason, "sample": f.draw, "file": f.span.source}
+                {"operation": f.operation, "reason": f.reason, "sample": f.sample, "file": f.span.source}
                 for f in o.failures
             ],
             "notes": list(o.notes),

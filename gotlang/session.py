@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, final
 
 from gotlang.cache.base import Cache
 from gotlang.errors import UsageError
+from gotlang.ir.foreign import changes_graph
 from gotlang.ir.names import reached_names
 from gotlang.ir.program import Scheme
 from gotlang.models.registry import ModelOptions
@@ -19,8 +20,8 @@ from gotlang.program import CheckedProgram
 from gotlang.result import Result
 from gotlang.runtime.opening import Models, model_limits, open_replayed
 from gotlang.runtime.plain import both
-from gotlang.runtime.recording import Recorder
 from gotlang.runtime.run import DEFAULT_TIMEOUT_S, Runner, Settings, check_params, check_truth
+from gotlang.runtime.sampler.recorder import Recorder
 
 T = TypeVar("T")
 
@@ -86,8 +87,8 @@ class Session:
 
     async def __aenter__(self) -> Self:
         from gotlang.cache import open_cache
-        from gotlang.runtime.budget import Budget
         from gotlang.runtime.python import load_functions
+        from gotlang.runtime.sampler.budget import Budget
 
         options = self.options
         functions = {**load_functions(self.ir, allowed=options.python), **options.functions}
@@ -131,11 +132,17 @@ class Session:
     def _runner(
         self, functions: Mapping[str, Callable[..., Any]], budget: Any, cache: Cache | None
     ) -> Runner:
-        from gotlang.passes.added import AddedSteps
-        from gotlang.runtime.gate import Gate
         from gotlang.runtime.python import load_corpora
+        from gotlang.runtime.sampler.gate import Gate
 
         options = self.options
+        changes = None
+        if any(map(changes_graph, functions.values())):
+            from gotlang.changes.added import AddedSteps
+            from gotlang.changes.layout import GraphChanges
+
+            checked = self.program.compilation.checked
+            changes = GraphChanges(AddedSteps(checked, self.ir, options.level, options.skipped_passes))
         corpora: Mapping[str, Any] = load_corpora(self.ir) if self.ir.corpora else {}
         return Runner(
             self.ir,
@@ -158,7 +165,7 @@ class Session:
             ),
             cache,
             options.observe,
-            AddedSteps(self.program.compilation.checked, self.ir, options.level, options.skipped_passes),
+            changes,
         )
 
     def _model_options(self) -> ModelOptions:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from gotlang.api import Options, compile
-from gotlang.runtime.collecting import SELDOM, seldom
+from gotlang.runtime.gc_tuning import RELAXED, relaxed_gc
 
 SEEN: list[tuple[int, int, int]] = []
 
@@ -38,15 +38,15 @@ def test_it_is_seldom_during_a_run_and_as_before_afterwards() -> None:
         else:
             assert program.run(x=1, options=options).value == 1
         assert gc.get_threshold() == (700, 10, 10)
-    assert SEEN == [SELDOM]
+    assert SEEN == [RELAXED]
 
 
 def test_runs_side_by_side_give_back_what_was_before_the_first() -> None:
-    first, second = seldom(), seldom()
+    first, second = relaxed_gc(), relaxed_gc()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert gc.get_threshold() == SELDOM
+    assert gc.get_threshold() == RELAXED
     second.__exit__(None, None, None)
     assert gc.get_threshold() == (700, 10, 10)
 
@@ -54,6 +54,6 @@ def test_runs_side_by_side_give_back_what_was_before_the_first() -> None:
 @pytest.mark.parametrize("own", [(0, 10, 10), (50_000, 50, 100)])
 def test_what_somebody_chose_stays(own: tuple[int, int, int]) -> None:
     gc.set_threshold(*own)
-    with seldom():
+    with relaxed_gc():
         assert gc.get_threshold() == own
     assert gc.get_threshold() == own

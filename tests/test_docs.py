@@ -11,7 +11,7 @@ import pytest
 
 from gotlang.api import Options, check, compile
 from gotlang.errors import RunError
-from gotlang.runtime.events import Asked, Event
+from gotlang.runtime.sampler.events import Asked, Event
 from gotlang.semantics.builtins import BUILTINS, THOUGHT_FUNCTIONS
 from tests.support.answers import any_model, some_value
 

@@ -26,7 +26,7 @@ from gotlang.models.simulated import SimulatedModel
 from gotlang.models.tokens import estimate_tokens
 from gotlang.result import Result
 from gotlang.runtime.estimating import Sizes, likely
-from gotlang.runtime.run import Outcome
+from gotlang.runtime.outcome import Outcome
 
 SCHEMES = [
     pytest.param(name, scheme.name, id=f"{name}-{scheme.name}")

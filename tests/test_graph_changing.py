@@ -21,15 +21,13 @@ from support.orders import Delayed, everything, on_virtual_time, try_in_order
 
 from gotlang import ForbiddenEdit, GraphError, Options, View, compile, load
 from gotlang.api import Session
+from gotlang.changes.regions import RULES, Regions, sources
 from gotlang.errors import GotError, RunError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 from gotlang.runtime import roles
 from gotlang.runtime.context import Context
-from gotlang.runtime.frame import Frame, Handle
-from gotlang.runtime.graph import Graph, Operation
-from gotlang.runtime.regions import Regions, sources
-from gotlang.runtime.rules import RULES
+from gotlang.runtime.graph import Frame, Graph, Handle, Operation
 from gotlang.runtime.scheduler import SCHEDULERS
 
 

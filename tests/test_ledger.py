@@ -22,11 +22,11 @@ from gotlang.errors import RunError
 from gotlang.models.base import Model, Price
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
-from gotlang.runtime.events import Asked, Event
 from gotlang.runtime.graph import DONE, Operation
-from gotlang.runtime.ledger import Account
+from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.plain import Asks, operations
-from gotlang.runtime.run import Outcome
+from gotlang.runtime.sampler.events import Asked, Event
+from gotlang.runtime.sampler.ledger import Account
 
 DEAR = Price(60.0, 90.0)
 ELSEWHERE = 'prompt pair(x: int, y: int) -> int:\n    model "dear"\n'
@@ -46,7 +46,7 @@ class Seen:
         if isinstance(event, Asked):
             price = DEAR if event.model.endswith("dear") else self.cheap
             zero = event.request.settings.temperature == 0
-            for number, drawn in zip(event.numbers, event.draws, strict=True):
+            for number, drawn in zip(event.numbers, event.samples, strict=True):
                 if isinstance(drawn, tuple):
                     draw = (event.key, 0 if zero else number)
                     self.answers.append((draw, drawn[0], drawn[1], price))

@@ -51,7 +51,7 @@ def check_error(error: RunError) -> None:
     """It names the operation, and each failure its place in the source."""
     assert ": " in error.message
     assert all(f.operation and f.reason for f in error.failures)
-    assert all(f.span.source == "program.got" for f in error.failures if f.draw is not None)
+    assert all(f.span.source == "program.got" for f in error.failures if f.sample is not None)
 
 
 # ---------------------------------------------------------------- one failure, at every place

@@ -11,7 +11,7 @@ from gotlang.cache.memory import MemoryCache
 from gotlang.cache.sqlite import SqliteCache
 from gotlang.errors import CacheError
 from gotlang.models.base import Completion, Message, Request, Usage
-from gotlang.runtime.saving import Keeper
+from gotlang.runtime.sampler.store import SampleStore
 
 
 class Full(MemoryCache):
@@ -25,7 +25,7 @@ class Full(MemoryCache):
         super().put(key, request, stored)
 
 
-def put(keeper: Keeper, number: int, answers: int = 1) -> int:
+def put(keeper: SampleStore, number: int, answers: int = 1) -> int:
     """Keep answers of one more request."""
     request = Request("m", (Message("user", str(number)),))
     stored = {draw: StoredSample(Completion(str(number)), Usage(1, 1), 0.1) for draw in range(answers)}
@@ -34,7 +34,7 @@ def put(keeper: Keeper, number: int, answers: int = 1) -> int:
 
 def test_what_cannot_be_written_waits_until_it_can() -> None:
     cache = Full()
-    keeper = Keeper(cache)
+    keeper = SampleStore(cache)
     assert (put(keeper, 1), put(keeper, 2, answers=3), put(keeper, 2, answers=3)) == (1, 3, 0)
     assert keeper.note() == "4 paid answers are not in the cache, and would be paid for again: no room"
     assert keeper.save() == 0
@@ -48,7 +48,7 @@ def test_a_cache_that_was_taken_away_is_told(tmp_path: Path) -> None:
     """What was put before is gone with the file, which is what was wanted; what comes after is not lost in
     silence."""
     cache = SqliteCache(tmp_path / "cache.sqlite")
-    keeper = Keeper(cache)
+    keeper = SampleStore(cache)
     assert put(keeper, 1) == 0
     for path in tmp_path.iterdir():
         path.unlink()
@@ -61,7 +61,7 @@ def test_a_cache_that_was_taken_away_is_told(tmp_path: Path) -> None:
 
 def test_an_answer_that_no_cache_takes_keeps_back_no_other(tmp_path: Path) -> None:
     cache = SqliteCache(tmp_path / "cache.sqlite")
-    keeper = Keeper(cache)
+    keeper = SampleStore(cache)
     request = Request("m", (Message("user", "long"),))
     long = StoredSample(Completion("x" * (MAX_VALUE_BYTES // 4)), Usage(1, 1), 0.1)
     assert keeper.put(request.key(), request, {0: long}) == 1

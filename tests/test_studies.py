@@ -19,7 +19,7 @@ from gotlang.api import Options, compile, load
 from gotlang.errors import BudgetExceeded, CompileError, ModelError, UsageError
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
-from gotlang.runtime.events import Asked
+from gotlang.runtime.sampler.events import Asked
 from gotlang.tune.driver import tune
 from gotlang.tune.evaluation import Evaluation
 from gotlang.tune.plan import Plan, read_plan

@@ -57,9 +57,9 @@ class Display:
             self._live.stop()
         if self._thread is not None:
             self._thread.join()
-        not_kept = self._progress.not_kept()
-        if not_kept is not None and (kind is not None or self._progress.rows is not None):
-            complain(not_kept)  # else it is among the notes of the result
+        unsaved_note = self._progress.unsaved_note()
+        if unsaved_note is not None and (kind is not None or self._progress.rows is not None):
+            complain(unsaved_note)  # else it is among the notes of the result
 
     def _lines(self) -> None:
         while not self._ended.wait(self._every_s):

@@ -140,7 +140,7 @@ def error_document(error: GotError) -> dict[str, Any]:
         content["diagnostics"] = [as_json(d, error.sources) for d in error.diagnostics]
     if isinstance(error, RunError):
         content["failed"] = [
-            {"operation": f.operation, "reason": f.reason, "sample": f.draw} for f in error.failures
+            {"operation": f.operation, "reason": f.reason, "sample": f.sample} for f in error.failures
         ]
     return {"format_version": FORMAT_VERSION, "error": content}
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import final
 
 from gotlang.cli.output import complain
-from gotlang.runtime.budget import Budget
-from gotlang.runtime.events import Added, Asked, Ended, Event, Failed, Started, Unsaved
 from gotlang.runtime.graph import RUNNING, Operation
-from gotlang.runtime.saving import not_kept
+from gotlang.runtime.sampler.budget import Budget
+from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failed, Started, Unsaved
+from gotlang.runtime.sampler.store import unsaved_note
 
 
 @final
@@ -51,10 +51,10 @@ class Progress:
                 self._running.pop(id(event.operation), None)
                 self.done += 1
             case Asked():
-                for draw in event.draws:
-                    if isinstance(draw, tuple):
-                        self.paid += draw[1] == "model"
-                        self.cached += draw[1] != "model"
+                for sample in event.samples:
+                    if isinstance(sample, tuple):
+                        self.paid += sample[1] == "model"
+                        self.cached += sample[1] != "model"
             case Failed():
                 self.failed += 1
                 self.lost += event.fatal
@@ -64,9 +64,9 @@ class Progress:
                     complain(f"answers are paid and cannot be kept, for now: {event.reason}")
                 self._trouble = event.reason or self._trouble
 
-    def not_kept(self) -> str | None:
+    def unsaved_note(self) -> str | None:
         """What to say of paid answers that are not in the cache; None where all are."""
-        return not_kept(self.unsaved, self._trouble) if self.unsaved else None
+        return unsaved_note(self.unsaved, self._trouble) if self.unsaved else None
 
     def row_done(self) -> None:
         """One more row of the data set has ended."""

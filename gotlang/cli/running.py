@@ -19,8 +19,8 @@ from gotlang.cli.progress import Progress
 from gotlang.cli.values import Given
 from gotlang.errors import GotError, RunError
 from gotlang.report.history import History, RunRecord, State
-from gotlang.runtime.events import Event, Observer
 from gotlang.runtime.plain import Asks, operations
+from gotlang.runtime.sampler.events import Event, Observer
 from gotlang.session import Session, run_name, run_to_end
 from gotlang.span import Source
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gotlang.report.telemetry import Telemetry
     from gotlang.report.trace import Trace
     from gotlang.result import Result
-    from gotlang.runtime.run import Outcome
+    from gotlang.runtime.outcome import Outcome
 
 RESUME = "run the same command again: what is paid is in the cache"
 

@@ -12,7 +12,7 @@ from gotlang.cli.progress import duration
 from gotlang.errors import MEMBERS_FAILED
 from gotlang.result import Result, dollars
 from gotlang.runtime.context import Failure
-from gotlang.runtime.places import within
+from gotlang.runtime.graph import within
 from gotlang.span import Source
 
 _GROUPS = 5
@@ -78,8 +78,8 @@ def failures(found: Sequence[Failure], sources: Mapping[str, Source], *, told: s
     """What failed, grouped by reason, each with its first place in the source; but for reasons that stand in
     `told`, the message that follows."""
     # An operation that failed since all its thoughts did, or its members, has nothing to add to these.
-    explained = {failure.operation for failure in found if failure.draw is not None}
-    found = [f for f in found if f.draw is not None or f.operation not in explained]
+    explained = {failure.operation for failure in found if failure.sample is not None}
+    found = [f for f in found if f.sample is not None or f.operation not in explained]
     found = [f for f in found if f.reason != MEMBERS_FAILED]
     times = Counter(failure.reason for failure in found if failure.reason not in told)
     if not times:

@@ -21,9 +21,9 @@ from gotlang.evaluate.rows import Dataset, Row
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Scheme
 from gotlang.result import FORMAT_VERSION
-from gotlang.runtime.events import Asked, Event, Observer
 from gotlang.runtime.run import Runner
-from gotlang.runtime.samples import MissingSample
+from gotlang.runtime.sampler.events import Asked, Event, Observer
+from gotlang.runtime.sampler.store import MissingSample
 from gotlang.session import Session
 from gotlang.statistics import Interval, bounded, mean_interval, share_interval, within
 
@@ -452,7 +452,7 @@ class _MissingCounter:
     def __call__(self, event: Event) -> None:
         """Something happened in the run."""
         if isinstance(event, Asked):
-            self.count += sum(isinstance(draw, MissingSample) and not draw.cut_off for draw in event.draws)
+            self.count += sum(isinstance(s, MissingSample) and not s.cut_off for s in event.samples)
         if self._other is not None:
             self._other(event)
 
@@ -460,5 +460,5 @@ class _MissingCounter:
 def _reason(error: GotError) -> str:
     """Why a run failed, without the place in its graph, so that equal reasons count together."""
     failures: Sequence[Any] = getattr(error, "failures", ())
-    fatal = [failure for failure in failures if failure.draw is None] or list(failures)
+    fatal = [failure for failure in failures if failure.sample is None] or list(failures)
     return str(fatal[0].reason) if fatal else error.message

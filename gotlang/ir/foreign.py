@@ -16,9 +16,14 @@ CHANGES_GRAPH = "__gotlang_changes_graph__"
 """The attribute that marks a function which wants to see and change the execution graph."""
 
 
+def changes_graph(function: Callable[..., Any]) -> bool:
+    """Whether a function is marked as one that changes the execution graph."""
+    return getattr(function, CHANGES_GRAPH, False) is True
+
+
 def call_python(function: Callable[..., Any], name: str, positional: list[Any], named: dict[str, Any]) -> Any:
     """What a program's Python function gives. Raises EvaluationError for whatever it raises."""
-    if getattr(function, CHANGES_GRAPH, False):
+    if changes_graph(function):
         raise EvaluationError(f"`{name}` changes the graph, so only `Call() {name}(...)` can run it")
     try:
         value = function(*map(copied, positional), **{key: copied(given) for key, given in named.items()})

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from gotlang.errors import UsageError
 from gotlang.report.trace import chat_attributes, latency, without_quotes
-from gotlang.runtime.events import Asked, Ended, Event, Failed, Started
-from gotlang.runtime.places import path_text
+from gotlang.runtime.graph import path_text
+from gotlang.runtime.sampler.events import Asked, Ended, Event, Failed, Started
 from gotlang.version import __version__
 
 TIMEOUT_S = 5.0

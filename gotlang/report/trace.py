@@ -16,9 +16,9 @@ from typing import Any, TextIO, final
 
 from gotlang.cache.base import StoredSample
 from gotlang.errors import UsageError
-from gotlang.runtime.events import Added, Asked, Ended, Event, Failed, Started
-from gotlang.runtime.places import path_text
+from gotlang.runtime.graph import path_text
 from gotlang.runtime.plain import source
+from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failed, Started
 
 Attributes = dict[str, Any]
 
@@ -62,8 +62,8 @@ class Trace:
                 )
             case Failed():
                 attributes = {"gotlang.operation": event.path, "error.message": without_quotes(event.reason)}
-                if event.draw is not None:
-                    attributes["gotlang.draw"] = str(event.draw)
+                if event.sample is not None:
+                    attributes["gotlang.draw"] = str(event.sample)
                 self.write("operation.failed" if event.fatal else "thought.failed", attributes)
             case Asked():
                 self.write(f"chat {event.model}", chat_attributes(event, self._provider))
@@ -94,7 +94,7 @@ class Trace:
 def chat_attributes(event: Asked, provider: str) -> Attributes:
     """What is told of draws of a request: neither its text nor that of answers."""
     settings = event.request.settings
-    answers = [draw for draw in event.draws if isinstance(draw, tuple)]
+    answers = [sample for sample in event.samples if isinstance(sample, tuple)]
     paid = _paid(event)
     attributes: Attributes = {
         "gen_ai.operation.name": "chat",
@@ -108,7 +108,7 @@ def chat_attributes(event: Asked, provider: str) -> Attributes:
         "gotlang.prompt": event.request.prompt,
         "gotlang.request.key": event.key,
         "gotlang.request.draws": list(event.numbers),
-        "gotlang.answer.sources": [source(draw) for draw in event.draws],
+        "gotlang.answer.sources": [source(sample) for sample in event.samples],
         "gotlang.latency_s": latency(event),
     }
     for name, value in (
@@ -138,7 +138,7 @@ _QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
 
 
 def _paid(event: Asked) -> list[StoredSample]:
-    return [draw[0] for draw in event.draws if isinstance(draw, tuple) and draw[1] == "model"]
+    return [sample[0] for sample in event.samples if isinstance(sample, tuple) and sample[1] == "model"]
 
 
 def _usage(paid: list[StoredSample], name: str) -> int:

@@ -9,14 +9,12 @@ from typing import Any, final
 
 from gotlang.errors import GotError, OperationFailed
 from gotlang.ir.evaluate import Evaluator
-from gotlang.ir.program import Program, Region
+from gotlang.ir.program import Program
 from gotlang.models.base import Model
-from gotlang.runtime.events import Event, Failed, Observer
-from gotlang.runtime.graph import FAILED, Graph, Operation
-from gotlang.runtime.numbering import Numbering
-from gotlang.runtime.places import Place, path_text, place
-from gotlang.runtime.sampling import Sampler
-from gotlang.scope import PoolType
+from gotlang.runtime.graph import FAILED, Graph, Operation, PathKey, path_key, path_text
+from gotlang.runtime.sampler.events import Event, Failed, Observer
+from gotlang.runtime.sampler.sample_numbers import SampleNumbers
+from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.span import NOWHERE, Span
 
 MOST_CALLS = 32
@@ -28,18 +26,15 @@ MOST_CALLS = 32
 class Failure:
     """Something that failed in a run: where in its graph, where in the source, and why.
 
-    `draw` numbers the answer or the thought that failed; None where it was an operation as a whole.
-    `place` is what failures are sorted by, so that their order does not depend on when things ended.
+    `sample` numbers the answer or the thought that failed; None where it was an operation as a whole.
+    `key` is what failures are sorted by, so that their order does not depend on when things ended.
     """
 
     operation: str
     reason: str
     span: Span = NOWHERE
-    draw: int | None = None
-    place: Place = field(default=(), repr=False, compare=False)
-
-
-Compile = Callable[[str, Mapping[str, PoolType | None], PoolType, Span], tuple[Region, PoolType]]
+    sample: int | None = None
+    key: PathKey = field(default=(), repr=False, compare=False)
 
 
 @final
@@ -58,9 +53,6 @@ class Context:
     seed: int = 0
     truth: Any = None
     has_truth: bool = False
-    compile: Compile | None = None
-    """Builds steps that Python adds, from the text, the names it uses, the pool it starts from, and the place
-    that failures are told to be at."""
     timeout_s: float | None = None
     """How many seconds a function that `Call` runs may take; None: as long as it likes."""
     wave: int | None = None
@@ -83,7 +75,7 @@ class Context:
     """The names that the arguments of a step use, by the arguments' id."""
     examples: dict[int, list[str]] = field(default_factory=dict)
     """The examples of a prompt as its message shows them, by the prompt's id."""
-    numbering: Numbering = field(default_factory=Numbering)
+    numbers: SampleNumbers = field(default_factory=SampleNumbers)
     calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
 
     def emit(self, event: Event) -> None:
@@ -92,14 +84,14 @@ class Context:
             self.observe(event)
 
     def failed(
-        self, operation: Operation, reason: str, draw: int | None = None, *, fatal: bool = False
+        self, operation: Operation, reason: str, sample: int | None = None, *, fatal: bool = False
     ) -> None:
         """Note a failure."""
         where = path_text(operation)
         span = operation.step.span if operation.step is not None else NOWHERE
-        self.failures.append(Failure(where, reason, span, draw, place(operation)))
+        self.failures.append(Failure(where, reason, span, sample, path_key(operation)))
         if self.observe is not None:
-            self.observe(Failed(where, reason, span, draw, fatal))
+            self.observe(Failed(where, reason, span, sample, fatal))
 
     def lost(self, operation: Operation, error: GotError, hops: int = 0, seconds: float = 0.0) -> None:
         """An operation failed; what cannot do without it fails with it, and is not noted."""

@@ -9,12 +9,11 @@ from typing import Any, final
 from gotlang.errors import EvaluationError, GotError, RunError
 from gotlang.ir import program as ir
 from gotlang.runtime.context import MOST_CALLS, Context
-from gotlang.runtime.editing import change
-from gotlang.runtime.ending import truly_failed
-from gotlang.runtime.events import Added, Ended, Started
 from gotlang.runtime.execution import Execution
-from gotlang.runtime.graph import DONE, FAILED, RUNNING, Operation
+from gotlang.runtime.graph import DONE, FAILED, NOTHING, RUNNING, Operation
+from gotlang.runtime.outcome import truly_failed
 from gotlang.runtime.roles import ROLES
+from gotlang.runtime.sampler.events import Added, Ended, Started
 from gotlang.runtime.scheduler import Scheduler
 from gotlang.runtime.steps import LOCAL, WAITING, Waiting, score_by_prompt
 from gotlang.semantics.limits import MAX_ELEMENTS
@@ -148,7 +147,7 @@ class Engine:
         if operation.role in ROLES:
             return None
         if operation.role == "change":
-            return change
+            return _change
         step = operation.step
         try:
             return self._works[id(step)]
@@ -219,6 +218,14 @@ class Engine:
             self.graph.complete(operation, output, running.hops, running.seconds)
             if self.context.observe is not None:
                 self.context.emit(Ended(operation))
+
+
+async def _change(step: ir.AnyStep, thoughts: Thoughts, running: Execution) -> Thoughts:
+    """Run what changes the graph; its thoughts are those of the join behind it."""
+    work, running.operation.work = running.operation.work, None
+    assert work is not None
+    await work(running)
+    return NOTHING
 
 
 def _bounded(output: Thoughts) -> Thoughts:

@@ -17,8 +17,8 @@ from gotlang.ir.program import Prompt
 from gotlang.models.base import DEFAULT_MAX_TOKENS, Message, Model, Price, Usage
 from gotlang.models.registry import ModelOptions, is_simulated, price_of_model
 from gotlang.models.tokens import estimate_tokens
+from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.render import render
-from gotlang.runtime.run import Outcome
 from gotlang.types import DictType, ListType, LiteralType, RecordType, Simple, Type
 
 _BATCH = 128

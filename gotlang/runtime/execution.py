@@ -21,13 +21,11 @@ from gotlang.ir.names import GIVEN, free_names, looks_at_pool
 from gotlang.models.base import DEFAULT_MAX_TOKENS, DecodingSettings, Model, Request, Usage
 from gotlang.runtime.checks import count, number, position
 from gotlang.runtime.context import Context
-from gotlang.runtime.frame import Frame, Handle
-from gotlang.runtime.graph import FAILED, Operation, longest
-from gotlang.runtime.ledger import Round, waited
-from gotlang.runtime.places import place
+from gotlang.runtime.graph import FAILED, Frame, Handle, Operation, critical_path, path_key
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
-from gotlang.runtime.samples import MissingSample, Sample
+from gotlang.runtime.sampler.ledger import Round, waited
+from gotlang.runtime.sampler.store import MissingSample, Sample
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, named_thoughts
 from gotlang.types import fits
@@ -261,9 +259,9 @@ class Execution:
         context, operation = self.context, self.operation
         if operation in context.cut_off:
             return OperationFailed("not every answer was asked for", cut_off=True)
-        where = place(operation)
+        where = path_key(operation)
         noted = context.failures[self._noted :]
-        reasons = list(dict.fromkeys(failure.reason for failure in noted if failure.place == where))
+        reasons = list(dict.fromkeys(failure.reason for failure in noted if failure.key == where))
         more = f"; and {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
         return OperationFailed(f"every thought failed: {'; '.join(reasons[:3])}{more}")
 
@@ -320,7 +318,7 @@ class Execution:
         if prompt.count is not None:
             expected = count(evaluate(prompt.count, Layer(values, context.params)), "count")
         key = request.key()
-        first = context.numbering.first(key, self.operation, turn, samples)
+        first = context.numbers.first(key, self.operation, turn, samples)
         parents = self._parents(arguments, names, pool)
         return PromptCall(self, prompt, model, request, key, first, parents, names, expected)
 
@@ -400,7 +398,7 @@ class PromptCall:
         running, model, request = self.running, self.model, self.request
         operation, sampler = running.operation, running.context.sampler
         absolute = [self.first + number for number in numbers]
-        samples, persistent = await sampler.draw(model, request, self.key, absolute, operation, fused=fused)
+        samples, persistent = await sampler.sample(model, request, self.key, absolute, operation, fused=fused)
         if request.settings.temperature == 0:
             absolute = [0] * len(absolute)
         found = tuple([sample[0] for sample in samples if not isinstance(sample, MissingSample)])
@@ -409,7 +407,7 @@ class PromptCall:
         if len(found) < len(samples):
             pairs = zip(absolute, samples, strict=True)
             absolute = [n for n, sample in pairs if not isinstance(sample, MissingSample)]
-        hops, start = longest(operation)
+        hops, start = critical_path(operation)
         batch = max(1, model.batch) if fused else 1
         self.batched = min(batch, len(numbers))
         sampler.ledger.rounds.append(

@@ -7,16 +7,13 @@ thoughts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
-from gotlang.errors import GotError
+from gotlang.errors import EvaluationError, GotError
 from gotlang.ir.program import AnyStep, Pool
 from gotlang.thought import Thought, Thoughts
-
-if TYPE_CHECKING:
-    from gotlang.runtime.frame import Frame
 
 WAITING, READY, RUNNING, DONE, FAILED, REMOVED = range(6)
 STATES = ("waiting", "ready", "running", "done", "failed", "removed")
@@ -275,7 +272,7 @@ class Graph:
             self._end(operation, FAILED, hops, seconds)
         stack = [operation]
         while stack:
-            # It keeps its successors: whoever can see them sees them still, see `gotlang.runtime.regions`.
+            # It keeps its successors: whoever can see them sees them still, see `gotlang.changes.regions`.
             for successor in stack.pop().successors or ():
                 if successor.absorbs:
                     self.release(successor)
@@ -289,7 +286,7 @@ class Graph:
         self.ended.append(operation)
 
     def _end(self, operation: Operation, state: int, hops: int, seconds: float) -> None:
-        before_hops, before_seconds = longest(operation)
+        before_hops, before_seconds = critical_path(operation)
         operation.hops, operation.seconds = before_hops + hops, before_seconds + seconds
         operation.state = state
         self.ended.append(operation)
@@ -325,7 +322,7 @@ def before(operation: Operation) -> tuple[Operation, ...]:
     return (*operation.inputs, operation.origin) if operation.origin is not None else operation.inputs
 
 
-def longest(operation: Operation) -> tuple[int, float]:
+def critical_path(operation: Operation) -> tuple[int, float]:
     """Model calls, and their seconds, on the longest path that leads to an operation."""
     hops, seconds = 0, 0.0
     for source in before(operation):
@@ -368,3 +365,126 @@ def largest_volume(thoughts: Iterable[Thought]) -> int:
             if found > MANY:
                 known.add(parents)
     return most
+
+
+@final
+class Handle:
+    """A name for the thoughts that an operation gives or will give: exactly one (`single`), or a list."""
+
+    __slots__ = ("operation", "single")
+
+    def __init__(self, operation: Operation, single: bool) -> None:
+        self.operation = operation
+        self.single = single
+
+    def bound(self, name: str) -> Any:
+        """The thought or the thoughts; the operation has ended. Raises EvaluationError where one is meant and
+        there is none."""
+        output = self.operation.output
+        if not self.single:
+            return output
+        if not output:
+            raise EvaluationError(f"`{name}` has no thought here")
+        return output[0] if len(output) == 1 else output
+
+
+@final
+class Frame(Mapping[str, Any]):
+    """A block's names over those of the blocks around it.
+
+    `path` tells this block's run from others; `context` numbers the separate contexts in which the same
+    step asks anew (the k samples of a score); `depth` counts schemes calling schemes; `rest` estimates how
+    many model calls in a row follow once the block has ended.
+    """
+
+    __slots__ = ("context", "depth", "names", "origin", "parent", "path", "rest")
+
+    def __init__(
+        self,
+        parent: Frame | None,
+        path: tuple[Any, ...],
+        names: dict[str, Any],
+        origin: Operation | None = None,
+        *,
+        context: int = 0,
+        depth: int = 0,
+        rest: int = 0,
+    ) -> None:
+        self.parent = parent
+        self.path = path
+        self.names = names
+        self.origin = origin
+        self.context = context
+        self.depth = depth
+        self.rest = rest
+
+    def inside(self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0) -> Frame:
+        """A frame for a block inside this one; `rest` more calls follow it in the block around."""
+        return Frame(
+            self,
+            (*self.path, key),
+            names,
+            origin if origin is not None else self.origin,
+            context=self.context,
+            depth=self.depth,
+            rest=self.rest + rest,
+        )
+
+    def find(self, name: str) -> Any:
+        """What a name is bound to, a Handle or a plain value; KeyError where it is not."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.names:
+                return frame.names[name]
+            frame = frame.parent
+        raise KeyError(name)
+
+    def pool(self, name: str) -> Handle:
+        """The handle that a pool's name stands for."""
+        found: Handle = self.find(name)
+        return found
+
+    def __getitem__(self, name: str) -> Any:
+        found = self.find(name)
+        return found.bound(name) if isinstance(found, Handle) else found
+
+    def __iter__(self) -> Iterator[str]:
+        frame: Frame | None = self
+        while frame is not None:
+            yield from frame.names
+            frame = frame.parent
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+PathKey = tuple[tuple[tuple[int, int | str], ...], ...]
+"""An operation's path as a value that can be compared with any other's."""
+
+_MOST_NAMED = 3
+"""So many blocks around a step are named at most."""
+
+
+def path_text(operation: Operation) -> str:
+    """An operation's place in the run, in one word: `sort128/part[3]/generate`."""
+    out = []
+    for part in operation.path:
+        if isinstance(part, tuple):
+            name, *numbers = part
+            out.append(str(name).lstrip("%") + "".join(f"[{number}]" for number in numbers))
+        else:
+            out.append(str(part))
+    return "/".join(out)
+
+
+def within(where: str) -> str:
+    """What the program itself names of a place in a run: ` in part[3]` for `sort128/part[3]/1`, nothing for
+    `sort128/1`."""
+    named = [part for part in where.split("/")[1:] if part.endswith("]") and not part[0].isdigit()]
+    return f" in {' in '.join(dict.fromkeys(reversed(named[-_MOST_NAMED:])))}" if named else ""
+
+
+def path_key(operation: Operation) -> PathKey:
+    """An operation's path, to sort by."""
+    parts = (part if isinstance(part, tuple) else (part,) for part in operation.path)
+    return tuple(tuple((0, x) if isinstance(x, int) else (1, str(x)) for x in part) for part in parts)

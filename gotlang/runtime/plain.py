@@ -18,15 +18,14 @@ is what the block is called: operations in it have its path, with a number for e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, final
 
 from gotlang.ir import program as ir
-from gotlang.runtime.callers import Calls
 from gotlang.runtime.context import Failure
-from gotlang.runtime.events import Asked, Event
-from gotlang.runtime.graph import STATES, Graph, Operation
-from gotlang.runtime.places import path_text
-from gotlang.runtime.samples import MissingSample, Sample
+from gotlang.runtime.graph import STATES, Graph, Operation, path_text
+from gotlang.runtime.sampler.events import Asked, Event
+from gotlang.runtime.sampler.store import MissingSample, Sample
 from gotlang.span import Source
 from gotlang.thought import Thought
 
@@ -41,7 +40,7 @@ class Asks:
     def __call__(self, event: Event) -> None:
         """Note what was asked."""
         if isinstance(event, Asked) and event.operation is not None:
-            sources = [source(draw) for draw in event.draws]
+            sources = [source(sample) for sample in event.samples]
             self._by_operation.setdefault(id(event.operation), []).append(
                 {"key": event.key, "draws": list(event.numbers), "sources": sources}
             )
@@ -71,7 +70,7 @@ def operations(
     calls = Calls(program) if program is not None else None
     failed: dict[str, list[list[Any]]] = {}
     for failure in failures:
-        failed.setdefault(failure.operation, []).append([failure.draw, failure.reason])
+        failed.setdefault(failure.operation, []).append([failure.sample, failure.reason])
     for operation in graph.operations:
         step = operation.step
         line: dict[str, Any] = {
@@ -181,3 +180,41 @@ def _thought(thought: Thought, operation: Operation) -> dict[str, Any]:
 
 def _number(maker: object) -> int | None:
     return maker.sequence if isinstance(maker, Operation) else None
+
+
+@final
+class Calls:
+    """Tells for operations of one program's runs which scheme was called where they stand."""
+
+    def __init__(self, program: ir.Program) -> None:
+        self._program = program
+        self._schemes = {scheme.name: scheme for scheme in program.schemes}
+        self._scores = {score.name: score for score in program.scores}
+        self._named = cache(self._find)
+
+    def of(self, path: tuple[Any, ...]) -> str | None:
+        """The scheme whose call is the innermost block around an operation; None where another block is."""
+        owner, called = str(path[0]), None
+        for part in path[1:-1]:
+            name = str(part[0] if isinstance(part, tuple) else part)
+            found = self._named(owner, name)
+            called = found.scheme if isinstance(found, ir.Invoke) else None
+            if called is not None:
+                owner = called
+            elif isinstance(found, ir.Score) and found.score is not None:
+                owner = found.score
+        return called
+
+    def _find(self, owner: str, name: str) -> ir.AnyStep | None:
+        """The step of a scheme or a score that gives a name; names may stand without the compiler's `%`."""
+        holder = self._schemes.get(owner) or self._scores.get(owner)
+        if holder is None:
+            return None
+        return next((s for s in _steps(holder.body) if s.result.lstrip("%") == name.lstrip("%")), None)
+
+
+def _steps(region: ir.Region) -> Iterator[ir.AnyStep]:
+    for step in region.steps:
+        yield step
+        for inner in ir.regions(step):
+            yield from _steps(inner)

@@ -13,24 +13,22 @@ from gotlang.errors import RunError, UsageError
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model
-from gotlang.runtime.budget import Budget
-from gotlang.runtime.calls import BLOCKS
-from gotlang.runtime.calls import scheme as lay_out
-from gotlang.runtime.collecting import seldom
-from gotlang.runtime.context import Compile, Context, Failure
-from gotlang.runtime.ending import best_score, best_so_far, measured, no_result, truly_failed, wrong_result
+from gotlang.runtime.context import Context
 from gotlang.runtime.engine import Engine
-from gotlang.runtime.events import Observer, guarded
-from gotlang.runtime.expand import Expander
-from gotlang.runtime.frame import Frame, Handle
-from gotlang.runtime.gate import Gate
-from gotlang.runtime.graph import DONE, Graph, GraphFull, largest_volume
-from gotlang.runtime.ledger import Ledger, Times
+from gotlang.runtime.expansion.calls import BLOCKS, rate
+from gotlang.runtime.expansion.calls import scheme as lay_out
+from gotlang.runtime.expansion.expander import Block, Expander
+from gotlang.runtime.gc_tuning import relaxed_gc
+from gotlang.runtime.graph import Frame, Graph, GraphFull
+from gotlang.runtime.outcome import Outcome, outcome_of
 from gotlang.runtime.remaining import Remaining
-from gotlang.runtime.sampling import Sampler
+from gotlang.runtime.sampler.budget import Budget
+from gotlang.runtime.sampler.events import Observer, guarded
+from gotlang.runtime.sampler.gate import Gate
+from gotlang.runtime.sampler.ledger import Ledger
+from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.runtime.scheduler import scheduler
-from gotlang.thought import Thought
-from gotlang.types import ListType, Type, accepts, fits, of_value
+from gotlang.types import Type, accepts, fits, of_value
 
 DEFAULT_CONCURRENCY = 64
 """Requests under way at the same time where nothing else is said."""
@@ -55,39 +53,14 @@ class Settings:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run gave. `value` is None, and `partial` tells why, where a budget or an interruption ended it
-    without one. `hops` are the model calls on the longest path to the result. `stopped` tells that somebody
-    stopped the run before its end; `notes` is what models said beside their answers, and what went wrong
-    beside the run."""
-
-    scheme: str
-    value: Any
-    score: float | None
-    truth: bool | None
-    thoughts: tuple[Thought, ...]
-    ledger: Ledger
-    times: Times
-    hops: int
-    volume: int
-    operations: int
-    thought_count: int
-    failures: tuple[Failure, ...]
-    wall_s: float
-    partial: str | None = None
-    skipped: int = 0
-    stopped: bool = False
-    notes: tuple[str, ...] = ()
-    graph: Graph = field(default_factory=Graph, repr=False, compare=False)
-
-
-@final
 @dataclass(slots=True)
 class Runner:
     """Everything a run needs but its inputs; several runs may share one (rows of a data set), with their
-    process cache apart and their gate, budget and persistent cache in common. `observe` is the caller's own,
-    `record` what keeps a recording: neither ends the other where it fails."""
+    process cache apart and their gate, budget and persistent cache in common.
+
+    `changes` lays out calls of Python that changes the graph. `observe` is the caller's own observer,
+    `record` that of a recording: neither ends the other if it fails.
+    """
 
     program: Program
     models: Callable[[str | None], Model]
@@ -99,7 +72,7 @@ class Runner:
     gate: Gate
     cache: Cache | None = None
     observe: Observer | None = None
-    compile: Compile | None = None
+    changes: Block | None = None
     record: Observer | None = None
     engines: set[Engine] = field(default_factory=set)
 
@@ -127,7 +100,6 @@ class Runner:
             settings.seed,
             truth,
             has_truth,
-            self.compile,
             settings.timeout_s,
             settings.wave,
             observe,
@@ -135,71 +107,24 @@ class Runner:
         root = Frame(None, (), dict(self.params))
         frame = Frame(root, (scheme.name,), dict(inputs))
         try:
-            handle = lay_out(Expander(context, BLOCKS, remaining), scheme, frame)
+            handle = lay_out(Expander(context, BLOCKS, remaining, rate, self.changes), scheme, frame)
         except GraphFull as error:
             raise RunError(error.message, help=error.help) from None
         engine = Engine(context, order, settings.concurrency)
         self.engines.add(engine)
         try:
-            with seldom():
+            with relaxed_gc():
                 await engine.run(handle.operation)
         finally:
             self.engines.discard(engine)
             sampler.finish()
         wall = asyncio.get_running_loop().time() - started
-        return _outcome(context, scheme, handle, wall, engine.stopped)
+        return outcome_of(context, scheme, handle, wall, engine.stopped)
 
     def stop(self, reason: str) -> None:
         """Let every run under way finish what it asked for, and ask nothing more."""
         for engine in self.engines:
             engine.stop(reason)
-
-
-def _outcome(context: Context, scheme: Scheme, handle: Handle, wall: float, stopped: str | None) -> Outcome:
-    operation, sampler, graph = handle.operation, context.sampler, context.graph
-    done = operation.state == DONE and bool(operation.output)
-    partial = sampler.budget.reason() if sampler.refused else None
-    # A stop that came when nothing was left to ask changes nothing.
-    if stopped is not None and (context.skipped or not done):
-        partial = stopped
-    thoughts: tuple[Thought, ...] = ()
-    lost: RunError | None = None
-    if done:
-        thoughts = tuple(operation.output)
-    elif partial is None or truly_failed(context, operation):
-        lost = no_result(context, operation)
-    else:
-        operation, thoughts = best_so_far(graph, scheme)
-    many = scheme.many and operation is handle.operation
-    value: Any = [t.value for t in thoughts] if many else thoughts[0].value if thoughts else None
-    if done and (why := fits(ListType(scheme.result) if many else scheme.result, value)):
-        lost = wrong_result(scheme, operation, why)
-    ledger = sampler.ledger
-    ledger.settle(graph, operation)
-    outcome = Outcome(
-        scheme.name,
-        value,
-        best_score(thoughts),
-        measured(context, scheme) if done else None,
-        thoughts,
-        ledger,
-        ledger.times,
-        operation.hops,
-        largest_volume(thoughts),
-        len(graph.operations) - graph.constants,
-        sum(t.maker is o and not t.empty for o in graph.operations for t in o.output),
-        tuple(sorted(context.failures, key=lambda f: (f.place, -1 if f.draw is None else f.draw, f.reason))),
-        wall,
-        partial,
-        context.skipped,
-        partial is not None and partial == stopped,
-        tuple(sampler.notes),
-        graph,
-    )
-    if lost is not None:
-        lost.outcome = outcome  # what failed was paid for all the same, and can be looked at
-        raise lost
-    return outcome
 
 
 def check_inputs(scheme: Scheme, inputs: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, final
 
 from gotlang.errors import UsageError
-from gotlang.runtime.graph import Operation, longest
+from gotlang.runtime.graph import Operation, critical_path
 from gotlang.runtime.remaining import Remaining
 
 
@@ -26,7 +26,7 @@ class BreadthFirst:
 
     def urgency(self, operation: Operation) -> int:
         """Model calls on the longest path that leads here."""
-        return longest(operation)[0]
+        return critical_path(operation)[0]
 
 
 @final
@@ -35,7 +35,7 @@ class DepthFirst:
 
     def urgency(self, operation: Operation) -> int:
         """Model calls on the longest path that leads here, negated."""
-        return -longest(operation)[0]
+        return -critical_path(operation)[0]
 
 
 @final

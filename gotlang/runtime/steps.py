@@ -12,7 +12,7 @@ from gotlang.ir import program as ir
 from gotlang.ir.names import free_names
 from gotlang.runtime.checks import mean, number, position
 from gotlang.runtime.execution import Execution, PromptCall
-from gotlang.runtime.samples import Sample
+from gotlang.runtime.sampler.store import Sample
 from gotlang.semantics.functions import frozen
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, named_thoughts

@@ -15,7 +15,7 @@ from typing import Any, final
 from gotlang.errors import GotError
 from gotlang.ir.program import Program as IR
 from gotlang.ir.program import Prompt
-from gotlang.runtime.events import Asked, Event
+from gotlang.runtime.sampler.events import Asked, Event
 from gotlang.templates import Template
 from gotlang.tune.dspy_engine import load_dspy
 from gotlang.tune.texts import Shot, Texts, shot
@@ -52,10 +52,10 @@ class Listener:
     def __call__(self, event: Event) -> None:
         """Something happened in the run."""
         if isinstance(event, Asked) and event.request.prompt in self._prompts:
-            for draw in event.draws:
-                if isinstance(draw, tuple):
+            for sample in event.samples:
+                if isinstance(sample, tuple):
                     arguments = dict(event.request.arguments)
-                    self.asked.append((event.request.prompt, arguments, draw[0].completion.text))
+                    self.asked.append((event.request.prompt, arguments, sample[0].completion.text))
                     break
 
 

@@ -19,8 +19,8 @@ from gotlang.models.base import (
     Price,
     Request,
 )
-from gotlang.runtime.samples import MissingSample
-from gotlang.runtime.sampling import Sampler
+from gotlang.runtime.sampler.sampler import Sampler
+from gotlang.runtime.sampler.store import MissingSample
 
 PROMPT = "proposal"
 """What requests of optimizers go by in caches and traces."""
@@ -90,7 +90,7 @@ class Proposer:
         )
         number = self._asked.get(asked.key(), 0)
         self._asked[asked.key()] = number + 1
-        draws, _ = await self._sampler.draw(self.model, asked, asked.key(), [number], None)
+        draws, _ = await self._sampler.sample(self.model, asked, asked.key(), [number], None)
         draw = draws[0]
         if isinstance(draw, MissingSample):
             raise BudgetExceeded(draw.reason) if draw.cut_off else ModelError(draw.reason)

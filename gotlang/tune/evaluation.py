@@ -10,9 +10,9 @@ from typing import Any, final
 
 from gotlang.errors import BudgetExceeded, ModelError, RunError
 from gotlang.ir import program as ir
-from gotlang.runtime.events import Asked, Event, Observer
 from gotlang.runtime.run import Runner, check_params
-from gotlang.runtime.samples import MissingSample
+from gotlang.runtime.sampler.events import Asked, Event, Observer
+from gotlang.runtime.sampler.store import MissingSample
 from gotlang.semantics.study_settings import ASKED
 from gotlang.session import Session
 from gotlang.span import NOWHERE
@@ -181,7 +181,7 @@ class _Missed:
     def __call__(self, event: Event) -> None:
         """Something happened in the run."""
         if isinstance(event, Asked):
-            self.count += sum(isinstance(draw, MissingSample) and not draw.cut_off for draw in event.draws)
+            self.count += sum(isinstance(s, MissingSample) and not s.cut_off for s in event.samples)
         if self._other is not None:
             self._other(event)
 

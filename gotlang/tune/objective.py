@@ -11,7 +11,7 @@ from typing import Any, final
 from gotlang.errors import EvaluationError, RunError, UsageError
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program
-from gotlang.runtime.run import Outcome
+from gotlang.runtime.outcome import Outcome
 from gotlang.semantics.studies import BASELINE
 from gotlang.statistics import bounded
 from gotlang.syntax import expressions as e

@@ -17,8 +17,8 @@ from statistics import fmean
 from typing import Any, final
 
 from gotlang.errors import BudgetExceeded, GotError, UsageError
-from gotlang.runtime.ledger import Ledger
-from gotlang.runtime.sampling import Sampler
+from gotlang.runtime.sampler.ledger import Ledger
+from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.tune.dspy_bridge import Listener, Ran, module, usable
 from gotlang.tune.dspy_engine import Proposer, language_model, load_dspy
 from gotlang.tune.evaluation import Evaluation

@@ -18,7 +18,7 @@ from typing import Any, final
 
 from gotlang.errors import BudgetExceeded, CacheError
 from gotlang.models.base import Price, Request
-from gotlang.runtime.budget import Budget, Reservation, affordable, worst_case
+from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, worst_case
 
 
 @final

@@ -18,7 +18,7 @@ from gotlang.cli.output import plainer
 from gotlang.cli.progress import Progress, duration
 from gotlang.models.base import Price, Request, Usage
 from gotlang.models.simulated import SimulatedModel
-from gotlang.runtime.budget import Budget, cost
+from gotlang.runtime.sampler.budget import Budget, cost
 
 PROGRAM = compile(VOTE.partition("\n")[2])
 

@@ -14,7 +14,7 @@ from support.orders import Delayed
 
 from gotlang.errors import ModelError
 from gotlang.models.base import PERMITTED, Permit, Reply, Request, Usage
-from gotlang.runtime.budget import cost, worst_case
+from gotlang.runtime.sampler.budget import cost, worst_case
 
 KINDS = ("refused", "lost", "charged", "fewer", "rubbish")
 

@@ -9,16 +9,15 @@ from typing import Any, cast
 
 from hypothesis import strategies as st
 
+from gotlang.changes.change import Change
+from gotlang.changes.layout import carry_out
+from gotlang.changes.regions import GraphError
+from gotlang.changes.view import Place, View
 from gotlang.ir import program as ir
-from gotlang.runtime.change import Change
 from gotlang.runtime.context import Context
-from gotlang.runtime.editing import carry_out
-from gotlang.runtime.expand import Expander
-from gotlang.runtime.frame import Frame
-from gotlang.runtime.graph import DONE, READY, RUNNING, STATES, WAITING, Graph, Operation
+from gotlang.runtime.expansion.expander import Expander
+from gotlang.runtime.graph import DONE, READY, RUNNING, STATES, WAITING, Frame, Graph, Operation
 from gotlang.runtime.remaining import Remaining
-from gotlang.runtime.rules import GraphError
-from gotlang.runtime.view import Place, View
 from gotlang.span import NOWHERE
 from gotlang.syntax.expressions import Constant
 from gotlang.thought import Thought, Thoughts

@@ -16,13 +16,12 @@ from typing import Any, NamedTuple, final
 
 from gotlang.errors import GotError
 from gotlang.ir import program as ir
+from gotlang.ir.foreign import changes_graph
 from gotlang.ir.names import free_names, looks_at_pool, needed_names
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import derived
-from gotlang.runtime.frame import Frame, Handle
-from gotlang.runtime.graph import GraphFull, Operation
+from gotlang.runtime.graph import Frame, GraphFull, Handle, Operation
 from gotlang.runtime.remaining import Remaining
-from gotlang.runtime.view import View, is_graph_changing
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts
 
@@ -36,17 +35,30 @@ NO_PARTS: tuple[Operation, ...] = ()
 
 @final
 class Expander:
-    """Turns regions into operations of one run's graph; `blocks` says how, for what is no operation."""
+    """Turns regions into operations of one run's graph.
 
-    def __init__(self, context: Context, blocks: Mapping[type, Block], remaining: Remaining) -> None:
+    `blocks` lays out the steps that are several operations, `scores` a Score that asks a model, `changes` a
+    `Call` of Python that changes the graph.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        blocks: Mapping[type, Block],
+        remaining: Remaining,
+        scores: Block | None = None,
+        changes: Block | None = None,
+    ) -> None:
         self.context = context
         self.graph = context.graph
         self.remaining = remaining
         self._blocks = blocks
+        self._scores = scores
+        self._changes = changes
         self._needed: dict[int, tuple[str, ...]] = {}
         self._uses: dict[int, Uses] = {}
         self._asking_scores = {score.name for score in context.program.scores if score.body.steps}
-        self.changing = {name for name, f in context.functions.items() if is_graph_changing(f)}
+        self.changing = {name for name, f in context.functions.items() if changes_graph(f)}
         """The functions of the program that change graphs."""
 
     def region(self, region: ir.Region, frame: Frame) -> Handle:
@@ -58,15 +70,14 @@ class Expander:
     def step(self, step: ir.AnyStep, frame: Frame) -> Handle:
         """Lay out one step."""
         pool = frame.pool(step.pool)
-        kind: type = type(step)
+        block = self._blocks.get(type(step))
         if isinstance(step, ir.Score) and step.score in self._asking_scores:
-            kind = ir.ScoreFunction
+            block = self._scores
         elif isinstance(step, ir.Call) and step.function in self.changing:
-            kind = View
-        block = self._blocks.get(kind)
+            block = self._changes
         if block is not None:
             return block(self, step, frame, pool)
-        operation = Operation(step, kind.__name__, frame, step.result, frame.origin)
+        operation = Operation(step, type(step).__name__, frame, step.result, frame.origin)
         if self._takes_pool(step):
             self.graph.add(operation, (pool.operation, *self.waits(step, frame)))
         else:

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, final
 from gotlang.cache.base import Cache, StoredSample
 from gotlang.errors import BudgetExceeded, CacheError, EvaluationError, GotError, ModelError
 from gotlang.models.base import AlreadyCached, Model, Permit, Reply, Request
-from gotlang.runtime.budget import Allowance, Budget
-from gotlang.runtime.events import Asked, Observer, Unsaved
-from gotlang.runtime.gate import Lane
-from gotlang.runtime.ledger import Ledger
-from gotlang.runtime.samples import MissingSample, Sample, SampleSource
-from gotlang.runtime.saving import Keeper
+from gotlang.runtime.sampler.budget import Allowance, Budget
+from gotlang.runtime.sampler.events import Asked, Observer, Unsaved
+from gotlang.runtime.sampler.gate import Lane
+from gotlang.runtime.sampler.ledger import Ledger
+from gotlang.runtime.sampler.store import MissingSample, Sample, SampleSource, SampleStore
 
 if TYPE_CHECKING:
     from gotlang.runtime.graph import Operation
@@ -105,7 +104,7 @@ class Sampler:
         self.ledger = ledger
         self.budget = budget
         self.lane = lane
-        self.keeper = Keeper(cache) if cache is not None else None
+        self.store = SampleStore(cache) if cache is not None else None
         self.observe = observe
         self.now = now
         self.urgency: Callable[[Operation], Any] = _no_urgency
@@ -124,7 +123,7 @@ class Sampler:
         if self.asked + answers > MAX_ANSWERS:
             raise EvaluationError(f"this run asks for more than {MAX_ANSWERS:,} answers")
 
-    async def draw(
+    async def sample(
         self,
         model: Model,
         request: Request,
@@ -175,9 +174,9 @@ class Sampler:
 
     def finish(self) -> None:
         """Save what could not be saved before, or note that it is not."""
-        if self.keeper is not None:
-            self._told(self.keeper.save())
-            if (note := self.keeper.note()) is not None:
+        if self.store is not None:
+            self._told(self.store.save())
+            if (note := self.store.note()) is not None:
                 self.notes[note] = None
 
     async def _wait(self, wanted: _Wanted, number: int) -> Found:
@@ -190,33 +189,33 @@ class Sampler:
 
     async def _obtain(self, wanted: _Wanted, fused: bool) -> frozenset[int]:
         """Get what is wanted; which draws were stored before."""
-        if self.keeper is None:
+        if self.store is None:
             await self._ask_all(wanted, fused)
             return NONE_STORED
         try:
-            self._look(self.keeper, wanted, wanted.numbers)
+            self._look(self.store, wanted, wanted.numbers)
         except CacheError as error:
             wanted.give_up(wanted.numbers, error.in_words())
             return NONE_STORED
         await self._ask_all(wanted, fused)
         return frozenset(number for number, source in wanted.sources.items() if source == "persistent")
 
-    def _look(self, keeper: Keeper, wanted: _Wanted, numbers: Sequence[int]) -> bool:
+    def _look(self, store: SampleStore, wanted: _Wanted, numbers: Sequence[int]) -> bool:
         """Take what is stored of these draws; whether there is any. Raises CacheError."""
-        stored = keeper.get(wanted.key, numbers)
+        stored = store.get(wanted.key, numbers)
         wanted.looked = asyncio.get_running_loop().time()
         for number, found in stored.items():
             wanted.sources[number] = "persistent"
             wanted.give(number, found)
         return bool(stored)
 
-    def _again(self, keeper: Keeper, wanted: _Wanted, numbers: Sequence[int]) -> Callable[[], None]:
+    def _again(self, store: SampleStore, wanted: _Wanted, numbers: Sequence[int]) -> Callable[[], None]:
         """Looks once more for what another process may have got meanwhile; then raises AlreadyCached."""
 
         def look() -> None:
             if asyncio.get_running_loop().time() - wanted.looked >= AT_ONCE_S:
                 with suppress(CacheError):
-                    if self._look(keeper, wanted, numbers):
+                    if self._look(store, wanted, numbers):
                         raise AlreadyCached
 
         return look
@@ -259,7 +258,7 @@ class Sampler:
 
     async def _send(self, wanted: _Wanted, numbers: list[int], allowance: Allowance) -> Reply | None:
         model, paid = wanted.model, self.ledger.paid
-        look = self._again(self.keeper, wanted, numbers) if self.keeper is not None else None
+        look = self._again(self.store, wanted, numbers) if self.store is not None else None
         permit = Permit(retry=allowance.again) if look is None else Permit(look, allowance.again)
         try:
             if look is not None:
@@ -311,16 +310,16 @@ class Sampler:
                 zip(numbers, reply.completions, seconds, strict=False)
             )
         }
-        if self.keeper is not None:
-            self._told(self.keeper.put(wanted.key, wanted.request, stored))
+        if self.store is not None:
+            self._told(self.store.put(wanted.key, wanted.request, stored))
         for number, answer in stored.items():
             wanted.sources[number] = "model"
             wanted.give(number, answer)
 
     def _told(self, unsaved: int) -> None:
         """Tell at once of paid answers that could not be written, or that could be after all."""
-        if unsaved and self.keeper is not None and self.observe is not None:
-            self.observe(Unsaved(unsaved, self.keeper.trouble))
+        if unsaved and self.store is not None and self.observe is not None:
+            self.observe(Unsaved(unsaved, self.store.trouble))
 
     def _urgency(self, operation: Operation | None) -> Any:
         return (self.urgency(operation), operation.sequence) if operation is not None else ()

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, final
 
 from gotlang.cache.base import StoredSample
 from gotlang.models.base import Price, Usage
-from gotlang.runtime.graph import FAILED, Graph, Operation, before
-from gotlang.runtime.places import place
+from gotlang.runtime.graph import FAILED, Graph, Operation, before, path_key
 
 Times = tuple[float, float, float]
 """Seconds along the longest path: without cache, with the process cache, with the persistent one."""
@@ -131,7 +130,7 @@ class Ledger:
         if not self.shared:
             return self.rounds
         # Whoever could ask first, asks; an operation comes after those that it depends on.
-        return sorted(self.rounds, key=lambda r: (r.start_s, r.hops, place(r.operation), r.turn, r.key))
+        return sorted(self.rounds, key=lambda r: (r.start_s, r.hops, path_key(r.operation), r.turn, r.key))
 
     def _count(self, account: int, asked: Round, answers: Sequence[StoredSample]) -> float:
         longest = 0.0

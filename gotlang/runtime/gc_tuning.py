@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-SELDOM = (20_000, 20, 50)
+RELAXED = (20_000, 20, 50)
 """`gc.set_threshold` while runs are under way; thresholds that are higher already stay."""
 
 _lock = Lock()
@@ -21,7 +21,7 @@ _before = gc.get_threshold()
 
 
 @contextmanager
-def seldom() -> Iterator[None]:
+def relaxed_gc() -> Iterator[None]:
     """Collect garbage seldom; when the last run has ended, as often as before the first."""
     global _runs, _before
     with _lock:
@@ -29,7 +29,7 @@ def seldom() -> Iterator[None]:
             _before = gc.get_threshold()
             # A first threshold of 0 is how garbage collection is switched off.
             if _before[0]:
-                gc.set_threshold(*map(max, _before, SELDOM))
+                gc.set_threshold(*map(max, _before, RELAXED))
         _runs += 1
     try:
         yield

@@ -12,8 +12,8 @@ from gotlang.cache.cassette import RecordedModel, check_replaceable, write_casse
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
-from gotlang.runtime.events import Asked, Event
-from gotlang.runtime.samples import MissingSample
+from gotlang.runtime.sampler.events import Asked, Event
+from gotlang.runtime.sampler.store import MissingSample
 
 
 @final
@@ -44,7 +44,7 @@ class Recorder:
         numbers = [0] * len(event.numbers) if event.request.settings.temperature == 0 else event.numbers
         found = {
             number: draw[0]
-            for number, draw in zip(numbers, event.draws, strict=True)
+            for number, draw in zip(numbers, event.samples, strict=True)
             if not isinstance(draw, MissingSample)
         }
         self._cache.put(event.key, event.request, found)

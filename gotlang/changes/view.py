@@ -8,7 +8,7 @@
         return view.add("Aggregate() merge(thoughts)", after=drafts)
 
 `Call spread(question)` in a program runs it: three operations and the one that takes their thoughts now stand
-between the call and what comes after it. Every edit obeys the rules of `gotlang.runtime.rules`; one that
+between the call and what comes after it. Every edit obeys the rules of `gotlang.changes.regions`; one that
 does not is refused by a ForbiddenEdit that names the rule. The graph changes when the function has ended, and
 not at all where it raises.
 """
@@ -20,20 +20,16 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Any, TypeVar, final
 
+from gotlang.changes.change import Block, Change, Node, kind
+from gotlang.changes.regions import ForbiddenEdit, GraphError, Region
 from gotlang.ir.foreign import CHANGES_GRAPH, given_back
 from gotlang.ir.program import Region as Steps
-from gotlang.runtime.change import Block, Change, Node, kind
-from gotlang.runtime.frame import Frame, Handle
-from gotlang.runtime.graph import STATES, WAITING, Operation
-from gotlang.runtime.places import path_text
-from gotlang.runtime.places import place as position
-from gotlang.runtime.regions import Region
-from gotlang.runtime.rules import ForbiddenEdit, GraphError
+from gotlang.runtime.graph import STATES, WAITING, Frame, Handle, Operation, path_key, path_text
 from gotlang.scope import START, PoolType
 from gotlang.thought import Thought
 from gotlang.types import ANY
 
-__all__ = ["ForbiddenEdit", "GraphError", "Place", "View", "changes_graph", "is_graph_changing"]
+__all__ = ["ForbiddenEdit", "GraphError", "Place", "View", "changes_graph"]
 
 Compile = Callable[[str, Mapping[str, PoolType | None], PoolType], tuple[Steps, PoolType]]
 """The steps that a text stands for, from the names it may use and the pool it starts from."""
@@ -49,11 +45,6 @@ def changes_graph(function: F) -> F:
     """
     setattr(function, CHANGES_GRAPH, True)
     return function
-
-
-def is_graph_changing(function: Callable[..., Any]) -> bool:
-    """Whether a function was marked so."""
-    return getattr(function, CHANGES_GRAPH, False) is True
 
 
 @final
@@ -272,7 +263,7 @@ class View:
 
 
 def _order(node: Node) -> tuple[bool, Any]:
-    return (False, position(node)) if isinstance(node, Operation) else (True, ())
+    return (False, path_key(node)) if isinstance(node, Operation) else (True, ())
 
 
 def _node(place: Place) -> Node:

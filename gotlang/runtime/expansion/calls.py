@@ -8,15 +8,11 @@ from typing import Any
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
-from gotlang.runtime.blocks import foreach, reduce
 from gotlang.runtime.checks import count
-from gotlang.runtime.editing import changing
 from gotlang.runtime.execution import bound_thoughts, whole
-from gotlang.runtime.expand import NO_PARTS, Block, Expander, behind
-from gotlang.runtime.frame import Frame, Handle
-from gotlang.runtime.graph import GraphFull, Operation
-from gotlang.runtime.rounds import branch, group, loop
-from gotlang.runtime.view import View
+from gotlang.runtime.expansion.blocks import branch, foreach, group, loop, reduce
+from gotlang.runtime.expansion.expander import NO_PARTS, Block, Expander, behind
+from gotlang.runtime.graph import Frame, GraphFull, Handle, Operation
 from gotlang.syntax import expressions as e
 from gotlang.types import ANY
 
@@ -171,8 +167,5 @@ BLOCKS: dict[type, Block] = {
     ir.If: branch,
     ir.Block: group,
     ir.Invoke: invoke,
-    ir.ScoreFunction: rate,
-    View: changing,
 }
-"""How each step that is no operation is laid out; `ir.ScoreFunction` stands for a `Score` that asks a model,
-`View` for a `Call` of Python that changes the graph."""
+"""How each step that stands for several operations is laid out."""

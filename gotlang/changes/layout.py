@@ -9,53 +9,50 @@ parts; until then, and where it fails, the graph is as it was.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import Any, final
 
+from gotlang.changes.added import ENTRY, AddedSteps
+from gotlang.changes.change import Block, Change, Edit, Node, kind
+from gotlang.changes.view import View
 from gotlang.errors import EvaluationError, GotError, OperationFailed
 from gotlang.ir import program as ir
-from gotlang.ir.added import ENTRY
 from gotlang.ir.foreign import copied
-from gotlang.runtime.change import Block, Change, Edit, Node, kind
 from gotlang.runtime.execution import Execution
-from gotlang.runtime.expand import Expander, Value
-from gotlang.runtime.frame import Frame, Handle
-from gotlang.runtime.graph import NOTHING, REMOVED, Graph, Operation
-from gotlang.runtime.places import place
+from gotlang.runtime.expansion.expander import Expander, Value
+from gotlang.runtime.graph import REMOVED, Frame, Graph, Handle, Operation, path_key
 from gotlang.runtime.python import run_in_thread, wait_for_function
-from gotlang.runtime.view import View
-from gotlang.scope import PoolType
-from gotlang.thought import Thought, Thoughts
+from gotlang.thought import Thought
 
 MAX_NESTED = 1_000
 """How deep operations that change the graph may stand in what others of them added."""
 
 
-def changing(x: Expander, step: ir.Call, frame: Frame, pool: Handle) -> Handle:
-    """`Call` of a function that changes the graph."""
-    change = Operation(step, "change", frame, (step.result, "change"), frame.origin)
-    join = Operation(step, "join", frame, step.result, frame.origin)
-    change.work = _Changing(x, step, join)
-    x.graph.add(change, (pool.operation, *x.waits(step, frame)))
-    return Handle(x.graph.add(join, (change,), held=1), step.single)
+@final
+class GraphChanges:
+    """Lays out each `Call` of a function that changes the graph; `compile` builds the steps that it adds."""
 
+    def __init__(self, compile: AddedSteps) -> None:
+        self.compile = compile
 
-async def change(step: ir.Call, thoughts: Thoughts, running: Execution) -> Thoughts:
-    """Run what changes the graph; its thoughts are those of the join behind it."""
-    work, running.operation.work = running.operation.work, None
-    assert work is not None
-    await work(running)
-    return NOTHING
+    def __call__(self, x: Expander, step: ir.Call, frame: Frame, pool: Handle) -> Handle:
+        change = Operation(step, "change", frame, (step.result, "change"), frame.origin)
+        join = Operation(step, "join", frame, step.result, frame.origin)
+        change.work = _Changing(x, step, join, self.compile)
+        x.graph.add(change, (pool.operation, *x.waits(step, frame)))
+        return Handle(x.graph.add(join, (change,), held=1), step.single)
 
 
 @final
 class _Changing:
     """One `Call` while it runs."""
 
-    def __init__(self, x: Expander, step: ir.Call, join: Operation) -> None:
+    def __init__(self, x: Expander, step: ir.Call, join: Operation, compile: AddedSteps) -> None:
         self.x = x
         self.step = step
         self.join = join
+        self.compile = compile
 
     async def __call__(self, running: Execution) -> None:
         """Run the function for each thought in turn, then change the graph. Raises GotError."""
@@ -89,21 +86,13 @@ class _Changing:
         names = running.each(thought)
         positional = [context.evaluate(value, names) for key, value in step.arguments if key is None]
         named = {key: context.evaluate(value, names) for key, value in step.arguments if key is not None}
-        view = View(change, running.frame, self._compile, (thought,))
+        view = View(change, running.frame, partial(self.compile, span=step.span), (thought,))
         try:
             async with context.calls:
                 value = await _called(function, step.function, view, positional, named, context.timeout_s)
         finally:
             view.close()
         view.take(value, step.function)
-
-    def _compile(
-        self, text: str, names: Mapping[str, PoolType | None], pool: PoolType
-    ) -> tuple[ir.Region, PoolType]:
-        compile = self.x.context.compile
-        if compile is None:
-            raise EvaluationError("steps cannot be added here: the program's text is not at hand")
-        return compile(text, names, pool, self.step.span)
 
 
 async def _called(
@@ -226,7 +215,7 @@ def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], ste
 def _gather(graph: Graph, target: Operation, added: list[Operation], by: Operation) -> None:
     for source in added:
         graph.note_addition(target, source, by)
-    graph.gather(target, added, place)
+    graph.gather(target, added, path_key)
 
 
 def _rebind(target: Operation, old: Operation, handle: Handle) -> None:

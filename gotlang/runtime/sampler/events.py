@@ -8,7 +8,7 @@ from typing import final
 
 from gotlang.models.base import Request
 from gotlang.runtime.graph import Operation
-from gotlang.runtime.samples import Sample
+from gotlang.runtime.sampler.store import Sample
 from gotlang.span import Span
 
 
@@ -47,7 +47,7 @@ class Asked:
     request: Request
     key: str
     numbers: tuple[int, ...]
-    draws: tuple[Sample, ...]
+    samples: tuple[Sample, ...]
     model: str
     operation: Operation | None = None
 
@@ -55,12 +55,12 @@ class Asked:
 @final
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Something failed: an operation as a whole, or one thought of it (`draw` numbers it, None otherwise)."""
+    """An operation failed, or one of its samples or thoughts (`sample` is its number)."""
 
     path: str
     reason: str
     span: Span
-    draw: int | None = None
+    sample: int | None = None
     fatal: bool = False
 
 

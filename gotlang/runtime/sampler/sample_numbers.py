@@ -16,7 +16,7 @@ STRETCH = 1_000_000
 
 
 @final
-class Numbering:
+class SampleNumbers:
     """Which operations of a run asked which request."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """What surrounds an operation in the execution graph: its ancestors, descendants and exclusive descendants.
 
 (Framework of Thoughts, Table 4.) Nothing is computed for operations that nobody asks about, and nothing is
-computed twice. The rules of `gotlang.runtime.rules` keep the regions of an operation that runs as they were
+computed twice. The rules of `gotlang.changes.regions` keep the regions of an operation that runs as they were
 when it started, whatever other operations do to the graph meanwhile; so what was found once stays true, and a
 question costs what lies between the operation and what is asked about, not what the graph holds.
 
@@ -11,9 +11,10 @@ Connections are an operation's inputs. One without inputs is connected to the op
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, final
 
+from gotlang.errors import GotError
 from gotlang.runtime.graph import DONE, FAILED, REMOVED, Operation
 
 Region = Literal["itself", "ancestor", "exclusive", "shared"]
@@ -146,3 +147,78 @@ class Regions:
         if origin is None or origin is self.operation.origin:
             return True
         return origin.state in (DONE, FAILED) and self.is_ancestor(origin)
+
+
+Rule = Literal["sight", "ancestors", "shared", "exclusive", "feeding", "moving"]
+
+RULES: dict[Rule, str] = {
+    "sight": "an operation sees only its ancestors, its descendants and itself",
+    "ancestors": "an operation cannot change what lies among its ancestors",
+    "shared": "an operation cannot change what lies among descendants that others reach too",
+    "exclusive": "an operation adds and removes only what lies among its exclusive descendants, and "
+    "connections from itself to them",
+    "feeding": "an operation adds connections from its ancestors only, and only to its exclusive descendants",
+    "moving": "only connections from the operation itself or an exclusive descendant can be moved, and they "
+    "then start there or at an ancestor",
+}
+"""The six rules, by the name that an error has for them."""
+
+
+What = Callable[[], str]
+"""Says what cannot be done; called only where it cannot, since names of operations may be long."""
+
+
+class GraphError(GotError):
+    """A change that would leave a graph that cannot run."""
+
+
+@final
+class ForbiddenEdit(GraphError):
+    """A change of the graph that a rule forbids; `rule` is the rule's name in `RULES`."""
+
+    def __init__(self, rule: Rule, what: What) -> None:
+        super().__init__(f"{what()}: {RULES[rule]} (rule `{rule}`)")
+        self.rule = rule
+
+
+def may_see(region: Region | None, what: What) -> Region:
+    """The region of something that may be seen. Raises ForbiddenEdit."""
+    if region is None:
+        raise ForbiddenEdit("sight", what)
+    return region
+
+
+def may_remove(region: Region, what: What) -> None:
+    """Check the removal of an operation. Raises ForbiddenEdit."""
+    if region != "exclusive":
+        raise ForbiddenEdit(_PROTECTS.get(region, "exclusive"), what)
+
+
+def may_connect(source: Region, target: Region, what: What, *, gathers: bool) -> None:
+    """Check a new connection; `gathers` tells whether the target takes any number of thoughts, so that adding
+    to it commutes with what others add. Raises ForbiddenEdit."""
+    if source == "shared":
+        raise ForbiddenEdit("feeding", what)
+    if target == "exclusive" or (target == "shared" and gathers):
+        return
+    raise ForbiddenEdit(_PROTECTS.get(target, "exclusive"), what)
+
+
+def may_disconnect(source: Region, target: Region, what: What) -> None:
+    """Check the removal of a connection. Raises ForbiddenEdit."""
+    if target in ("ancestor", "itself"):
+        raise ForbiddenEdit("ancestors", what)  # so it starts among them
+    if source == "shared" or target == "shared":
+        raise ForbiddenEdit("shared", what)
+    if source == "ancestor":
+        # Also one that this operation added: by the rules such connections are only ever added.
+        raise ForbiddenEdit("feeding", what)
+
+
+def may_move(source: Region, start: Region, what: What) -> None:
+    """Check that a connection from `source` may start at `start` from now on. Raises ForbiddenEdit."""
+    if source not in ("itself", "exclusive") or start == "shared":
+        raise ForbiddenEdit("moving", what)
+
+
+_PROTECTS: dict[Region, Rule] = {"ancestor": "ancestors", "shared": "shared"}

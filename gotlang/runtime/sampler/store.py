@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import final
+from dataclasses import dataclass
+from typing import Literal, final
 
 from gotlang.cache.base import Cache, StoredSample
 from gotlang.errors import CacheError
@@ -14,7 +15,7 @@ _MOST_REFUSED = 2
 
 
 @final
-class Keeper:
+class SampleStore:
     """The persistent cache as a run sees it: reading may fail, keeping does not.
 
     What could not be written is kept in memory and tried again with the next answer; `unsaved` counts those
@@ -75,10 +76,26 @@ class Keeper:
 
     def note(self) -> str | None:
         """What to tell the user at the end of a run; None where everything is written."""
-        return not_kept(self.unsaved, self.trouble) if self.unsaved else None
+        return unsaved_note(self.unsaved, self.trouble) if self.unsaved else None
 
 
-def not_kept(answers: int, reason: str) -> str:
+def unsaved_note(answers: int, reason: str) -> str:
     """What it means that answers were never written."""
     these = "1 paid answer is" if answers == 1 else f"{answers:,} paid answers are"
     return f"{these} not in the cache, and would be paid for again: {reason}"
+
+
+SampleSource = Literal["model", "process", "persistent"]
+"""Where a completion came from: requested now, requested by another operation of this run, stored before."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MissingSample:
+    """A sample without a completion, and why; `cut_off` if it was never requested."""
+
+    reason: str
+    cut_off: bool = False
+
+
+Sample = tuple[StoredSample, SampleSource] | MissingSample

@@ -11,19 +11,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
-from gotlang.ir import program as ir
-from gotlang.runtime.ending import named as named_operation
-from gotlang.runtime.graph import DONE, Graph, Operation
-from gotlang.runtime.regions import Region, Regions, sources
-from gotlang.runtime.rules import (
+from gotlang.changes.regions import (
     GraphError,
+    Region,
+    Regions,
     What,
     may_connect,
     may_disconnect,
     may_move,
     may_remove,
     may_see,
+    sources,
 )
+from gotlang.ir import program as ir
+from gotlang.runtime.graph import DONE, Graph, Operation
+from gotlang.runtime.outcome import named as named_operation
 from gotlang.scope import PoolType
 from gotlang.thought import Thought
 from gotlang.types import ANY

@@ -1,0 +1,1 @@
+"""How regions of the IR become operations of an execution graph."""
