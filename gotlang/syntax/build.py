@@ -13,7 +13,7 @@ from typing import Any
 
 from lark import Token, Tree
 
-from gotlang.answers.forms import After, Json, Lines, Tag
+from gotlang.answers.forms import After, Form, Json, Lines, Tag
 from gotlang.diagnostics import Diagnostic
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
@@ -43,10 +43,6 @@ def _all(_builder, _meta, children):
     return present(children)
 
 
-def _first(_builder, _meta, children):
-    return children[0]
-
-
 def _true(_builder, _meta, _children):
     return True
 
@@ -59,6 +55,16 @@ def _node(kind: Callable[..., e.Node]) -> Make:
 def _block(kind: Callable[..., e.Node]) -> Make:
     """The same for a rule that ends with a block: the node ends where the block does."""
     return lambda builder, meta, children: kind(builder._until(meta, children[-1]), *children)
+
+
+def _list(kind: Callable[..., e.Node]) -> Make:
+    """A rule whose children are the one field of its node."""
+    return lambda builder, meta, children: kind(builder._here(meta), present(children))
+
+
+def _form(kind: Callable[..., Form]) -> Make:
+    """A way to read an answer, with its text if it has one."""
+    return lambda builder, _meta, children: kind(*map(builder._read, present(children)))
 
 
 def _constant(value: bool | None) -> Make:
@@ -101,27 +107,24 @@ class TreeBuilder:
 
     # ------------------------------------------------------------ places, tokens and mistakes
 
-    def _here(self, meta) -> Span:
-        if meta.empty:
-            return Span(self._name, self._base, self._base)
-        return Span(self._name, self._base + meta.start_pos, self._base + meta.end_pos)
+    def _here(self, where) -> Span:
+        """The place of a token or of a rule, which is empty where nothing was read."""
+        start, end = getattr(where, "start_pos", 0), getattr(where, "end_pos", 0)
+        return Span(self._name, self._base + start, self._base + end)
 
     def _until(self, meta, *parts: e.Node) -> Span:
         """The place of a block: up to its last part, without the line end that closes it."""
         return Span(self._name, self._base + meta.start_pos, max(part.span.end for part in parts))
 
-    def _place(self, token: Token) -> Span:
-        return Span(self._name, self._base + (token.start_pos or 0), self._base + (token.end_pos or 0))
-
     def _problem(self, code: str, message: str, span: Span, help: str | None = None) -> None:
         self.problems.append(Diagnostic(code, message, span, help=help))
 
     def _identifier(self, token: Token) -> e.Identifier:
-        return e.Identifier(self._place(token), str(token))
+        return e.Identifier(self._here(token), str(token))
 
     def _name_of(self, token: Token) -> e.Identifier:
         if token in RESERVED:
-            self._problem("GOT0011", f"`{token}` is a reserved word, not a name", self._place(token))
+            self._problem("GOT0011", f"`{token}` is a reserved word, not a name", self._here(token))
         return self._identifier(token)
 
     def _read(self, token: Token) -> str:
@@ -143,9 +146,7 @@ class TreeBuilder:
 
     # ------------------------------------------------------------ declarations
 
-    def module(self, meta, children):
-        return n.Module(self._here(meta), tuple(children))
-
+    module = _list(n.Module)
     import_got = _node(n.ImportGot)
     import_python = _node(n.ImportPython)
     import_corpus = _node(n.ImportCorpus)
@@ -158,9 +159,7 @@ class TreeBuilder:
 
     each = _true
     range = _node(n.Range)
-
-    def choices(self, meta, children):
-        return n.Choices(self._here(meta), present(children))
+    choices = _list(n.Choices)
 
     # ------------------------------------------------------------ prompts
 
@@ -195,23 +194,13 @@ class TreeBuilder:
 
     def parse(self, meta, children):
         form = children[0]
-        if isinstance(form, e.Identifier):
-            return "parse", n.ParseForm(self._here(meta), None, form)
-        return "parse", n.ParseForm(self._here(meta), form)
+        function = form if isinstance(form, e.Identifier) else None
+        return "parse", n.ParseForm(self._here(meta), None if function else form, function)
 
-    def parse_tag(self, _meta, children):
-        return Tag(self._read(children[0]))
-
-    def parse_json(self, _meta, _children):
-        return Json()
-
-    def parse_lines(self, _meta, children):
-        return Lines(self._read(children[0]) if children[0] is not None else None)
-
-    def parse_after(self, _meta, children):
-        return After(self._read(children[0]))
-
-    parse_with = _first
+    parse_tag = _form(Tag)
+    parse_json = _form(Json)
+    parse_lines = _form(Lines)
+    parse_after = _form(After)
 
     # ------------------------------------------------------------ scores and schemes
 
@@ -259,15 +248,18 @@ class TreeBuilder:
     columns = _all
 
     def column_pair(self, _meta, children):
-        return children[0].text, children[1]
+        name, column = children
+        return name.text, column
 
     def column(self, _meta, children):
         token = children[0]
         return self._read(token) if token.type == "STRING" else str(token)
 
-    def study_objective(self, _meta, children):
-        return "objectives", tuple((str(children[i]), children[i + 1]) for i in range(0, len(children), 2))
+    def objective(self, _meta, children):
+        word, value = children
+        return str(word), value
 
+    study_objective = _parts("objectives")
     study_constraint = _parts("constraints")
     study_vary = _parts("vary")
     vary_item = _node(n.Vary)
@@ -284,9 +276,7 @@ class TreeBuilder:
         name, *arguments = children
         return n.NamedType(self._here(meta), name, present(arguments))
 
-    def record_type(self, meta, children):
-        return n.RecordTypeNode(self._here(meta), present(children))
-
+    record_type = _list(n.RecordTypeNode)
     field_type = _node(n.FieldType)
 
     def union_type(self, meta, children):
@@ -336,7 +326,7 @@ class TreeBuilder:
             # Any word may precede the name, so a misspelt `in` would make another program.
             if word == "of" or get_close_matches(word, ["in", "after"], cutoff=0.75):
                 help = "write `foreach x in xs:`"
-                self._problem("GOT0001", f"unexpected `{word}`", self._place(word), help)
+                self._problem("GOT0001", f"unexpected `{word}`", self._here(word), help)
         words = tuple(str(word) for word in adjectives)
         return n.Foreach(self._until(meta, children[-1]), words, self._name_of(name), *rest)
 
@@ -344,27 +334,23 @@ class TreeBuilder:
     repeat = _block(n.RepeatBlock)
 
     def if_(self, meta, children):
-        condition, body, *rest = children
-        branches = [(condition, body), *(part for part in rest if isinstance(part, tuple))]
-        otherwise = next((part for part in rest if isinstance(part, n.Suite)), None)
-        last = otherwise or branches[-1][1]
-        return n.If(self._until(meta, last), tuple(branches), otherwise)
+        *branches, otherwise = children
+        return n.If(self._until(meta, otherwise or branches[-1][1]), tuple(branches), otherwise)
 
-    elif_ = _all
-    else_ = _first
+    branch = _all
 
     def labelled(self, meta, children):
-        words, number, sources, names, body = children
+        words, sources, names, body = children
         if words[0] in LABELS:
             message = f"unexpected `{words[0]}`"
-            self._problem("GOT0001", message, self._place(words[0]), LABELS[words[0]])
-        label = " ".join(present([*words, number]))
-        return n.Labelled(self._until(meta, body), label, sources or (), names or (), body)
+            self._problem("GOT0001", message, self._here(words[0]), LABELS[words[0]])
+        return n.Labelled(self._until(meta, body), " ".join(words), sources or (), names or (), body)
 
     sources = _all
     words = _all
+    label = _all
 
-    def words_reference(self, meta, children):
+    def label_reference(self, meta, children):
         return n.LabelReference(self._here(meta), " ".join(present(children)))
 
     # ------------------------------------------------------------ expressions
@@ -377,15 +363,10 @@ class TreeBuilder:
 
     def comparison(self, meta, children):
         first, *rest = children
-        pairs = []
-        words: list[str] = []
-        for item in rest:
-            if isinstance(item, Token):
-                words.append(str(item))
-            else:
-                pairs.append((" ".join(words), item))
-                words = []
-        return e.Comparison(self._here(meta), first, tuple(pairs))
+        return e.Comparison(self._here(meta), first, tuple(zip(rest[::2], rest[1::2], strict=True)))
+
+    def comparator(self, _meta, children):
+        return " ".join(children)
 
     def unary(self, meta, children):
         operator, operand = children
@@ -399,10 +380,7 @@ class TreeBuilder:
         return e.Unary(self._here(meta), str(operator), operand)
 
     index = _node(e.Index)
-
-    def slice(self, meta, children):
-        value, start, _, stop = children
-        return e.Slice(self._here(meta), value, start, stop)
+    slice = _node(e.Slice)
 
     def field(self, meta, children):
         return e.Field(self._here(meta), children[0], str(children[1]))
@@ -430,20 +408,16 @@ class TreeBuilder:
 
     def text(self, _meta, children):
         token = children[0]
-        return e.Constant(self._place(token), self._read(token), long=token.type == "LONG_STRING")
+        return e.Constant(self._here(token), self._read(token), long=token.type == "LONG_STRING")
 
     string = text
     true = _constant(True)
     false = _constant(False)
     none = _constant(None)
 
-    def list_(self, meta, children):
-        return e.ListDisplay(self._here(meta), present(children))
-
+    list_ = _list(e.ListDisplay)
     comprehension = _node(e.Comprehension)
-
-    def record(self, meta, children):
-        return e.RecordDisplay(self._here(meta), present(children))
+    record = _list(e.RecordDisplay)
 
     def entry(self, _meta, children):
         key, value = children
