@@ -28,9 +28,9 @@ class Tables(BuildHookInterface):
 def write() -> None:
     """Write the tables of the grammar in this source tree."""
     sys.path.insert(0, str(ROOT))
-    from gotlang.syntax.grammar import TABLES, build_parser, grammar_text, to_tables
+    from gotlang.syntax.grammar import TABLES, build_parser, to_tables
 
-    text = to_tables(build_parser(), grammar_text())
+    text = to_tables(build_parser())
     (ROOT / "grammars" / TABLES).write_text(text, "utf-8")
 
 

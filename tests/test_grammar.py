@@ -28,7 +28,7 @@ def test_one_conflict_is_resolved_and_no_other() -> None:
         Lark(
             grammar_text(),
             parser="lalr",
-            start=["module", "expression", "type"],
+            start=["module", "expression"],
             postlex=indentation(),
             maybe_placeholders=True,
             debug=True,

@@ -8,7 +8,7 @@ from gotlang.diagnostics import Diagnostic
 from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.parse import MAX_LENGTH, MAX_PROBLEMS, MAX_TOKENS, parse, parse_expression, parse_type
+from gotlang.syntax.parse import MAX_LENGTH, MAX_PROBLEMS, MAX_TOKENS, parse, parse_expression
 
 
 def _codes(text: str) -> list[str]:
@@ -92,11 +92,14 @@ def test_a_mistake_in_an_expression(text: str, code: str, at: int) -> None:
     assert found.span.start < found.span.end <= len(source.text)
 
 
-def test_a_type_alone() -> None:
-    found = parse_type(Source.of("type", 'list["a" | "b"]'))
-    union = n.UnionTypeNode(Span("type", 5, 14), ("a", "b"))
-    assert found == n.NamedType(found.span, e.Identifier(found.span, "list"), (union,))
-    assert isinstance(parse_type(Source.of("type", "list[")), Diagnostic)
+def test_a_type() -> None:
+    module, problems = parse(Source.of("a.got", 'type T = list["a" | "b"]\n'))
+    alias = module.declarations[0]
+    assert isinstance(alias, n.TypeAlias)
+    union = n.UnionTypeNode(Span("a.got", 14, 23), ("a", "b"))
+    assert alias.type == n.NamedType(alias.span, e.Identifier(alias.span, "list"), (union,))
+    assert problems == ()
+    assert _codes("type T = list[\n") == ["GOT0009"]
 
 
 def test_numbers_with_signs_are_numbers_and_those_in_brackets_are_not() -> None:

@@ -19,7 +19,7 @@ from gotlang.semantics.symbols import Signature
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.build import TreeBuilder, present
-from gotlang.syntax.grammar import build, grammar_text
+from gotlang.syntax.grammar import build_parser, grammar_text
 from gotlang.types import ANY, NONE, SIMPLE, DictType, ListType, LiteralType, RecordType, Type
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _parser() -> Lark:
     """This thread's parser: the indenter keeps state."""
     found: Lark | None = getattr(_parsers, "ir", None)
     if found is None:
-        found = _parsers.ir = build(grammar_text() + "\n" + grammar_text("ir.lark"), ["ir"])
+        found = _parsers.ir = build_parser(grammar_text("ir.lark"), starts=["ir"])
     return found
 
 
@@ -72,7 +72,7 @@ def to_type(node: n.TypeNode) -> Type:
     raise UsageError("this is no type of the IR")
 
 
-def _typed(parameters: tuple[n.Parameter, ...]) -> tuple[tuple[str, Type], ...]:
+def _typed(parameters: tuple[n.TypedName, ...]) -> tuple[tuple[str, Type], ...]:
     return tuple((parameter.name.text, to_type(parameter.type)) for parameter in parameters)
 
 

@@ -232,7 +232,7 @@ def _twice(names: Iterable[e.Identifier], done: str, report: Report) -> None:
 
 
 def _option(
-    option: n.StudyOption, known: Mapping[str, Type] | Mapping[str, Type | dict[str, Choice]], report: Report
+    option: n.Setting, known: Mapping[str, Type] | Mapping[str, Type | dict[str, Choice]], report: Report
 ) -> None:
     name = option.name.text
     if name not in known:

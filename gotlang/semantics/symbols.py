@@ -215,7 +215,7 @@ def _parts_first(aliases: list[n.TypeAlias], symbols: Symbols, report: Report) -
 
 
 def _parameters(
-    parameters: tuple[n.Parameter, ...], symbols: Symbols, report: Report
+    parameters: tuple[n.TypedName, ...], symbols: Symbols, report: Report
 ) -> tuple[tuple[str, Type], ...]:
     seen: dict[str, Type] = {}
     for parameter in parameters:

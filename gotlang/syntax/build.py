@@ -180,9 +180,7 @@ class TreeBuilder:
             self._only(parts, "parse", "`parse`"),
         )
 
-    def setting(self, meta, children):
-        return "setting", n.PromptSetting(self._here(meta), *children)
-
+    prompt_setting = _part("setting")
     system = _part("system")
     instruction = _part("instruction")
     user = _part("user")
@@ -213,7 +211,6 @@ class TreeBuilder:
         return n.Scheme(self._until(meta, body), name, parameters, many is not None, result, truth, body)
 
     parameters = _all
-    parameter = _node(n.Parameter)
     many = _true
 
     # ------------------------------------------------------------ studies
@@ -268,7 +265,7 @@ class TreeBuilder:
         return "prompts", n.StudyPrompts(self._here(meta), *children)
 
     study_setting = _parts("options")
-    study_option = _node(n.StudyOption)
+    setting = _node(n.Setting)
 
     # ------------------------------------------------------------ types
 
@@ -277,7 +274,7 @@ class TreeBuilder:
         return n.NamedType(self._here(meta), name, present(arguments))
 
     record_type = _list(n.RecordTypeNode)
-    field_type = _node(n.FieldType)
+    typed_name = _node(n.TypedName)
 
     def union_type(self, meta, children):
         return n.UnionTypeNode(self._here(meta), tuple(self._read(c) for c in children))

@@ -38,8 +38,8 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _MOST_PADDING = 24
 """A param's default longer than this does not push the ranges of its neighbours to the right."""
 
-_Clause = n.PromptSetting | n.ParseForm | n.Example | n.StudyData | n.StudyPrompts | n.StudyOption | n.Vary
-_Small = e.Identifier | e.Argument | n.TypeNode | n.FieldType | n.Parameter | n.Range | n.Choices
+_Clause = n.Setting | n.ParseForm | n.Example | n.StudyData | n.StudyPrompts | n.Vary
+_Small = e.Identifier | e.Argument | n.TypeNode | n.TypedName | n.Range | n.Choices
 _Inline = e.Expression | n.Step | n.LabelReference | _Clause | _Small
 """Nodes within a line."""
 _Part = Piece | _Inline | tuple["_Part | None", ...]
@@ -61,11 +61,6 @@ def format_module(module: n.Module, source: Source | None = None) -> str:
 def format_expression(expression: e.Expression) -> str:
     """An expression on one line, which parses back to an equal one. Numbers must be finite."""
     return flat(_Printer().expression(expression))
-
-
-def format_type(type_: n.TypeNode) -> str:
-    """A type on one line, which parses back to an equal one."""
-    return flat(_Printer().pieces(type_))
 
 
 class _Printer:
@@ -201,7 +196,7 @@ class _Printer:
         if node.data:
             groups.append(self._clause(node.data, node.data))
         groups += [self._clause(prompts, prompts) for prompts in node.prompts]
-        shared: list[tuple[str, list[tuple[str, e.Expression | n.Vary | n.StudyOption]]]] = [
+        shared: list[tuple[str, list[tuple[str, e.Expression | n.Vary | n.Setting]]]] = [
             ("", [(f"{word} ", value) for word, value in node.objectives]),
             ("subject to ", [("", constraint) for constraint in node.constraints]),
             ("vary ", [("", vary) for vary in node.vary]),
@@ -291,9 +286,9 @@ class _Printer:
                 return [self._brackets("{", fields, node.span)]
             case n.UnionTypeNode(values=values):
                 return [" | ".join(quote(value) for value in values)]
-            case n.FieldType(name=name, type=type_) | n.Parameter(name=name, type=type_):
+            case n.TypedName(name=name, type=type_):
                 return self._join(name, ": ", type_)
-            case n.PromptSetting(name=name, value=value) | n.StudyOption(name=name, value=value):
+            case n.Setting(name=name, value=value):
                 return self._join(name, " ", value)
             case n.StudyData(path=path, columns=columns, options=options):
                 pairs = [f"{name} = {c if _COLUMN.fullmatch(c) else quote(c)}" for name, c in columns]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import resources
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 TABLES: Final = "got.tables.json"
 """Made by `grammars/build_tables.py`; never under version control."""
-_FORMAT: Final = 1
 
 _parsers = threading.local()
 
@@ -41,25 +41,20 @@ def parser() -> Lark:
     found: Lark | None = getattr(_parsers, "got", None)
     if found is None:
         with suppress(OSError):
-            found = from_tables(grammar_text(TABLES), grammar_text())
+            found = from_tables(grammar_text(TABLES))
         found = _parsers.got = found or build_parser()
     return found
 
 
-def build_parser() -> Lark:
-    """A parser of programs; it starts at `module`, `expression` or `type`."""
-    return build(grammar_text(), ["module", "expression", "type"])
-
-
-def build(text: str, starts: list[str]) -> Lark:
-    """A LALR parser for a grammar of indented blocks."""
+def build_parser(*extensions: str, starts: Sequence[str] = ("module", "expression")) -> Lark:
+    """An LALR parser for the grammar of programs and the grammar texts that extend it."""
     from lark import Lark
 
     return Lark(
-        text,
+        "\n".join([grammar_text(), *extensions]),
         parser="lalr",
         lexer="contextual",
-        start=starts,
+        start=list(starts),
         postlex=indentation(),
         maybe_placeholders=True,
         propagate_positions=True,
@@ -83,42 +78,34 @@ def indentation() -> Indenter:
     return Indentation()
 
 
-def to_tables(parser: Lark, grammar: str) -> str:
-    """The tables of a parser that was built from `grammar`, as JSON."""
+def to_tables(parser: Lark) -> str:
+    """The tables of a parser that `build_parser` made, as JSON."""
     from lark.grammar import Rule
     from lark.lexer import TerminalDef
 
     data, memo = parser.memo_serialize([TerminalDef, Rule])
     data["options"]["postlex"] = None  # code, which is given again on the way back
-    content = {**_stamp(grammar), "data": data, "memo": memo}
-    return json.dumps(content, separators=(",", ":"), sort_keys=True)
+    return json.dumps({"stamp": _stamp(), "data": data, "memo": memo}, separators=(",", ":"), sort_keys=True)
 
 
-def from_tables(text: str, grammar: str) -> Lark | None:
+def from_tables(text: str) -> Lark | None:
     """The parser, or None where the tables were made from another grammar or by another Lark."""
     from lark import Lark
 
-    content = json.loads(text)
-    stamp = _stamp(grammar)
-    if {name: content.get(name) for name in stamp} != stamp:
+    # The keys of states, tokens and rules are numbers, which JSON writes as texts.
+    content = json.loads(
+        text, object_hook=lambda part: {int(key) if key.isdigit() else key: part[key] for key in part}
+    )
+    if content.get("stamp") != _stamp():
         return None
     found: Lark = Lark._load_from_dict(  # type: ignore[no-untyped-call]
-        _numbered(content["data"]), _numbered(content["memo"]), postlex=indentation()
+        content["data"], content["memo"], postlex=indentation()
     )
     return found
 
 
-def _stamp(grammar: str) -> dict[str, Any]:
+def _stamp() -> dict[str, Any]:
     import lark
 
-    digest = hashlib.sha256(grammar.encode()).hexdigest()
-    return {"format": _FORMAT, "lark": lark.__version__, "grammar": digest}
-
-
-def _numbered(value: Any) -> Any:
-    """JSON's keys are texts; those of the tables are numbers of states, tokens and rules."""
-    if isinstance(value, dict):
-        return {int(name) if name.isdigit() else name: _numbered(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_numbered(part) for part in value]
-    return value
+    digest = hashlib.sha256(grammar_text().encode()).hexdigest()
+    return {"format": 1, "lark": lark.__version__, "grammar": digest}

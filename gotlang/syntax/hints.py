@@ -16,27 +16,30 @@ from gotlang.syntax.grammar import parser
 if TYPE_CHECKING:
     from lark.exceptions import UnexpectedInput
 
+_SCHEME = "write `scheme name(x: int) -> int:`"
 _PYTHON = {
     "class": "types are written `type State = {path: list[str]}`",
-    "def": "write `scheme name(x: int) -> int:`, or import a function from Python",
+    "def": f"{_SCHEME}, or import a function from Python",
+    **dict.fromkeys(("func", "fn", "function"), _SCHEME),
     "for": "write `foreach x in xs:`",
     "while": "write `repeat n until condition:`",
+    **dict.fromkeys(("elseif", "elsif"), "write `elif`"),
     "from": 'write `import "other.got"` or `import python "tools.py": name`',
     "lambda": "lambdas are not supported; write a comprehension",
-    "async": "independent steps already run concurrently",
-    "await": "independent steps already run concurrently",
+    **dict.fromkeys(("async", "await"), "independent steps already run concurrently"),
     "try": "failed thoughts are dropped automatically; filter the others with `Validate` or `if`",
     "pass": "a pipeline needs at least one step",
     "print": "a scheme returns the thoughts of its last step, or the value after `return`",
-    "elseif": "write `elif`",
-    "elsif": "write `elif`",
     "const": "write `param name = 5 in 1..10`",
-    "let": "write `name = value`",
-    "var": "write `name = value`",
-    "func": "write `scheme name(x: int) -> int:`",
-    "fn": "write `scheme name(x: int) -> int:`",
-    "function": "write `scheme name(x: int) -> int:`",
+    **dict.fromkeys(("let", "var"), "write `name = value`"),
 }
+LABELS = {
+    **dict.fromkeys(("else", "elif"), "there is no `if` above it at this indentation"),
+    **{word: _PYTHON[word] for word in ("elseif", "elsif", "while", "for")},
+}
+"""Words that cannot start a label, because their author meant a block."""
+CAPITAL = {"True": "true", "False": "false", "None": "none"}
+"""Python's constants, and how they are written here."""
 _SIGNS = {
     **dict.fromkeys("'`", 'strings use double quotes: "..."'),
     **dict.fromkeys("“”‘’", 'strings use straight double quotes: "..."'),
@@ -50,33 +53,55 @@ _SIGNS = {
     "…": "write `..`",
     "\u00a0": "write a plain space",
     "&": "write `and`",
-    "!": "write `not`",
-    "~": "write `not`",
+    **dict.fromkeys("!~", "write `not`"),
     ";": "write each statement on its own line",
     "?": "write `a if condition else b`",
     "@": "decorators are not supported",
     "$": "names have no prefix",
     "^": "write `**` for a power",
 }
-CAPITAL = {"True": "true", "False": "false", "None": "none"}
-"""Python's constants, and how they are written here."""
-
-LABELS = {
-    "else": "there is no `if` above it at this indentation",
-    "elif": "there is no `if` above it at this indentation",
-    "elseif": "write `elif`",
-    "elsif": "write `elif`",
-    "while": "write `repeat n until condition:`",
-    "for": "write `foreach x in xs:`",
+_NAMES = {
+    "_NL": "end of line",
+    "_INDENT": "an indented block",
+    "_DEDENT": "end of block",
+    "$END": "end of text",
+    "NAME": "a name",
+    "OPERATION": "an operation such as `Generate`",
+    **dict.fromkeys(("INT", "FLOAT"), "a number"),
+    **dict.fromkeys(("STRING", "LONG_STRING"), "a string"),
+    "DIRECTION": "`lower` or `higher`",
+    "OBJECTIVE": "`minimize` or `maximize`",
+    "COMPARE": "a comparison",
 }
-"""Words that cannot start a label, because their author meant a block."""
+"""Terminals of the grammar that have no text of their own, in words."""
 
+
+def _set(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+_DECLARATION = _set("IMPORT PARAM PROMPT SCHEME SCORE SIMULATE STUDY TYPE")
+_BLOCK = _set("FOREACH IF REDUCE REPEAT RETURN")
+_PROMPT_PART = _set("EXAMPLES INSTRUCTION PARSE SYSTEM USER")
+_CLAUSE = _set("DATA PROGRAM PROMPTS SUBJECT VARY")
+_STRING = _set("STRING LONG_STRING")
+_EXPRESSION = _STRING | _set("NAME INT FLOAT LSQB LPAR LBRACE TRUE FALSE NONE PLUS MINUS")
+_OPERATORS = _set("PLUS MINUS STAR SLASH DOUBLE_SLASH PERCENT POWER COMPARE AND OR NOT IN IF DOT LSQB")
+# Where all of a set may follow, it is named once.
+_GROUPS = (
+    ("a declaration (`param`, `prompt`, `score`, `scheme`, ...)", _DECLARATION),
+    ("a step such as `Generate(k=5) sort(part)`", _EXPRESSION | _BLOCK | {"OPERATION"}),
+    ("a setting, a string or another part of a prompt", _PROMPT_PART | _STRING | {"NAME"}),
+    ("a clause of a study", _CLAUSE | {"OBJECTIVE", "NAME"}),
+    ("an expression", _EXPRESSION),
+    ("a constant", _STRING | _set("INT FLOAT TRUE FALSE MINUS LSQB")),
+    ("a type", _set("NAME OPERATION STRING LBRACE")),
+)
+_MOST = 6
 # What a line may start with.
-_OPENINGS = (
-    *("import", "param", "prompt", "scheme", "score", "simulate", "study", "type"),
-    *("examples", "instruction", "parse", "system", "user"),
-    *("elif", "else", "foreach", "if", "reduce", "repeat", "return"),
-    *("data", "maximize", "minimize", "program", "prompts", "subject", "vary"),
+_OPENINGS = frozenset(
+    {name.lower() for name in _DECLARATION | _BLOCK | _PROMPT_PART | _CLAUSE}
+    | {"elif", "else", "maximize", "minimize"}
 )
 _SETTING_WITHOUT = re.compile(r"(?:[a-z_]\w*[ \t]*=[ \t]*)?([A-Z]\w*)[ \t]+([a-z_]\w*)")
 _VALUE = re.compile(r"=[ \t]*([\w.]+)")
@@ -188,10 +213,9 @@ def _of_line_end(wanted: set[str], opening: str) -> str | None:
 
 def _of_declaration(met: str, wanted: set[str], opening: str) -> str | None:
     if met == ":" and "ARROW" in wanted:
-        result = (
-            "direction: `-> lower` or `-> higher`" if opening == "score" else "result type: `-> list[int]`"
-        )
-        return f"after the inputs, write the {result}"
+        if opening == "score":
+            return "after the inputs, write the direction: `-> lower` or `-> higher`"
+        return "after the inputs, write the result type: `-> list[int]`"
     if opening in {"prompt", "scheme", "score"} and wanted == {"COLON"} and met in {",", ")"}:
         return "an input needs a type: `numbers: list[int]`"
     if opening == "param" and "EQUAL" in wanted and met == "in":
@@ -206,53 +230,6 @@ def _misspelt(terminal: str, word: str, words: Iterable[str]) -> str | None:
         return None
     near = get_close_matches(word.lower(), [word for word in words if word.isalpha()], n=1, cutoff=0.76)
     return f"did you mean `{near[0]}`?" if near else None
-
-
-# ---------------------------------------------------------------- terminals in words
-
-_NAMES = {
-    "_NL": "end of line",
-    "_INDENT": "an indented block",
-    "_DEDENT": "end of block",
-    "$END": "end of text",
-    "NAME": "a name",
-    "OPERATION": "an operation such as `Generate`",
-    "INT": "a number",
-    "FLOAT": "a number",
-    "STRING": "a string",
-    "LONG_STRING": "a string",
-    "DIRECTION": "`lower` or `higher`",
-    "OBJECTIVE": "`minimize` or `maximize`",
-    "COMPARE": "a comparison",
-}
-
-
-def _set(names: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", names))
-
-
-_EXPRESSION = _set("NAME INT FLOAT STRING LONG_STRING LSQB LPAR LBRACE TRUE FALSE NONE PLUS MINUS")
-_OPERATORS = _set("PLUS MINUS STAR SLASH DOUBLE_SLASH PERCENT POWER COMPARE AND OR NOT IN IF DOT LSQB")
-# Where all of a set may follow, it is named once.
-_GROUPS = (
-    (
-        "a declaration (`param`, `prompt`, `score`, `scheme`, ...)",
-        _set("IMPORT PARAM PROMPT SCORE SCHEME SIMULATE STUDY TYPE"),
-    ),
-    (
-        "a step such as `Generate(k=5) sort(part)`",
-        _EXPRESSION | _set("OPERATION FOREACH REDUCE REPEAT IF RETURN"),
-    ),
-    (
-        "a setting, a string or another part of a prompt",
-        _set("SYSTEM INSTRUCTION USER EXAMPLES PARSE NAME STRING LONG_STRING"),
-    ),
-    ("a clause of a study", _set("PROGRAM DATA SUBJECT VARY PROMPTS OBJECTIVE NAME")),
-    ("an expression", _EXPRESSION),
-    ("a constant", _set("INT FLOAT STRING LONG_STRING TRUE FALSE MINUS LSQB")),
-    ("a type", _set("NAME OPERATION STRING LBRACE")),
-)
-_MOST = 6
 
 
 def expected(terminals: Iterable[str], literals: Mapping[str, str]) -> str:

@@ -22,8 +22,8 @@ class NamedType(Node):
 
 
 @node
-class FieldType(Node):
-    """`left: list[float]` in a record type."""
+class TypedName(Node):
+    """`numbers: list[int]` among inputs or in a record type."""
 
     name: Identifier
     type: TypeNode
@@ -33,7 +33,7 @@ class FieldType(Node):
 class RecordTypeNode(Node):
     """`{path: list[str], left: list[float]}`."""
 
-    fields: tuple[FieldType, ...]
+    fields: tuple[TypedName, ...]
 
 
 @node
@@ -217,16 +217,8 @@ class Param(Node):
 
 
 @node
-class Parameter(Node):
-    """`numbers: list[int]`."""
-
-    name: Identifier
-    type: TypeNode
-
-
-@node
-class PromptSetting(Node):
-    """`temperature 1.0`."""
+class Setting(Node):
+    """`temperature 1.0` of a prompt, `train 50` or `sampler tpe(seed=42)` of a study."""
 
     name: Identifier
     value: Expression
@@ -253,10 +245,10 @@ class Prompt(Node):
     """`prompt sort(numbers: list[int]) -> many list[int]:` with its parts."""
 
     name: Identifier
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[TypedName, ...]
     many: bool
     result: TypeNode
-    settings: tuple[PromptSetting, ...]
+    settings: tuple[Setting, ...]
     system: Constant | None
     instruction: Constant | None
     examples: tuple[Example, ...]
@@ -269,7 +261,7 @@ class Score(Node):
     """`score mistakes(attempt: list[int]) -> lower, best 0:`."""
 
     name: Identifier
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[TypedName, ...]
     direction: str
     best: Expression | None
     body: Suite
@@ -280,19 +272,11 @@ class Scheme(Node):
     """`scheme sort128(numbers: list[int]) -> list[int], truth list[int]:`."""
 
     name: Identifier
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[TypedName, ...]
     many: bool
     result: TypeNode
     truth: TypeNode | None
     body: Suite
-
-
-@node
-class StudyOption(Node):
-    """`train 50`, `sampler tpe(seed=42)`: a name and its value."""
-
-    name: Identifier
-    value: Expression
 
 
 @node
@@ -301,7 +285,7 @@ class StudyData(Node):
 
     path: Constant
     columns: tuple[tuple[str, str], ...]
-    options: tuple[StudyOption, ...]
+    options: tuple[Setting, ...]
 
 
 @node
@@ -332,7 +316,7 @@ class Study(Node):
     constraints: tuple[Expression, ...]
     vary: tuple[Vary, ...]
     prompts: tuple[StudyPrompts, ...]
-    options: tuple[StudyOption, ...]
+    options: tuple[Setting, ...]
 
 
 Declaration = (

@@ -18,7 +18,7 @@ from gotlang.diagnostics import Diagnostic, Label, in_order
 from gotlang.span import Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node
 from gotlang.syntax.hints import end_of_code, explain
-from gotlang.syntax.nodes import Comment, Declaration, Module, Suite, TypeNode
+from gotlang.syntax.nodes import Comment, Declaration, Module, Suite
 from gotlang.syntax.walk import children
 
 MAX_LENGTH = 4_000_000
@@ -59,28 +59,18 @@ def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
 
 def parse_expression(source: Source) -> Expression | Diagnostic:
     """One expression on its own, as in `--fail-if 'mean(mistakes) > 2'`, or the first mistake in it."""
-    result: Expression | Diagnostic = _alone(source, "expression")
-    return result
-
-
-def parse_type(source: Source) -> TypeNode | Diagnostic:
-    """One type on its own, such as `list[int]`, or the first mistake in it."""
-    result: TypeNode | Diagnostic = _alone(source, "type")
-    return result
-
-
-def _alone(source: Source, start: str) -> Any | Diagnostic:
     if problem := _unreadable(source):
         return problem
     text = _without_mark(source.text)
-    base = len(text) - len(text.lstrip(" \t\n")) if text.strip(" \t\n") else 0
-    text = text.strip(" \t\n")
-    chunks, _ = scan(source.name, text, base)
-    for chunk in chunks:
-        if chunk.problems:
-            return chunk.problems[0]
-    result, problems, _ = _run(source.name, text, base, start)
-    return problems[0] if problems else result
+    code = text.strip(" \t\n")
+    base = text.index(code)
+    chunks, _ = scan(source.name, code, base)
+    known = [problem for chunk in chunks for problem in chunk.problems]
+    if known:
+        return known[0]
+    expression, problems, _ = _run(source.name, code, base, "expression")
+    result: Expression | Diagnostic = problems[0] if problems else expression
+    return result
 
 
 def _without_mark(text: str) -> str:
@@ -92,26 +82,24 @@ def _unreadable(source: Source) -> Diagnostic | None:
     """Why a text is not parsed at all."""
     text = source.text
     if len(text) > MAX_LENGTH:
-        return _too_long(source, MAX_LENGTH, f"program longer than {MAX_LENGTH:,} characters")
+        return _too_long(source, MAX_LENGTH, f"{MAX_LENGTH:,} characters")
     if found := _FORBIDDEN.search(text):
-        return _forbidden(ord(found[0]), Span(source.name, found.start(), found.end()))
+        number = ord(found[0])
+        message, help = (
+            f"invalid character U+{number:04X}",
+            f"delete it; in a string, write `\\u{number:04x}`",
+        )
+        if 0xDC80 <= number <= 0xDCFF:  # how Python decodes what is not UTF-8, byte by byte
+            message, help = f"invalid UTF-8 byte {number - 0xDC00:#x}", "save the file as UTF-8"
+        return Diagnostic("GOT0002", message, Span(source.name, *found.span()), help=help)
     if len(text) > MAX_TOKENS and (last := next(islice(_WORDS.finditer(text), MAX_TOKENS, None), None)):
-        return _too_long(source, last.start(), f"program longer than {MAX_TOKENS:,} words and signs")
+        return _too_long(source, last.start(), f"{MAX_TOKENS:,} words and signs")
     return None
 
 
-def _forbidden(character: int, span: Span) -> Diagnostic:
-    if 0xDC80 <= character <= 0xDCFF:  # how Python decodes what is not UTF-8, byte by byte
-        message, help = f"invalid UTF-8 byte {character - 0xDC00:#x}", "save the file as UTF-8"
-    else:
-        message = f"invalid character U+{character:04X}"
-        help = f"delete it; in a string, write `\\u{character:04x}`"
-    return Diagnostic("GOT0002", message, span, help=help)
-
-
-def _too_long(source: Source, at: int, message: str) -> Diagnostic:
+def _too_long(source: Source, at: int, limit: str) -> Diagnostic:
     help = "keep long lists and texts in data files or in Python, or split the program with `import`"
-    return Diagnostic("GOT0006", message, Span(source.name, at, at + 1), help=help)
+    return Diagnostic("GOT0006", f"program longer than {limit}", Span(source.name, at, at + 1), help=help)
 
 
 # ---------------------------------------------------------------- the scan
@@ -204,7 +192,7 @@ class _Scanner:
             self._columns = [0]
         if "\t" in indentation:
             at = start + indentation.index("\t")
-            self._problem("GOT0003", "tab in the indentation", at, help="indent with four spaces")
+            self._problem("GOT0003", "tab in the indentation", at, at + 1, "indent with four spaces")
         elif indentation and self.chunks[-1].start == start:
             help = "a declaration starts at the margin: delete the spaces before it"
             self._problem("GOT0003", "unexpected indentation", start, code, help)
@@ -216,7 +204,7 @@ class _Scanner:
         if column > columns[-1]:
             columns.append(column)
             if len(columns) == MAX_DEPTH + 1:
-                self._problem("GOT0005", f"blocks nested more than {MAX_DEPTH} levels deep", code)
+                self._problem("GOT0005", f"blocks nested more than {MAX_DEPTH} levels deep", code, code + 1)
         while column < columns[-1]:
             columns.pop()
         if column != columns[-1]:
@@ -233,21 +221,21 @@ class _Scanner:
     def _open(self, mark: str, at: int) -> None:
         self._brackets.append((mark, at))
         if len(self._brackets) == MAX_DEPTH + 1:
-            self._problem("GOT0005", f"brackets nested more than {MAX_DEPTH} levels deep", at)
+            self._problem("GOT0005", f"brackets nested more than {MAX_DEPTH} levels deep", at, at + 1)
 
     def _close(self, mark: str, at: int) -> None:
         if not self._brackets:
-            self._problem("GOT0009", f"unmatched `{mark}`", at, help="delete it, or open it before")
+            self._problem("GOT0009", f"unmatched `{mark}`", at, at + 1, "delete it, or open it before")
             return
         opened, where = self._brackets.pop()
         if opened != _PAIRS[mark]:
-            labels = (Label(self._span(where, where + 1), "opened here"),)
-            self._problem("GOT0009", f"`{mark}` does not match `{opened}`", at, labels=labels)
+            label = Label(self._span(where, where + 1), "opened here")
+            self._problem("GOT0009", f"`{mark}` does not match `{opened}`", at, at + 1, None, label)
 
     def _never_closed(self) -> None:
         if self._brackets:
             opened, where = self._brackets[-1]
-            self._problem("GOT0009", f"`{opened}` is never closed", where)
+            self._problem("GOT0009", f"`{opened}` is never closed", where, where + 1)
         self._brackets = []
 
     def _unclosed(self, at: int) -> int:
@@ -278,16 +266,10 @@ class _Scanner:
         return Span(self._name, self._base + start, self._base + end)
 
     def _problem(
-        self,
-        code: str,
-        message: str,
-        start: int,
-        end: int | None = None,
-        help: str | None = None,
-        labels: tuple[Label, ...] = (),
+        self, code: str, message: str, start: int, end: int, help: str | None = None, *labels: Label
     ) -> None:
-        span = self._span(start, end if end is not None else start + 1)
-        self.chunks[-1].problems.append(Diagnostic(code, message, span, labels=labels, help=help))
+        problem = Diagnostic(code, message, self._span(start, end), labels=labels, help=help)
+        self.chunks[-1].problems.append(problem)
 
 
 # ---------------------------------------------------------------- one declaration at a time
@@ -318,30 +300,25 @@ class _Reader:
         if self._lost and not _KEYWORD.match(text):
             # What follows a broken declaration at the margin most likely belongs to it.
             return ()
-        module, found, retry = self._attempt(text, base, known)
-        self._lost = bool(found)
-        if not found:
-            declarations: tuple[Declaration, ...] = module.declarations
-            return declarations
+        declarations: tuple[Declaration, ...] = ()
+        retried = False
         while True:
+            if known:
+                found: tuple[Diagnostic, ...] = (min(known, key=lambda problem: problem.span.start),)
+                retry = found[0].code in _UNPAIRED
+            else:
+                module, found, retry = _run(self._name, text, base, "module")
+                declarations = module.declarations if module and not retried else ()
+            if not retried:
+                self._lost = bool(found)
+            if not found:
+                return declarations
             self.problems.extend(found)
             shorter = _without_line(text, found[0], base) if retry and self._retries else None
             if shorter is None:
                 return ()
-            self._retries -= 1
-            text = shorter
-            chunks, _ = scan(self._name, text, base)
-            _, found, retry = self._attempt(text, base, chunks[0].problems)
-            if not found:
-                return ()
-
-    def _attempt(
-        self, text: str, base: int, known: Sequence[Diagnostic]
-    ) -> tuple[Any, tuple[Diagnostic, ...], bool]:
-        if known:
-            first = min(known, key=lambda problem: problem.span.start)
-            return None, (first,), first.code in _UNPAIRED
-        return _run(self._name, text, base, "module")
+            self._retries, retried, text = self._retries - 1, True, shorter
+            known = scan(self._name, text, base)[0][0].problems
 
 
 def _run(name: str, text: str, base: int, start: str) -> tuple[Any, tuple[Diagnostic, ...], bool]:
@@ -360,18 +337,17 @@ def _run(name: str, text: str, base: int, start: str) -> tuple[Any, tuple[Diagno
     node = builder.build(tree)
     if builder.problems:
         return None, tuple(builder.problems), False
-    if deep := _too_deep(node):
-        message = f"nested more than {MAX_DEPTH} levels deep"
-        return None, (Diagnostic("GOT0005", message, deep.span, help="give parts of it names"),), False
-    return node, (), False
+    deep = _too_deep(node)
+    return (None, (deep,), False) if deep else (node, (), False)
 
 
-def _too_deep(root: Node) -> Node | None:
+def _too_deep(root: Node) -> Diagnostic | None:
     stack = [(root, 0)]
     while stack:
         node, depth = stack.pop()
         if depth > MAX_DEPTH:
-            return node
+            message = f"nested more than {MAX_DEPTH} levels deep"
+            return Diagnostic("GOT0005", message, node.span, help="give parts of it names")
         stack.extend((child, depth + (type(child) not in _TRANSPARENT)) for child in children(node))
     return None
 

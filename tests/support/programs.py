@@ -77,7 +77,7 @@ type_nodes = st.recursive(
     | _node(n.UnionTypeNode, _several(texts, 1)),
     lambda inner: (
         _node(n.NamedType, _node(e.Identifier, st.sampled_from(_TYPES)), _several(inner, 1, 2))
-        | _node(n.RecordTypeNode, _several(_node(n.FieldType, identifiers, inner)))
+        | _node(n.RecordTypeNode, _several(_node(n.TypedName, identifiers, inner)))
     ),
     max_leaves=4,
 )
@@ -154,8 +154,8 @@ params = st.builds(
     st.none() | _domains,
     st.none() | expressions,
 )
-_parameters = _several(_node(n.Parameter, identifiers, type_nodes))
-_settings = _node(n.PromptSetting, _node(e.Identifier, st.sampled_from(["temperature", "stop"])), expressions)
+_parameters = _several(_node(n.TypedName, identifiers, type_nodes))
+_settings = _node(n.Setting, _node(e.Identifier, st.sampled_from(["temperature", "stop"])), expressions)
 _examples = _node(n.Example, _several(_node(e.Argument, identifiers, expressions), 1), expressions)
 _parse_forms = _node(
     n.ParseForm,
@@ -183,7 +183,7 @@ scores = _node(
     suites,
 )
 schemes = _node(n.Scheme, identifiers, _parameters, st.booleans(), type_nodes, st.none() | type_nodes, suites)
-_options = _node(n.StudyOption, _node(e.Identifier, st.sampled_from(["trials", "sampler"])), expressions)
+_options = _node(n.Setting, _node(e.Identifier, st.sampled_from(["trials", "sampler"])), expressions)
 _data = _node(
     n.StudyData,
     short_texts,

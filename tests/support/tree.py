@@ -68,7 +68,7 @@ def _flat(value: Any) -> str:
             return (f"{name.text}=" if name else "") + _flat(value.value)
         case n.NamedType():
             return value.name.text + (_flat(value.arguments) if value.arguments else "")
-        case n.Parameter() | n.FieldType():
+        case n.TypedName():
             return f"{value.name.text}: {_flat(value.type)}"
         case tuple():
             return "[" + ", ".join(_flat(item) for item in value) + "]"
