@@ -25,8 +25,7 @@ from gotlang.session import Session, run_name, run_to_end
 from gotlang.span import Source
 
 if TYPE_CHECKING:
-    from gotlang.report.telemetry import Telemetry
-    from gotlang.report.trace import Trace
+    from gotlang.report.trace import Telemetry, Trace
     from gotlang.result import Result
     from gotlang.runtime.outcome import Outcome
 
@@ -74,7 +73,7 @@ class Journal:
             return
         self._running = False
         try:
-            self._history.end(self._record, state, paid=progress.paid_for(), **found)
+            self._history.end(self._record, state, spent=progress.paid_for(), **found)
         except OSError as error:
             self._give_up(error)
 
@@ -164,7 +163,7 @@ def _trace(order: Order, name: str, stack: ExitStack) -> Trace | None:
 def _telemetry(order: Order, name: str, stack: ExitStack) -> Telemetry | None:
     if order.otel is None:
         return None
-    from gotlang.report.telemetry import Telemetry
+    from gotlang.report.trace import Telemetry
 
     provider = str(order.options.model).partition(":")[0]
     telemetry = Telemetry(

@@ -38,7 +38,7 @@ def command(limit: int, json: bool) -> int:
         entry = line(record)
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.started))
         what = f"{record.scheme} by {record.model}"
-        paid = "" if entry["paid_calls"] is None else f"{entry['paid_calls']:,}"
+        paid = "" if entry["spent_calls"] is None else f"{entry['spent_calls']:,}"
         cost = _cost(entry)
         result = "" if record.document is None else f": {_short(entry['result'])}"
         say(f"{record.run:8}  {when}  {state_now(record):11}  {paid:>6}  {cost:>9}  {what}{result}")
@@ -61,8 +61,8 @@ def line(record: RunRecord) -> dict[str, Any]:
         "started": record.started,
         "ended": record.ended,
         "resumed": record.resumed,
-        "paid_calls": record.paid_calls,
-        "paid_usd": record.paid_usd,
+        "spent_calls": record.spent_calls,
+        "spent_usd": record.spent_usd,
         "score": found.get("score"),
         "result": found.get("result"),
         "error": record.error,
@@ -72,7 +72,7 @@ def line(record: RunRecord) -> dict[str, Any]:
 def _cost(entry: dict[str, Any]) -> str:
     from gotlang.result import dollars
 
-    return "" if entry["paid_calls"] is None else dollars(entry["paid_usd"])
+    return "" if entry["spent_calls"] is None else dollars(entry["spent_usd"])
 
 
 def _short(value: Any) -> str:

@@ -124,8 +124,8 @@ def _header(record: RunRecord) -> None:
         say(f"  score    {'none' if score is None else score}")
         if record.document["partial"]:
             say(f"  partial  {record.document['partial']}")
-    if record.paid_calls is not None:
-        say(f"  paid     {count(record.paid_calls, 'answer')}, {dollars(record.paid_usd)}")
+    if record.spent_calls is not None:
+        say(f"  paid     {count(record.spent_calls, 'answer')}, {dollars(record.spent_usd)}")
     if record.error:
         say(f"  error    {record.error}")
     if record.resumed:

@@ -1,45 +1,55 @@
-"""A trace: what happened in a run, as JSON lines that any tool for OpenTelemetry's names can read.
+"""What happens in a run for other tools: a trace file, and spans for an OpenTelemetry collector.
 
-Attributes of model calls have the names of OpenTelemetry's conventions for generative AI (`gen_ai.*`), our
-own start with `gotlang.`. A line names the request that was made by its key, and never holds a prompt or an
-answer: those are private more often than not, and `gotc cache show KEY` has them.
+Attributes of model calls have the names of OpenTelemetry's conventions for generative AI (`gen_ai.*`), others
+start with `gotlang.`. A request is named by its key; prompts and completions, which are often private, are
+never written: `gotc cache show KEY` has them.
 """
 
 from __future__ import annotations
 
-import json
+import logging
+import os
 import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO, final
+from urllib.parse import urlsplit
 
 from gotlang.cache.base import StoredSample
 from gotlang.errors import UsageError
+from gotlang.records import to_json
 from gotlang.runtime.graph import path_text
 from gotlang.runtime.plain import source
 from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failed, Started
+from gotlang.version import __version__
+
+TIMEOUT_S = 5.0
+"""How long a request to the collector may take, and the end of a run may wait for the last one."""
+MAX_QUEUED = 200_000
+"""Spans that may wait to be sent; further ones are lost."""
 
 Attributes = dict[str, Any]
+_QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
 
 
 @final
 class Trace:
-    """An observer that writes to the file `path`, which it replaces.
+    """An observer that writes JSON lines to the file `path`, which it replaces.
 
-    `provider` says whose models are asked, `clock` gives the seconds of the run's loop (simulated ones where
-    the model is). Raises UsageError where the file cannot be opened; where it cannot be written later, the
-    run goes on without it and `broken` says why.
+    `provider` is the provider of the models, `clock` the seconds of the run's loop (simulated ones if the
+    model is simulated). Raises UsageError if the file cannot be opened. If it cannot be written later, the
+    run goes on without it, and `broken` says why.
     """
 
     def __init__(self, path: str | Path, *, run: str, provider: str, clock: Callable[[], float]) -> None:
         self.path = Path(path)
+        self.broken: str | None = None
         self._run = run
         self._provider = provider
         self._clock = clock
-        self.broken: str | None = None
         try:
-            self._file: TextIO = self.path.open("w", encoding="utf-8", errors="backslashreplace")
+            self._file: TextIO = self.path.open("w", encoding="utf-8")
         except OSError as error:
             raise UsageError(f"--trace: cannot write {self.path}: {error.strerror}") from None
 
@@ -47,41 +57,16 @@ class Trace:
         """Write one event."""
         match event:
             case Added():
-                self.write("graph", {"gotlang.operations": event.count})
+                self._write("graph", {"gotlang.operations": event.count})
             case Started():
-                self.write("operation.start", {"gotlang.operation": path_text(event.operation)})
-            case Ended():
-                operation = event.operation
-                self.write(
-                    "operation.end",
-                    {
-                        "gotlang.operation": path_text(operation),
-                        "gotlang.thoughts": len(operation.output),
-                        "gotlang.hops": operation.hops,
-                    },
-                )
+                self._write("operation.start", {"gotlang.operation": path_text(event.operation)})
+            case Ended(operation=operation):
+                found = {"gotlang.thoughts": len(operation.output), "gotlang.hops": operation.hops}
+                self._write("operation.end", {"gotlang.operation": path_text(operation), **found})
             case Failed():
-                attributes = {"gotlang.operation": event.path, "error.message": without_quotes(event.reason)}
-                if event.sample is not None:
-                    attributes["gotlang.draw"] = str(event.sample)
-                self.write("operation.failed" if event.fatal else "thought.failed", attributes)
+                self._write(*_failure(event))
             case Asked():
-                self.write(f"chat {event.model}", chat_attributes(event, self._provider))
-
-    def write(self, name: str, attributes: Attributes) -> None:
-        """Write one line under a name of one's own."""
-        line = {
-            "time_unix_nano": time.time_ns(),
-            "clock_s": round(self._clock(), 6),
-            "name": name,
-            "attributes": {"gotlang.run": self._run, **attributes},
-        }
-        if self.broken is not None:
-            return
-        try:
-            self._file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
-        except OSError as error:
-            self.broken = error.strerror or "unknown reason"
+                self._write(f"chat {event.model}", _chat(event, self._provider))
 
     def close(self) -> None:
         """Finish the file."""
@@ -90,57 +75,184 @@ class Trace:
         except OSError as error:
             self.broken = error.strerror or "unknown reason"
 
+    def _write(self, name: str, attributes: Attributes) -> None:
+        line = {
+            "time_unix_nano": time.time_ns(),
+            "clock_s": round(self._clock(), 6),
+            "name": name,
+            "attributes": {"gotlang.run": self._run, **attributes},
+        }
+        try:
+            if self.broken is None:
+                self._file.write(to_json(line) + "\n")
+        except OSError as error:
+            self.broken = error.strerror or "unknown reason"
 
-def chat_attributes(event: Asked, provider: str) -> Attributes:
-    """What is told of draws of a request: neither its text nor that of answers."""
+
+@final
+class Telemetry:
+    """An observer that sends spans to a collector, by OTLP over HTTP: the run, its operations, their calls.
+
+        run sort128                         gotlang.run, gotlang.program, gotlang.scheme
+          operation sort128/part[0]/sort    gotlang.operation, gotlang.thoughts
+            chat gpt-4o-mini                gen_ai.* and gotlang.request.key, as in a trace file
+
+    `endpoint` is its address (`http://localhost:4318`); empty for that of the standard variables
+    (`OTEL_EXPORTER_OTLP_ENDPOINT`, ...). Times are those of the run's clock, so a simulated run looks as long
+    as it would have been. Raises UsageError if OpenTelemetry is not installed or the address is invalid. A
+    collector that does not respond ends no run: `broken` then says so.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        run: str,
+        program: str,
+        scheme: str,
+        provider: str,
+        clock: Callable[[], float],
+    ) -> None:
+        if endpoint and urlsplit(endpoint).scheme not in ("http", "https"):
+            raise UsageError(
+                f"--otel: invalid address `{endpoint}`", help="such as `--otel http://localhost:4318`"
+            )
+        try:
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import Resource
+            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+            from opentelemetry.trace import set_span_in_context
+        except ImportError:
+            raise UsageError(
+                "--otel: OpenTelemetry is not installed", help="pip install 'gotlang[otel]'"
+            ) from None
+        # Its complaints about a collector that does not respond are reported once, by `broken`.
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+        service = os.environ.get("OTEL_SERVICE_NAME", "gotc")
+        resource = Resource.create({"service.name": service, "service.version": __version__})
+        # The path of the standard, unless the address has one of its own.
+        if endpoint and not urlsplit(endpoint).path.strip("/"):
+            endpoint = endpoint.rstrip("/") + "/v1/traces"
+        exporter = OTLPSpanExporter(endpoint=endpoint or None, timeout=TIMEOUT_S)
+        self._watch(exporter)
+        self._spans = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._spans.add_span_processor(
+            BatchSpanProcessor(exporter, max_queue_size=MAX_QUEUED, schedule_delay_millis=1000)
+        )
+        self.broken: str | None = None
+        self._provider = provider
+        self._clock = clock
+        self._within = set_span_in_context
+        self._tracer = self._spans.get_tracer("gotlang", __version__)
+        self._started_ns = self._now_ns = time.time_ns()
+        attributes = {"gotlang.run": run, "gotlang.program": program, "gotlang.scheme": scheme}
+        self._run = self._tracer.start_span(
+            f"run {scheme}", attributes=attributes, start_time=self._started_ns
+        )
+        self._open: dict[str, Any] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Send one event."""
+        self._now_ns = now = self._started_ns + int(self._clock() * 1e9)
+        match event:
+            case Started():
+                path = path_text(event.operation)
+                attributes = {"gotlang.operation": path}
+                self._open[path] = self._span(f"operation {path}", self._run, attributes, now)
+            case Ended():
+                span = self._open.pop(path_text(event.operation), None)
+                if span is not None:
+                    span.set_attribute("gotlang.thoughts", len(event.operation.output))
+                    span.end(now)
+            case Failed():
+                self._failed(event, now)
+            case Asked(operation=operation):
+                parent = None if operation is None else self._open.get(path_text(operation))
+                start = now - int(_latency_s(event) * 1e9)
+                chat = _chat(event, self._provider)
+                self._span(f"chat {event.model}", parent or self._run, chat, start).end(now)
+
+    def close(self) -> None:
+        """End open spans, and send the remaining ones."""
+        for span in (*self._open.values(), self._run):
+            span.end(self._now_ns)
+        self._spans.shutdown()
+
+    def _span(self, name: str, parent: Any, attributes: Attributes, start: int) -> Any:
+        context = self._within(parent)
+        return self._tracer.start_span(name, context=context, attributes=attributes, start_time=start)
+
+    def _failed(self, event: Failed, now: int) -> None:
+        from opentelemetry.trace import Status, StatusCode
+
+        span = self._open.pop(event.path, None) if event.fatal else self._open.get(event.path)
+        name, attributes = _failure(event)
+        (span or self._run).add_event(name, attributes, now)
+        if event.fatal and span is not None:
+            span.set_status(Status(StatusCode.ERROR, attributes["error.message"]))
+            span.end(now)
+
+    def _watch(self, exporter: Any) -> None:
+        """Notice if the exporter cannot send spans."""
+        export = exporter.export
+
+        def watched(spans: Any) -> Any:
+            try:
+                result = export(spans)
+            except Exception as error:
+                self.broken = type(error).__name__
+                raise
+            if result.name != "SUCCESS":
+                self.broken = "the collector did not accept all spans"
+            return result
+
+        exporter.export = watched
+
+
+def _failure(event: Failed) -> tuple[str, Attributes]:
+    """The name and attributes of a failure, without what its reason quotes: often a piece of a completion."""
+    attributes: Attributes = {
+        "gotlang.operation": event.path,
+        "error.message": _QUOTED.sub("...", event.reason),
+    }
+    if event.sample is not None:
+        attributes["gotlang.sample"] = str(event.sample)
+    return "operation.failed" if event.fatal else "thought.failed", attributes
+
+
+def _chat(event: Asked, provider: str) -> Attributes:
+    """The attributes of samples of a request, without any text."""
     settings = event.request.settings
-    answers = [sample for sample in event.samples if isinstance(sample, tuple)]
-    paid = _paid(event)
+    found = [sample[0] for sample in event.samples if isinstance(sample, tuple)]
+    first = [sample.usage for sample in _spent(event) if sample.position == 0]  # one per request
     attributes: Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": provider,
         "gen_ai.request.model": event.model,
         "gen_ai.request.choice.count": len(event.numbers),
         "gen_ai.request.max_tokens": settings.max_tokens,
-        "gen_ai.response.finish_reasons": [stored.completion.finish_reason for stored, _ in answers],
-        "gen_ai.usage.input_tokens": _usage(paid, "input_tokens"),
-        "gen_ai.usage.output_tokens": _usage(paid, "output_tokens"),
+        "gen_ai.response.finish_reasons": [sample.completion.finish_reason for sample in found],
+        "gen_ai.usage.input_tokens": sum(usage.input_tokens for usage in first),
+        "gen_ai.usage.output_tokens": sum(usage.output_tokens for usage in first),
         "gotlang.prompt": event.request.prompt,
         "gotlang.request.key": event.key,
-        "gotlang.request.draws": list(event.numbers),
-        "gotlang.answer.sources": [source(sample) for sample in event.samples],
-        "gotlang.latency_s": latency(event),
+        "gotlang.request.samples": list(event.numbers),
+        "gotlang.sample.sources": [source(sample) for sample in event.samples],
+        "gotlang.latency_s": _latency_s(event),
+        "gen_ai.request.temperature": settings.temperature,
+        "gen_ai.request.top_p": settings.top_p,
+        "gen_ai.request.stop_sequences": list(settings.stop) or None,
+        "gen_ai.request.seed": settings.seed,
+        "gotlang.operation": None if event.operation is None else path_text(event.operation),
     }
-    for name, value in (
-        ("temperature", settings.temperature),
-        ("top_p", settings.top_p),
-        ("stop_sequences", list(settings.stop) or None),
-        ("seed", settings.seed),
-    ):
-        if value is not None:
-            attributes[f"gen_ai.request.{name}"] = value
-    if event.operation is not None:
-        attributes["gotlang.operation"] = path_text(event.operation)
-    return attributes
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
-def latency(event: Asked) -> float:
-    """Seconds that the slowest of the answers took that were asked for just now."""
-    return max((stored.latency_s for stored in _paid(event)), default=0.0)
+def _latency_s(event: Asked) -> float:
+    """Seconds that the slowest of the samples took that were requested for this event."""
+    return max((sample.latency_s for sample in _spent(event)), default=0.0)
 
 
-def without_quotes(reason: str) -> str:
-    """A reason without what it quotes: that is from an answer more often than not."""
-    return _QUOTED.sub("...", reason)
-
-
-_QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
-
-
-def _paid(event: Asked) -> list[StoredSample]:
+def _spent(event: Asked) -> list[StoredSample]:
     return [sample[0] for sample in event.samples if isinstance(sample, tuple) and sample[1] == "model"]
-
-
-def _usage(paid: list[StoredSample], name: str) -> int:
-    """Tokens of the requests that the answers came from: the first answer of each stands for its request."""
-    return sum(getattr(stored.usage, name) for stored in paid if stored.position == 0)

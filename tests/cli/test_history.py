@@ -143,7 +143,7 @@ def test_what_was_not_kept_is_said(gotc: Gotc) -> None:
 
 def test_a_run_that_is_not_there(gotc: Gotc) -> None:
     gotc(*RUN)
-    assert "there is no run `zz`" in gotc("show", "zz").err
+    assert "run `zz` not found" in gotc("show", "zz").err
     assert gotc("show", "last", "999").code == 2
 
 
@@ -183,10 +183,10 @@ def test_files_that_are_no_records_are_left_out(tmp_path: Path) -> None:
     for name, text in {
         "broken": good[: len(good) // 2],
         "list": "[]",
-        "newer": good.replace('"format_version":1', '"format_version":2'),
+        "newer": good.replace('"format_version":2', '"format_version":3'),
         "renamed": good,
         "untyped": json.dumps({**json.loads(good), "run": "untyped", "started": "now"}),
-        "less": json.dumps({"format_version": 1, "run": "less"}),
+        "less": json.dumps({"format_version": 2, "run": "less"}),
     }.items():
         (tmp_path / f"{name}.json").write_text(text)
     assert [found.run for found in history.runs()] == ["aa"]
@@ -203,7 +203,7 @@ def test_a_name_is_found_by_its_start_where_only_one_has_it(tmp_path: Path) -> N
     assert history.find("last").run == "ab"
     with pytest.raises(UsageError, match="several"):
         history.find("a")
-    with pytest.raises(UsageError, match="no run"):
+    with pytest.raises(UsageError, match="not found"):
         history.find("../abc")
 
 
@@ -211,10 +211,10 @@ def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
     history = History(tmp_path)
     alive = history.start(record("a"))
     assert state_now(alive) == "running"
-    assert state_now(replace(alive, process=2**22 + 1)) == "killed"
-    history.end(alive, "done", paid=(3, None), graph=[{"operation": 0}, {"operation": 1}])
+    assert state_now(replace(alive, pid=2**22 + 1)) == "killed"
+    history.end(alive, "done", spent=(3, None), graph=[{"operation": 0}, {"operation": 1}])
     (ended,) = history.runs()
-    assert (ended.state, ended.paid_calls, ended.paid_usd) == ("done", 3, None)
+    assert (ended.state, ended.spent_calls, ended.spent_usd) == ("done", 3, None)
     assert ended.ended is not None and ended.ended >= ended.started
     assert [line["operation"] for line in history.graph("a")] == [0, 1]
     assert list(history.graph("b")) == []

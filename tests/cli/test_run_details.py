@@ -182,7 +182,7 @@ def test_the_trace_has_the_names_of_opentelemetry_and_no_content(gotc: Gotc, fol
     assert chat["gen_ai.request.max_tokens"] == 20
     assert chat["gen_ai.request.choice.count"] == 3
     assert chat["gen_ai.usage.input_tokens"] > 0
-    assert chat["gotlang.answer.sources"] == ["model"] * 3
+    assert chat["gotlang.sample.sources"] == ["model"] * 3
     assert {line["name"] for line in lines} >= {"graph", "operation.start", "operation.end"}
     assert gotc("cache", "show", chat["gotlang.request.key"][:10]).code == 0
 

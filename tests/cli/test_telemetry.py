@@ -124,10 +124,10 @@ def test_a_collector_that_refuses_ends_no_run(gotc: Gotc, collector: Collector) 
     collector.status = 400
     done = gotc(*RUN, *WHY, "--otel", collector.url)
     assert done.code == 0 and done.out
-    assert done.err.count("telemetry is not whole: the collector did not take all of it") == 1
+    assert done.err.count("telemetry is not whole: the collector did not accept all spans") == 1
     assert "Traceback" not in done.err
 
 
 def test_an_address_that_is_none(gotc: Gotc) -> None:
     done = gotc(*RUN, *WHY, "--otel", "collector")
-    assert done.code == 2 and "`collector` is no address" in done.err
+    assert done.code == 2 and "invalid address `collector`" in done.err
