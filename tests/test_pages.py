@@ -356,16 +356,15 @@ def test_failures_are_counted_by_reason(window: Browser, tmp_path: Path, keep: K
 
 
 def test_the_report_of_a_study_draws_its_charts(window: Browser, tmp_path: Path, keep: Keep) -> None:
-    for module in ("optuna", "plotly"):
-        pytest.importorskip(module, reason="the extra `tune` is not installed")
+    pytest.importorskip("optuna", reason="the extra `tune` is not installed")
     from support.studies import guess_study
 
     guess_study(tmp_path, STUDY)
     done = gotc("tune", "study.got", "--model", "simulated", "--report", "tune.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     window.open(tmp_path / "tune.html")
-    drawn = window.run("return [...document.querySelectorAll('.main-svg')].length")
-    assert drawn >= 3
+    drawn = window.run("return [...document.querySelectorAll('.plots svg')].length")
+    assert drawn >= 6
     boxes = "[...document.querySelectorAll('.plots figure')]"
     wider = window.run(f"return {boxes}.filter((box) => box.scrollWidth > box.clientWidth + 1).length")
     assert wider == 0

@@ -35,12 +35,11 @@ def gotc(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_report_needs_no_network(tmp_path: Path) -> None:
-    pytest.importorskip("plotly", reason="the extra `tune` is not installed")
     page = report(tune(guess_plan(tmp_path, CLAUSES), folder=None))
     assert "rows that the search never saw" in page
     assert page.count("Not drawn") == 0
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=.(?!data:)", page)
-    for name in ("History", "Importance", "Contour", "simulated"):
+    for name in ("History", "Importance", "Pair of params", "Slices", "Rows seen", "Simulated", "satisfied"):
         assert name in page
 
 
@@ -77,7 +76,7 @@ def test_tune_then_run_tuned_then_apply(tmp_path: Path) -> None:
     assert text != GUESS
     assert f"param tries = {tries} in 1..8\n" in text
     assert f'param style = "{style}" in ["plain", "fancy"]\n' in text
-    assert (tmp_path / "r.html").stat().st_size > 100_000
+    assert "<svg" in (tmp_path / "r.html").read_text()
 
 
 def test_a_budget_ends_with_exit_code_3(tmp_path: Path) -> None:

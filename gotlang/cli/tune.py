@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +73,6 @@ def _tune(chosen: dict[str, Any]) -> int:
     out = Path(chosen["out"] or f"{plan.name}.tuned.json")
     check_page(str(out), "--out")
     check_page(chosen["report"], "--report")
-    if chosen["report"] is not None and find_spec("plotly") is None:
-        raise UsageError("--report: its plots need plotly", help="pip install 'gotlang[tune]'")
     with Watch(plan, quiet=chosen["quiet"] or chosen["json"]) as watch:
         try:
             done = tune(plan, options, takeover=chosen["resume"], observe=watch)

@@ -127,9 +127,27 @@ def axis(
 
 def categories(names: Sequence[str], start: float, end: float) -> Axis:
     """An axis with a tick for each name."""
-    width = max(1, int(abs(end - start) / len(names) / LETTER))
-    labels = tuple(brief(name, width) for name in names)
+    room = max(4, int(abs(end - start) / len(names) / TICK_LETTER))
+    labels = tuple(brief(name, room) for name in names)
     return Axis(-0.5, len(names) - 0.5, start, end, tuple(range(len(names))), labels, tuple(names))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What an axis shows: its title, the values to cover (numbers, or any others by their texts), whether it
+    covers 0, and how a tick is written."""
+
+    title: str
+    values: Sequence[Any]
+    zero: bool = True
+    text: Callable[[float], str] = "{:,g}".format
+
+    def over(self, start: float, end: float) -> Axis:
+        """Its axis."""
+        if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values):
+            return axis(self.values, start, end, zero=self.zero, text=self.text)
+        return categories(sorted({str(value) for value in self.values}), start, end)
 
 
 # ---------------------------------------------------------------- charts
@@ -193,6 +211,11 @@ class Chart:
             f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"{data}>{whole}</circle>'
         )
 
+    def curve(self, kind: str, points: Iterable[tuple[float, float]], title: str) -> None:
+        """A line through points; `title` is shown under the mouse."""
+        with self.group(f"trace {kind}".strip(), title):
+            self.path("", "M" + " ".join(f"{x:.1f} {y:.1f}" for x, y in points))
+
     def bar(self, kind: str, x: float, y: float, width: float, height: float) -> None:
         """A rectangle from its top left corner."""
         self.parts.append(
@@ -227,3 +250,19 @@ def stacked(title: str, charts: Sequence[Chart]) -> str:
         f"<style>\n{asset('colors.css')}{asset('charts.css')}</style>\n"
         f'<rect class="ground" width="100%" height="100%"/>{"".join(parts)}</svg>\n'
     )
+
+
+Plane = tuple[Chart, Axis, Axis]
+"""A chart with its horizontal and its vertical axis."""
+
+
+def plane(
+    label: str, across: Quantity, up: Quantity, *, width: float = 520.0, height: float = 340.0
+) -> Plane:
+    """An empty chart with its axes."""
+    chart = Chart(width, height, label)
+    vertical = up.over(height - BELOW, TOP)
+    horizontal = across.over(vertical.margin, width - RIGHT)
+    chart.left(vertical, up.title)
+    chart.below(horizontal, across.title)
+    return chart, horizontal, vertical

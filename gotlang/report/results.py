@@ -21,9 +21,12 @@ from gotlang.report.charts import (
     TOP,
     Axis,
     Chart,
+    Plane,
+    Quantity,
     axis,
     bounds,
     brief,
+    plane,
     shown,
 )
 from gotlang.report.page import figure, page, table
@@ -267,14 +270,15 @@ def _share(chart: Chart, entry: ComparedScheme, scale: Axis, middle: float, widt
 
 def _plane(
     found: Comparison, label: str, costs: Sequence[float], values: Sequence[float], height: float
-) -> tuple[Chart, Axis, Axis]:
+) -> Plane:
     """A chart with axes of cost, to the right, and quality."""
-    up = axis(values, height - BELOW, TOP, text=partial(shown, found.metric, short=True))
-    across = axis(costs, up.margin, WIDTH - RIGHT, text=partial(shown, found.cost_metric, short=True))
-    chart = Chart(WIDTH, height, label)
-    chart.left(up, found.label)
-    chart.below(across, f"{COST_LABELS[found.cost_metric]} per row")
-    return chart, across, up
+    cost = f"{COST_LABELS[found.cost_metric]} per row"
+    return plane(
+        label,
+        Quantity(cost, costs, text=partial(shown, found.cost_metric, short=True)),
+        Quantity(found.label, values, text=partial(shown, found.metric, short=True)),
+        height=height,
+    )
 
 
 def spread(found: Comparison) -> Chart | None:
