@@ -52,7 +52,7 @@ def test_the_commands_with_a_real_local_model_run(tmp_path: Path) -> None:
     assert gotc(*fetch, cwd=tmp_path).returncode == 0
     done = gotc(*run, cwd=tmp_path)
     # A model so small may answer a question like "why" without a number: that run fails, in words.
-    assert done.returncode == 0 or "there is no number in it" in done.stderr, done.stderr
+    assert done.returncode == 0 or "no number found" in done.stderr, done.stderr
 
 
 def test_a_replay_of_another_prompt_says_what_the_page_says(tmp_path: Path) -> None:

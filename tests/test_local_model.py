@@ -22,7 +22,7 @@ import pytest
 from support.gotc import environment, gotc, vote
 from support.listening import COMMAND
 
-from gotlang.answers.schema import response_format
+from gotlang.answers.forms import response_format
 from gotlang.errors import ModelError, UsageError
 from gotlang.models import weights
 from gotlang.models.base import DecodingSettings, Message, Request

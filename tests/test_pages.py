@@ -248,7 +248,7 @@ def test_a_run_that_failed_says_why_where_one_clicks(window: Browser, tmp_path: 
     window.click(place["x"], place["y"])
     panel = text(window, "#panel")
     assert "ERROR" in panel
-    assert "there is no number in it: 'no idea'" in panel
+    assert "no number found: 'no idea'" in panel
     window.type("#search", "no number in it")
     assert text(window, "#found") == "1"
     keep(window, "run-failed")

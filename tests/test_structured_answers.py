@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.openai_server import OpenAIServer
 
-from gotlang.answers.schema import response_format
+from gotlang.answers.forms import response_format
 from gotlang.api import Options, Program, compile
 from gotlang.cache.codec import RequestRecord, decode_request, encode_request
 from gotlang.errors import GotError

@@ -1,17 +1,20 @@
-"""The forms of responses: what a prompt declares after `parse`, and the line patterns of `parse lines`.
+"""The forms of responses: the schema an endpoint is held to, and what a prompt declares after `parse`.
 
-A pattern (`"{left} + {right} = {result} (left: {rest})"`) is a text with named holes, not a regular
+A line pattern (`"{left} + {right} = {result} (left: {rest})"`) is a text with named holes, not a regular
 expression: each piece of text is searched once, from left to right, and a hole is what is between two of
 them. Matching takes time in proportion to the line, whatever the pattern.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, final
+from typing import Any, Final, final
+
+from gotlang.types import AnyType, DictType, ListType, LiteralType, RecordType, Simple, Type
 
 
 @final
@@ -23,7 +26,7 @@ class Json:
 @final
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """`parse tag("Merged")`: what stands between `<Merged>` and `</Merged>`."""
+    """`parse tag("Merged")`: what is between `<Merged>` and `</Merged>`."""
 
     name: str
 
@@ -31,7 +34,7 @@ class Tag:
 @final
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """`parse lines`, `parse lines matching "{left} + {right}"`: one value a line, holes in braces."""
+    """`parse lines`, `parse lines matching "{left} + {right}"`: one value per line, holes in braces."""
 
     pattern: str | None = None
 
@@ -39,7 +42,7 @@ class Lines:
 @final
 @dataclass(frozen=True, slots=True)
 class After:
-    """`parse after "So the answer is:"`: what follows the last time the text stands there."""
+    """`parse after "So the answer is:"`: what follows the last occurrence of the text."""
 
     text: str
 
@@ -47,12 +50,57 @@ class After:
 Form = Json | Tag | Lines | After
 
 
+# ---------------------------------------------------------------- schemas
+
+
+@lru_cache(maxsize=256)
+def response_format(type_: Type) -> str:
+    """The `response_format` of a request for responses of a type (`structured true`), as JSON text.
+
+    Strict if every object in it has a fixed set of fields, which is what providers require of a strict one.
+    """
+    closed: list[bool] = []
+    schema = _schema(type_, closed)
+    described = {"name": "answer", "strict": all(closed), "schema": schema}
+    return json.dumps({"type": "json_schema", "json_schema": described}, ensure_ascii=False)
+
+
+_SIMPLE = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
+
+
+def _schema(type_: Type, closed: list[bool]) -> dict[str, Any]:
+    match type_:
+        case RecordType():
+            fields = {name: _schema(field, closed) for name, field in type_.fields}
+            return {
+                "type": "object",
+                "properties": fields,
+                "required": list(fields),
+                "additionalProperties": False,
+            }
+        case DictType(value):
+            closed.append(False)
+            return {"type": "object", "additionalProperties": _schema(value, closed)}
+        case ListType(element):
+            return {"type": "array", "items": _schema(element, closed)}
+        case LiteralType(values):
+            return {"type": "string", "enum": list(values)}
+        case Simple(name) if name in _SIMPLE:
+            return {"type": _SIMPLE[name]}
+        case Simple() | AnyType():
+            closed.append(False)
+            return {}
+
+
+# ---------------------------------------------------------------- line patterns
+
 _MOST_HOLES: Final = 50
 _SPACES = re.compile(r"\s+")
+_SIGN = re.compile(r"\{\{|\}\}|\{([^}]*)\}|[{}\r\n]|[^{}\r\n]+")
 
 
 class PatternError(ValueError):
-    """A pattern that says nothing definite; `offset` is the place in it, in characters from 0."""
+    """An ambiguous or malformed pattern; `offset` is the place in it, in characters from 0."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)
@@ -65,10 +113,10 @@ class PatternError(ValueError):
 class Pattern:
     """A parsed pattern: `texts[0]`, the hole `names[0]`, `texts[1]`, and so on; one text more than names.
 
-    `{name}` is a hole, `{}` and `{_}` are holes whose content nobody wants, `{{` and `}}` are braces. Spaces
-    in the pattern match white space of any length, or none where it stands nowhere; case does not count. A
-    hole takes at least one character and ends where the next text first stands. What precedes the first text
-    or follows the last one is passed over.
+    `{name}` is a hole, `{}` and `{_}` are holes whose content is ignored, `{{` and `}}` are braces. Spaces in
+    the pattern match white space of any length, or none if the line has none there; case does not count. A
+    hole takes at least one character and ends at the first occurrence of the next text. What precedes the
+    first text or follows the last one is ignored.
     """
 
     text: str
@@ -77,41 +125,42 @@ class Pattern:
 
     @property
     def holes(self) -> tuple[str, ...]:
-        """The names of the holes whose content is wanted, in order."""
+        """The names of the named holes, in order."""
         return tuple(name for name in self.names if name)
 
     @staticmethod
     def parse(text: str) -> Pattern:
-        """Read a pattern. Raises PatternError, with the place."""
+        """Parse a pattern. Raises PatternError, with the place."""
         text = text.strip(" \t")
         texts = [""]
         names: list[str] = []
-        at = 0
-        while at < len(text):
-            sign = text[at]
-            if text.startswith(("{{", "}}"), at):
-                texts[-1] += sign
-                at += 2
-            elif sign == "{":
-                end = text.find("}", at)
-                name = text[at + 1 : end].strip()
-                _check(text, at, end, name, names, texts[-1])
+        for token in _SIGN.finditer(text):
+            sign, at = token[0], token.start()
+            if token[1] is not None:
+                name = token[1].strip()
+                if name and not name.isidentifier():
+                    raise PatternError(f"`{name}` is not a name for a hole", at)
+                if name and name != "_" and name in names:
+                    raise PatternError(f"duplicate hole `{name}`", at)
+                if names and not texts[-1]:
+                    raise PatternError("two holes need a text between them", at)
+                if len(names) >= _MOST_HOLES:
+                    raise PatternError(f"more than {_MOST_HOLES} holes", at)
                 names.append("" if name == "_" else name)
                 texts.append("")
-                at = end + 1
-            elif sign == "}":
-                raise PatternError("`}` without its `{`; write `}}` for a brace", at)
-            elif sign in "\r\n":
+            elif sign in ("{", "}"):
+                other = "}" if sign == "{" else "{"
+                raise PatternError(f"`{sign}` without its `{other}`; write `{sign * 2}` for a brace", at)
+            elif sign in ("\r", "\n"):
                 raise PatternError("a pattern is one line", at)
             else:
-                texts[-1] += sign
-                at += 1
+                texts[-1] += sign[0] if sign in ("{{", "}}") else sign
         if not any(names):
             raise PatternError("a pattern needs a hole with a name, like `{answer}`", 0)
         return Pattern(text, tuple(texts), tuple(names))
 
     def match(self, line: str) -> dict[str, str] | None:
-        """What stands in the holes, without white space around it, by name; None where the line differs."""
+        """The content of the holes by name, without white space around it; None if the line differs."""
         found: dict[str, str] = {}
         at = 0
         if self.texts[0]:
@@ -143,21 +192,8 @@ class Pattern:
         return "".join(parts)
 
 
-def _check(text: str, start: int, end: int, name: str, names: list[str], before: str) -> None:
-    if end < 0:
-        raise PatternError("`{` without its `}`; write `{{` for a brace", start)
-    if name and not name.isidentifier():
-        raise PatternError(f"`{name}` is no name for a hole", start)
-    if name and name != "_" and name in names:
-        raise PatternError(f"the hole `{name}` stands twice", start)
-    if names and not before:
-        raise PatternError("two holes need a text between them", start)
-    if len(names) >= _MOST_HOLES:
-        raise PatternError(f"more than {_MOST_HOLES} holes", start)
-
-
 def _search(text: str, line: str, at: int) -> re.Match[str] | None:
-    """Where a piece of text first stands with its spaces, or, where it never does, without them."""
+    """The first occurrence of a piece of text with its spaces or, if there is none, without them."""
     spaced, close = _searched(text)
     return spaced.search(line, at) or (close.search(line, at) if close else None)
 

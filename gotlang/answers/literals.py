@@ -1,9 +1,13 @@
 """Values inside free text, written as JSON, as Python, or nearly so.
 
 Models write lists and objects with single quotes, comments, trailing commas, tuples, words without quotes,
-and lose the last bracket; data files hold Python's `repr`. One lenient scanner reads them all. No character
-is looked at twice and the stack is explicit, so a megabyte of brackets costs a second or two and no crash.
-Brackets that turn out to hold no value are dropped at once, never tried again from inside.
+and lose the last bracket; data files contain Python's `repr`. One lenient scanner finds them all, with their
+places and how certain each is. It looks at no character twice and its stack is explicit, so a megabyte of
+brackets takes a second or two and never crashes.
+
+The json-repair library is not used because it always returns something (measured with 0.64): it reads
+`[1, 2, ..., 9]` as `[1, 2, 9]`, `{Peru: 2, Costa Rica: 1}` as `{"Peru": 2, "Rica": 1}`, `['it's', 'b']` as
+three texts, and the cut-off `["a", "b is tr` as two whole ones; 37,000 open quotes take more than 8 seconds.
 """
 
 from __future__ import annotations
@@ -12,26 +16,27 @@ import json
 import re
 from dataclasses import dataclass
 from enum import IntEnum
+from math import isfinite
 from typing import Any, Final, final
 
 DEEPEST: Final = 100
-"""Brackets inside each other that are still read; no type of the language is near it."""
+"""The deepest nesting of brackets that is read."""
 
 
 class Quality(IntEnum):
-    """How sure it is that some brackets were meant as a value; lower is better."""
+    """How certain it is that brackets were meant as a value; lower is better."""
 
     CLEAN = 0
-    WORDS = 1  # holds words without quotes: `[see below]`
+    WORDS = 1  # contains words without quotes: `[see below]`
     TUPLE = 2  # `(3, 4)`, which is also how people write asides
-    PIECE = 3  # inside of something that turned out to be no value
+    PIECE = 3  # inside something that turned out not to be a value
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A list or object found in a text, from `start` up to `end`. `whole` is False where the text stopped
-    before its closing bracket; it then holds what came whole."""
+    """A list or object found in a text, from `start` to `end`. `whole` is False if its closing bracket is
+    missing; the value then has the elements that were complete."""
 
     value: list[Any] | dict[str, Any]
     start: int
@@ -41,22 +46,121 @@ class Found:
 
 
 class Word(str):
-    """A text that stood without quotes."""
+    """A text without quotes."""
 
     __slots__ = ()
 
 
-_CONSTANTS: Final[dict[str, bool | None]] = {
-    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-    "null": None, "None": None,
-}  # fmt: skip
+# ---------------------------------------------------------------- numbers
+
+_NUMERAL = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_AMOUNT = re.compile(
+    r"([+-]?)\$?((?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*%?"
+)
 
 
-def scan(text: str) -> list[Found]:
-    """All outermost lists and objects of a text, in order. Abbreviations (`[1, 2, ..., 9]`) hold Python's
-    `...` where they were cut, which is of no type."""
-    return _Scanner(text).run()
+def number(text: str) -> int | float | None:
+    """The number that a text is, with the signs people put around one (`1,234`, `$5`, `85%`), or None."""
+    match = _AMOUNT.fullmatch(text.strip().replace("\N{MINUS SIGN}", "-"))
+    return _numeral(match[1] + match[2].replace(",", "")) if match else None
 
+
+def _numeral(text: str) -> int | float | None:
+    """The number that a text is as a program would write it, or None; infinity and NaN are not numbers."""
+    if not _NUMERAL.fullmatch(text):
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
+
+
+# ---------------------------------------------------------------- quoted texts
+
+
+def _quoted(closer: str) -> re.Pattern[str]:
+    # A quote ends a string if what follows it can follow a string; elsewhere the model forgot to escape it:
+    # 'it's', "the "old" house".
+    ends = r"(?=\s*(?:[,\]}):]|//|\#|/\*|```|\Z))"
+    return re.compile(rf"((?:[^{closer}\\]|\\.|{closer}(?!{ends}))*+){closer}", re.DOTALL)
+
+
+_QUOTED: Final = {opener: _quoted(closer) for opener, closer in zip("\"'“‘`", "\"'”’`", strict=True)}
+"""By the opening quote: what follows it, including the closing one."""
+
+_ESCAPE = re.compile(
+    r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}"
+    r"|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)",
+    re.DOTALL,
+)
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1]
+    if len(code) == 1:
+        # An undefined escape keeps its backslash: models write LaTeX into JSON.
+        return _ESCAPED.get(code, code if code in "\"'\\/`" else "\\" + code)
+    if len(code) > 9:
+        return (bytes.fromhex(code[1:5]) + bytes.fromhex(code[7:])).decode("utf-16-be")
+    return chr(int(code[1:], 16))
+
+
+# ---------------------------------------------------------------- whole texts
+
+
+def strict(text: str) -> Any:
+    """The value of a JSON text. Raises ValueError, also for NaN, endless digits and deep nesting."""
+    try:
+        value = _DECODER.decode(text)
+        brackets = text.count("[") + text.count("{")
+        if brackets > DEEPEST and isinstance(value, list | dict) and _deeper(value):
+            raise RecursionError
+    except RecursionError:
+        raise ValueError("brackets nested too deeply") from None
+    return value
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def _deeper(value: Any) -> bool:
+    """Whether a value has more than the allowed levels, looked at level by level."""
+    level = [value]
+    for _ in range(DEEPEST):
+        parts = [part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)]
+        level = [part for part in parts if isinstance(part, list | dict)]
+    return bool(level)
+
+
+def literal(text: str) -> Any:
+    """The list or object that a whole text is, as JSON or Python wrote it: `[1, 2]`, `{'a': 1}`,
+    `Counter({'a': 1})`. Raises ValueError for anything else."""
+    text = text.strip()
+    try:
+        value = strict(text)
+    except ValueError:
+        found = scan(text)
+        whole = len(found) == 1 and found[0].whole and found[0].quality is not Quality.PIECE
+        called = text[: found[0].start] if found else ""
+        if not whole or found[0].end != len(text) or (called and not called.isidentifier()):
+            raise ValueError("not a list or an object") from None
+        value = found[0].value
+    if not isinstance(value, list | dict):
+        raise ValueError("not a list or an object")
+    return value
+
+
+# ---------------------------------------------------------------- the scanner
 
 _OPENER = re.compile(r"[\[{(]")
 _CLOSERS: Final = {"[": "]", "{": "}", "(": ")"}
@@ -72,10 +176,20 @@ _TOKEN = re.compile(
       | (?P<quote>["'“‘`])""",
     re.VERBOSE,
 )
+_CONSTANTS: Final[dict[str, bool | None]] = {
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+    "null": None, "None": None,
+}  # fmt: skip
+
+
+def scan(text: str) -> list[Found]:
+    """All outermost lists and objects of a text, in order. Abbreviations (`[1, 2, ..., 9]`) contain Python's
+    `...`, which fits no type."""
+    return _Scanner(text).run()
 
 
 class _Open:
-    """A bracket that waits for its end."""
+    """A bracket that is not closed yet."""
 
     __slots__ = ("after", "bracket", "comma", "items", "key", "pairs", "start", "words")
 
@@ -98,7 +212,7 @@ class _Open:
         self.after = True
 
     def name(self) -> bool:
-        """A colon: the last value was a name. False where it cannot be."""
+        """At a colon: take the last value as a name. False if it cannot be one."""
         if self.bracket != "{" or not self.after or len(self.items) != 1:
             return False
         name = self.items.pop()
@@ -126,41 +240,39 @@ class _Scanner:
         self.line_ended = False
 
     def run(self) -> list[Found]:
-        text = self.text
-        while self.at < len(text):
+        while self.at < len(self.text):
             if not self.stack:
-                opener = _OPENER.search(text, self.at)
+                opener = _OPENER.search(self.text, self.at)
                 if opener is None:
                     break
                 self.open(opener[0], opener.start())
                 continue
-            token = _TOKEN.match(text, self.at)
+            token = _TOKEN.match(self.text, self.at)
             if token is None:
                 self.abandon()
                 self.at += 1
                 continue
+            self.at = token.end()
             kind = token.lastgroup or ""
             if kind == "space":
                 self.line_ended = self.line_ended or "\n" in token[0]
-                self.at = token.end()
             else:
-                self.take(kind, token)
+                self.take(kind, token[0], token.start())
                 self.line_ended = False
         self.stop()
         return self.found
 
-    def take(self, kind: str, token: re.Match[str]) -> None:
-        """One token inside brackets; moves past it."""
+    def take(self, kind: str, sign: str, start: int) -> None:
+        """Take one sign inside brackets, which ends at `at`."""
         top = self.stack[-1]
-        self.at = token.end()
         if kind == "comment":
-            if token[0] == "/*":
+            if sign == "/*":
                 end = self.text.find("*/", self.at)
                 self.at = len(self.text) if end < 0 else end + 2
         elif kind == "fence":
             self.stop()
         elif kind == "close":
-            self.close(token[0])
+            self.close(sign)
         elif kind == "comma":
             if top.pairs is not None and top.items:
                 self.abandon()
@@ -173,13 +285,13 @@ class _Scanner:
             # A value right after a value: a comma was forgotten between two lists, or this is prose.
             if top.after and (top.bracket == "(" or top.pairs is not None):
                 self.abandon()
-            self.open(token[0], token.start())
+            self.open(sign, start)
         elif kind == "word":
-            self.word(top, token[0].strip())
+            self.word(top, sign.strip())
         elif top.after and not (self.line_ended and top.pairs is not None):
             self.abandon()
         else:
-            self.string(top, token[0])
+            self.string(top, sign)
 
     def open(self, bracket: str, start: int) -> None:
         if len(self.stack) >= DEEPEST:
@@ -188,9 +300,8 @@ class _Scanner:
         self.at = start + 1
 
     def word(self, top: _Open, word: str) -> None:
-        numbers = [numeral(part) for part in word.split()]
-        in_list = top.pairs is None
-        if None not in numbers and (in_list or (len(numbers) == 1 and not top.after)):
+        numbers = [_numeral(part) for part in word.split()]
+        if None not in numbers and (top.pairs is None or (len(numbers) == 1 and not top.after)):
             for value in numbers:
                 top.add(value)
         elif top.after:
@@ -199,14 +310,14 @@ class _Scanner:
             top.add(_CONSTANTS[word])
         elif word.startswith(("...", "…")):
             top.add(...)
-        elif self.at < len(self.text):  # else the text stops in the middle of it, perhaps
+        elif self.at < len(self.text):  # a word at the very end may be cut off
             top.add(Word(word))
             top.words += 1
 
     def string(self, top: _Open, quote: str) -> None:
-        match = None if quote in self.unclosed else STRINGS[quote].match(self.text, self.at)
+        match = None if quote in self.unclosed else _QUOTED[quote].match(self.text, self.at)
         if match is not None:
-            top.add(unescape(match[1]))
+            top.add(_ESCAPE.sub(_unescaped, match[1]) if "\\" in match[1] else match[1])
             self.at = match.end()
         elif any(open_.items or open_.pairs for open_ in self.stack):
             self.at = len(self.text)  # cut off inside a string: what came before it stays
@@ -215,34 +326,29 @@ class _Scanner:
             self.abandon()
 
     def close(self, bracket: str) -> None:
-        """A closing bracket closes what is open inside its own too; without an own one, there is no value."""
+        """A closing bracket closes what is open inside its own, too; one without an own is not in a value."""
         if not any(_CLOSERS[open_.bracket] == bracket for open_ in self.stack):
             self.abandon()
             return
-        while True:
+        closed = ""
+        while closed != bracket:
             top = self.stack.pop()
-            mine = _CLOSERS[top.bracket] == bracket
-            self.closed(top)
-            if mine:
-                return
-
-    def closed(self, top: _Open) -> None:
-        value: Any = top.value()
-        aside = top.bracket == "(" and not top.comma and len(top.items) == 1
-        if aside:
-            value = value[0]
-        if self.stack:
-            self.stack[-1].add(value)
-            self.stack[-1].words += top.words
-        elif isinstance(value, list | dict) and (value or top.bracket != "("):
-            quality = Quality.WORDS if top.words else Quality.CLEAN
-            if top.bracket == "(" and not aside:
-                quality = Quality.TUPLE
-            self.found.append(Found(value, top.start, self.at, quality))
+            closed = _CLOSERS[top.bracket]
+            value: Any = top.value()
+            aside = top.bracket == "(" and not top.comma and len(top.items) == 1
+            if aside:
+                value = value[0]
+            if self.stack:
+                self.stack[-1].add(value)
+                self.stack[-1].words += top.words
+            elif isinstance(value, list | dict) and (value or top.bracket != "("):
+                quality = Quality.WORDS if top.words else Quality.CLEAN
+                quality = Quality.TUPLE if top.bracket == "(" and not aside else quality
+                self.found.append(Found(value, top.start, self.at, quality))
 
     def abandon(self) -> None:
-        """What is open is no value; what was complete inside it may be one, and so may a list whose end is
-        missing before a new line."""
+        """What is open is not a value; what was complete inside it may be one, and so may a list without
+        its closing bracket before a new line."""
         cut, self.stack = self.stack, []
         for open_ in cut:
             if self.line_ended and open_ is cut[-1] and open_.after and not open_.words:
@@ -253,122 +359,9 @@ class _Scanner:
             self.found += [Found(value, open_.start, self.at, Quality.PIECE) for value in values]
 
     def stop(self) -> None:
-        """The text is over (or its fence): what came whole stays, the outermost last, for the last counts."""
+        """The text (or its fence) ends: keep what came whole, the outermost last, because the last counts."""
         cut, self.stack = self.stack, []
         for open_ in reversed(cut):
             value = open_.value()
             if value and not open_.words and open_.bracket != "(":
                 self.found.append(Found(value, open_.start, self.at, Quality.CLEAN, whole=False))
-
-
-def strict(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError, also for NaN, endless digits and deep nesting."""
-    try:
-        value = _DECODER.decode(text)
-    except RecursionError:
-        raise ValueError("brackets too deep inside each other") from None
-    brackets = text.count("[") + text.count("{")
-    if brackets > DEEPEST and isinstance(value, list | dict) and _deeper(value):
-        raise ValueError("brackets too deep inside each other")
-    return value
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON value")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
-
-
-def _deeper(value: Any) -> bool:
-    """Whether a value has more than the allowed levels, looked at level by level."""
-    level = [value]
-    for _ in range(DEEPEST):
-        parts = [part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)]
-        level = [part for part in parts if isinstance(part, list | dict)]
-        if not level:
-            return False
-    return True
-
-
-def literal(text: str) -> Any:
-    """The list or object that a text is, all of it, as JSON or Python wrote it: `[1, 2]`, `{'a': 1}`,
-    `Counter({'a': 1})`. Raises ValueError where it is anything else."""
-    text = text.strip()
-    try:
-        value = strict(text)
-    except ValueError:
-        found = scan(text)
-        only = found[0] if len(found) == 1 else None
-        if only is None or not only.whole or only.quality is Quality.PIECE or only.end != len(text):
-            raise ValueError("not a list or an object") from None
-        if only.start and not text[: only.start].isidentifier():
-            raise ValueError("not a list or an object") from None
-        value = only.value
-    if not isinstance(value, list | dict):
-        raise ValueError("not a list or an object")
-    return value
-
-
-_NUMERAL = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_AMOUNT = re.compile(
-    r"([+-]?)\$?((?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*%?"
-)
-
-
-def number(text: str) -> int | float | None:
-    """The number that a text is, with the signs people put around one (`1,234`, `$5`, `85%`); else None."""
-    text = text.strip().replace("\N{MINUS SIGN}", "-")
-    match = _AMOUNT.fullmatch(text)
-    return numeral(match[1] + match[2].replace(",", "")) if match else None
-
-
-def numeral(text: str) -> int | float | None:
-    """The number that a text is as a program would write it; else None. Neither infinity nor NaN is one."""
-    if not _NUMERAL.fullmatch(text):
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    # A number too large for a float, and a row of digits too long for an int, are none.
-    return value if abs(value) != float("inf") and not text.lstrip("+-").isdigit() else None
-
-
-QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`"}
-
-
-def _string(closer: str) -> re.Pattern[str]:
-    # A quote ends a string where what follows can follow a string; elsewhere it is a quote that the model
-    # forgot to escape: 'it's', "the "old" house".
-    ends = r"(?=\s*(?:[,\]}):]|//|\#|/\*|```|\Z))"
-    return re.compile(rf"((?:[^{closer}\\]|\\.|{closer}(?!{ends}))*+){closer}", re.DOTALL)
-
-
-STRINGS: Final = {opener: _string(closer) for opener, closer in QUOTES.items()}
-"""By the opening quote: what follows it, up to and with the closing one."""
-
-_ESCAPE = re.compile(
-    r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)",
-    re.DOTALL,
-)
-_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    code = match[1]
-    if len(code) == 1:
-        # An escape that nobody defines keeps its backslash: models write LaTeX into JSON.
-        return _ESCAPED.get(code, code if code in "\"'\\/`" else "\\" + code)
-    if len(code) > 9:
-        return (bytes.fromhex(code[1:5]) + bytes.fromhex(code[7:])).decode("utf-16-be")
-    return chr(int(code[1:], 16))
-
-
-def unescape(content: str) -> str:
-    """What the inside of a quoted text says."""
-    return _ESCAPE.sub(_unescaped, content) if "\\" in content else content

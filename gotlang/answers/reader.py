@@ -1,7 +1,7 @@
-"""From a model's answer to values, by the prompt's type and `parse` form; and back, for examples in prompts.
+"""Reads responses as values of a prompt's type, by its `parse` form, and writes the responses of examples.
 
-An answer that does not fit is a ReadError with the reason in words: the thought fails, the scheme goes on.
-Nothing here raises anything else or takes more than time in proportion to the answer.
+A response that does not fit is a ReadError with its reason: the thought fails, the scheme goes on. Nothing
+here raises anything else or takes more than time in proportion to the response.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from gotlang.answers.conversion import convert, from_text, shown
+from gotlang.answers.conversion import convert, from_text, record_from, shown
 from gotlang.answers.extraction import fenced, lines_of, one, plain, several, unmarked
 from gotlang.answers.forms import After, Form, Json, Lines, Pattern, Tag
 from gotlang.answers.literals import strict
@@ -19,23 +19,30 @@ from gotlang.types import STR, ListType, RecordType, Type, fits
 
 
 def read(text: str, type_: Type, form: Form | None, many: bool) -> list[Any]:
-    """The values of `type_` that an answer gives: one, or any number where the prompt says `many`.
+    """The values of `type_` in a response: one, or any number if the prompt says `many`.
 
-    `form` narrows where to look; None takes whatever models write. Raises ReadError.
+    `form` narrows where to look; None accepts whatever models write. Raises ReadError.
     """
     if not text.strip():
-        raise ReadError("the answer is empty")
+        raise ReadError("empty response")
     match form:
         case None:
             return _values(text, type_, many)
         case Json():
             return _json(text, type_, many)
-        case Tag():
-            return _tag(text, form, type_, many)
-        case After():
-            return _after(text, form, type_, many)
-        case Lines():
-            return _lines(text, form, type_, many)
+        case Tag(name):
+            return _tag(text, name, type_, many)
+        case After(words):
+            return _after(text, words, type_, many)
+        case Lines(pattern):
+            listed = isinstance(type_, ListType) and not many
+            element = type_.element if isinstance(type_, ListType) and listed else type_
+            if pattern is not None:
+                values = _matching(text, Pattern.parse(pattern), element)
+            else:
+                lines = lines_of(text)
+                values = _each(lines if listed or many else lines[-1:], element)
+            return [values] if listed else values if many else values[-1:]
 
 
 def _values(text: str, type_: Type, many: bool) -> list[Any]:
@@ -55,16 +62,15 @@ def _json(text: str, type_: Type, many: bool) -> list[Any]:
             return [convert(value, type_)]
         values = list(value.values()) if isinstance(value, dict) else value
         return list(convert(values, ListType(type_)))
-    raise ReadError(f"it is not JSON: {reason}")
+    raise ReadError(f"not JSON: {reason}")
 
 
-def _tag(text: str, form: Tag, type_: Type, many: bool) -> list[Any]:
-    """What stands between the tags: the last pair's, or of `many` every pair's. An end may be missing at the
-    end of the text, and the start where the prompt itself wrote it."""
-    name = re.escape(form.name)
+def _tag(text: str, name: str, type_: Type, many: bool) -> list[Any]:
+    """What is between the tags: the last pair's, or with `many` every pair's. The closing tag may be missing
+    at the end of the text, and the opening one if the prompt itself wrote it."""
     pairs: list[str] = []
     start: int | None = None
-    for match in re.finditer(rf"<(/?)\s*{name}(?:\s[^<>]*)?>", text, re.IGNORECASE):
+    for match in re.finditer(rf"<(/?)\s*{re.escape(name)}(?:\s[^<>]*)?>", text, re.IGNORECASE):
         if not match[1]:
             start = match.end()
         elif start is not None or not pairs:
@@ -74,27 +80,25 @@ def _tag(text: str, form: Tag, type_: Type, many: bool) -> list[Any]:
         pairs.append(text[start:])
     pairs = [inside for inside in pairs if inside.strip()]
     if not pairs:
-        raise ReadError(f"there is nothing between <{form.name}> and </{form.name}>")
+        raise ReadError(f"nothing between <{name}> and </{name}>")
     if many and len(pairs) > 1:
         return [one(inside, type_) for inside in pairs]
     return _values(pairs[-1], type_, many)
 
 
-def _after(text: str, form: After, type_: Type, many: bool) -> list[Any]:
-    """What follows the last time the text stands there; its colon may be missing, case does not count."""
-    words = form.text.split()
+def _after(text: str, marker: str, type_: Type, many: bool) -> list[Any]:
+    """What follows the last occurrence of the marker; case does not count, and its colon may be missing."""
+    words = marker.split()
     if not words:
         raise ReadError("`parse after` has no text to look for")
     colon = ":?" if words[-1].endswith(":") and words[-1] != ":" else ""
     words[-1] = words[-1].removesuffix(":") if colon else words[-1]
-    found = None
-    for found in re.finditer(r"\s+".join(map(re.escape, words)) + colon, text, re.IGNORECASE):  # noqa: B007
-        pass
-    if found is None:
-        raise ReadError(f"it does not say `{form.text}`")
-    rest = text[found.end() :].strip()
+    found = [match.end() for match in re.finditer(r"\s+".join(map(re.escape, words)) + colon, text, re.I)]
+    if not found:
+        raise ReadError(f"`{marker}` not found")
+    rest = text[found[-1] :].strip()
     if not rest:
-        raise ReadError(f"nothing follows `{form.text}`")
+        raise ReadError(f"nothing follows `{marker}`")
     if type_ == STR and not many:
         # The full stop ends the sentence around the answer; `U.S.` and `...` keep theirs.
         if rest.endswith(".") and not re.search(r"(?:\.|\b\w\.\w)\.\Z", rest):
@@ -103,21 +107,7 @@ def _after(text: str, form: After, type_: Type, many: bool) -> list[Any]:
     return _values(rest, type_, many)
 
 
-def _lines(text: str, form: Lines, type_: Type, many: bool) -> list[Any]:
-    """One value a line: all of them for a list or `many`, else the last one."""
-    listed = isinstance(type_, ListType) and not many
-    element = type_.element if isinstance(type_, ListType) and not many else type_
-    if form.pattern is not None:
-        values = _matching(text, form.pattern, element)
-    else:
-        lines = lines_of(text)
-        values = _each_line(lines if listed or many else lines[-1:], element)
-    if many:
-        return values
-    return [values] if listed else values[-1:]
-
-
-def _each_line(lines: list[str], element: Type) -> list[Any]:
+def _each(lines: list[str], element: Type) -> list[Any]:
     values = []
     for number, line in enumerate(lines, 1):
         try:
@@ -125,12 +115,11 @@ def _each_line(lines: list[str], element: Type) -> list[Any]:
         except ReadError as error:
             raise ReadError(f"line {number}: {error.message}") from None
     if not values:
-        raise ReadError("it has no lines")
+        raise ReadError("no lines found")
     return values
 
 
-def _matching(text: str, pattern_text: str, element: Type) -> list[Any]:
-    pattern = Pattern.parse(pattern_text)
+def _matching(text: str, pattern: Pattern, element: Type) -> list[Any]:
     values = []
     failure: ReadError | None = None
     for line in text.splitlines():
@@ -140,30 +129,19 @@ def _matching(text: str, pattern_text: str, element: Type) -> list[Any]:
             if holes is None:
                 continue
             try:
-                values.append(_from_holes(holes, element))
+                if isinstance(element, RecordType):
+                    values.append(record_from(holes, element, _hole))
+                else:
+                    values.append(_hole(next(iter(holes.values())), element))
                 break
             except ReadError as error:
                 failure = failure or error
     if not values:
-        raise failure or ReadError(f"no line of it reads like `{pattern_text}`")
+        raise failure or ReadError(f"no line matches `{pattern.text}`")
     return values
 
 
-def _from_holes(holes: dict[str, str], element: Type) -> Any:
-    if not isinstance(element, RecordType):
-        return _in_hole(next(iter(holes.values())), element)
-    values = {}
-    for name, type_ in element.fields:
-        if name not in holes:
-            raise ReadError(f"field `{name}` has no hole in the pattern")
-        try:
-            values[name] = _in_hole(holes[name], type_)
-        except ReadError as error:
-            raise ReadError(f"field `{name}`: {error.message}") from None
-    return values
-
-
-def _in_hole(content: str, type_: Type) -> Any:
+def _hole(content: str, type_: Type) -> Any:
     return from_text(content, type_) if type_ != STR else plain(content)
 
 
@@ -176,58 +154,57 @@ def write(value: Any, type_: Type, form: Form | None) -> str:
     """
     if (why := fits(type_, value)) is not None:
         raise EvaluationError(why)
-    for answer in _answers(value, type_, form):
+    for text in _spellings(value, type_, form):
         try:
-            if read(answer, type_, form, False) == [value]:
-                return answer
+            if read(text, type_, form, False) == [value]:
+                return text
         except ReadError:
             continue
     raise EvaluationError(f"this {type_} cannot be written so that `parse` reads it back: {shown(value)}")
 
 
-def _answers(value: Any, type_: Type, form: Form | None) -> list[str]:
+def _spellings(value: Any, type_: Type, form: Form | None) -> list[str]:
     """Ways to write a value, the plainest first."""
-    written = json.dumps(value, ensure_ascii=False)
+    written = _dumped(value)
     plainest = [value, written] if isinstance(value, str) else [written]
+    elements, element = (value, type_.element) if isinstance(type_, ListType) else ([value], type_)
     match form:
         case None:
             return plainest
         case Json():
             return [written]
         case Tag(name):
-            escaped = written.replace("<", "\\u003c")
-            inside = [f"\n{part}\n" if "\n" in part else part for part in (*plainest, escaped)]
-            return [f"<{name}>{part}</{name}>" for part in inside]
-        case After(text):
-            return [f"{text} {part}" for part in plainest]
-        case Lines(pattern_text):
-            elements = value if isinstance(type_, ListType) and isinstance(value, list) else [value]
-            element = type_.element if isinstance(type_, ListType) else type_
-            if pattern_text is None:
-                plain_lines = [
-                    part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)
-                    for part in elements
-                ]
-                numbered = [f"{number}. {line}" for number, line in enumerate(plain_lines, 1)]
-                quoted = [json.dumps(part, ensure_ascii=False) for part in elements]
-                return ["\n".join(lines) for lines in (plain_lines, numbered, quoted)]
-            pattern = Pattern.parse(pattern_text)
+            parts = [*plainest, written.replace("<", "\\u003c")]
             return [
-                "\n".join(_filled(pattern, part, element, style) for part in elements)
-                for style in (True, False)
+                f"<{name}>\n{part}\n</{name}>" if "\n" in part else f"<{name}>{part}</{name}>"
+                for part in parts
+            ]
+        case After(words):
+            return [f"{words} {part}" for part in plainest]
+        case Lines(None):
+            lines = [part if isinstance(part, str) else _dumped(part) for part in elements]
+            numbered = [f"{number}. {line}" for number, line in enumerate(lines, 1)]
+            return ["\n".join(found) for found in (lines, numbered, map(_dumped, elements))]
+        case Lines(text):
+            pattern = Pattern.parse(str(text))
+            record = isinstance(element, RecordType)
+            records = [part if record else dict.fromkeys(pattern.holes, part) for part in elements]
+            return [
+                "\n".join(
+                    pattern.fill({hole: spell(part.get(hole)) for hole in pattern.holes}) for part in records
+                )
+                for spell in (_in_words, _dumped)
             ]
 
 
-def _filled(pattern: Pattern, value: Any, element: Type, plainly: bool) -> str:
-    fields = value if isinstance(element, RecordType) else dict.fromkeys(pattern.holes, value)
-    return pattern.fill({name: _hole(fields.get(name), plainly) for name in pattern.holes})
-
-
-def _hole(value: Any, plainly: bool) -> str:
-    """A value in a hole: `8 10 14` and bare texts, or else JSON."""
-    if plainly and isinstance(value, str):
-        return value
-    numbers = isinstance(value, list) and all(isinstance(part, int | float) for part in value)
-    if plainly and numbers and not any(isinstance(part, bool) for part in value):
-        return " ".join(map(str, value))
+def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _in_words(value: Any) -> str:
+    """A value in a hole without quotes and brackets, `8 10 14`, or else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(type(part) in (int, float) for part in value):
+        return " ".join(map(str, value))
+    return _dumped(value)

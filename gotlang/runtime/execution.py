@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, final
 
+from gotlang.answers.forms import response_format
 from gotlang.answers.reader import read
-from gotlang.answers.schema import response_format
 from gotlang.errors import EvaluationError, GotError, OperationFailed, ReadError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer

@@ -10,7 +10,7 @@ A line an operation, in the order they were added:
 `made` is the operation that made a thought and its number there; the value and what it came from stand only
 there, so that a thought which passes through several operations is written once. `lower` tells that a lower
 score is the better one; `failed` tells why answers gave no thought, or why the operation gave none
-(`[[2, "there is no number in it"]]`, the draw's number or null). Where a block of the program ends, `block`
+(`[[2, "no number found"]]`, the draw's number or null). Where a block of the program ends, `block`
 is what the block is called: operations in it have its path, with a number for each element, pair or round
 (`sort128/part` and `sort128/part[0]/...`).
 """

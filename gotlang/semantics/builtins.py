@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from gotlang.answers.metrics import exact_match, f1
 from gotlang.semantics import functions as f
 from gotlang.types import (
     ANY,
@@ -258,14 +257,14 @@ BUILTINS: dict[str, Builtin] = {
             "exact_match",
             (STR, STR),
             _always(BOOL),
-            exact_match,
+            f.exact_match,
             doc="whether two answers are the same but for case, punctuation and articles (HotpotQA)",
         ),
         Builtin(
             "f1",
             (STR, STR),
             _always(FLOAT),
-            f1,
+            f.f1,
             doc="how far the words of two answers agree, 0 to 1 (HotpotQA)",
         ),
         Builtin(

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import statistics
+import string
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -253,3 +254,28 @@ def text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
+
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_WHOLE = frozenset({"yes", "no", "noanswer"})
+"""Answers that agree as a whole or not at all."""
+
+
+def normal(text: str) -> str:
+    """An answer in lower case, without punctuation and articles, as HotpotQA and MuSiQue compare it."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def exact_match(found: str, wanted: str) -> bool:
+    return normal(found) == normal(wanted)
+
+
+def f1(found: str, wanted: str) -> float:
+    """The harmonic mean of precision and recall of the words of an answer, from 0 to 1."""
+    left, right = normal(found), normal(wanted)
+    if left != right and (left in _WHOLE or right in _WHOLE):
+        return 0.0
+    words, known = left.split(), right.split()
+    together = sum((Counter(words) & Counter(known)).values())
+    return 2 * together / (len(words) + len(known)) if together else 0.0

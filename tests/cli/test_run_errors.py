@@ -36,7 +36,7 @@ def test_a_reason_is_told_once_with_its_line(tell) -> None:  # type: ignore[no-u
     )
     assert told == (
         "paid for 6 answers, $0.0000\n"
-        "error: Generate ask in part[1]: every thought failed: there is no number in it: 'none at all'\n"
+        "error: Generate ask in part[1]: every thought failed: no number found: 'none at all'\n"
         " --> p.got:6:9\n"
         "  |\n"
         "6 |         Generate(k=3) ask(part)\n"
@@ -55,7 +55,7 @@ def test_other_reasons_stand_beside_it(tell) -> None:  # type: ignore[no-untyped
             Pool() a, n
         """
     )
-    assert told.count("there is no number in it") == 1
+    assert told.count("no number found") == 1
     assert told.count("division by zero") == 1
     assert "each of its members failed" not in told
 
