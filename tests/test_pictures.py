@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from support.gotc import SORT128, SORTING, digits, document, gotc, row
 
 from gotlang.api import Options, compile, load
+from gotlang.errors import UsageError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.report.formats import cut, dot, mermaid, svg
 from gotlang.report.layout import arrange, fold_deep, place
@@ -29,6 +30,7 @@ from gotlang.report.picture import (
     without_lone_groups,
 )
 from gotlang.report.plan_graph import plan
+from gotlang.report.plot import plot
 from gotlang.report.run_graph import execution, reasoning
 from gotlang.runtime.plain import Asks, operations
 
@@ -306,3 +308,34 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
     assert "`.pdf`" in ending.stderr
     assert "--format" in ending.stderr
     assert not (tmp_path / "plan.pdf").exists()
+
+
+def test_programs_and_results_are_plotted(tmp_path: Path) -> None:
+    program = load(SORT128)
+    found = plot(program, scheme="sort128")
+    assert found.title == "sort128: scheme sort128"
+    for suffix, start in (
+        (".html", "<!doctype"),
+        (".svg", "<svg"),
+        (".dot", "digraph"),
+        (".mmd", "flowchart"),
+    ):
+        assert found.save(tmp_path / f"plan{suffix}").read_text().startswith(start)
+    assert "Generate split" in minidom.parseString(found.svg).toxml()
+    with pytest.raises(UsageError, match=r"unsupported format `\.bmp`"):
+        found.save(tmp_path / "plan.bmp")
+    with pytest.raises(UsageError, match="cannot write"):
+        found.save(tmp_path / "missing" / "plan.svg")
+    with pytest.raises(UsageError, match="no scheme"):
+        plot(program, scheme="missing")
+    with pytest.raises(TypeError, match="cannot plot int"):
+        plot(3)
+    program = compile(PROGRAM, "main.got")
+    simulators = {"guess": lambda rng, n: str(n), "add": lambda rng, a, b: str(a + b)}
+    result = program.run(ns=[1, 2], options=Options(model=SimulatedModel(simulators)))
+    run = plot(result)
+    assert "Aggregate add" in run.svg
+    assert "Aggregate add" in run.html
+    assert "Aggregate add" in plot(result, view="reasoning").formats[".mmd"]()
+    assert "srcdoc" in run._repr_html_()
+    assert run._repr_svg_() == run.svg

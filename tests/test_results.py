@@ -18,6 +18,7 @@ from gotlang.evaluate.evaluation import Evaluation, RowRun
 from gotlang.evaluate.metric import ScoreKind
 from gotlang.evaluate.rows import Row
 from gotlang.report.charts import TICK_LETTER, Axis, Chart, axis, bounds, brief, categories, shown, stacked
+from gotlang.report.plot import plot
 from gotlang.report.results import boxes, charts, differences, results_page, spread, tradeoff
 from gotlang.statistics import mean_interval
 
@@ -198,3 +199,12 @@ def test_names_are_an_axis_too() -> None:
     scale: Axis = categories(["plain", "fancy"], 0, 100)
     assert (scale("plain"), scale("fancy")) == (25, 75)
     assert scale.labels == ("plain", "fancy")
+
+
+def test_results_are_plotted() -> None:
+    found = comparison(entry("a", [1, 2, 3]), entry("b", [0, 0, 5]))
+    assert plot(found).html == results_page(found)
+    minidom.parseString(plot(found).svg)
+    alone = plot(found.entries[0].evaluation)
+    assert alone.title == "p: a"
+    minidom.parseString(alone.svg)

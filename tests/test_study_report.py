@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.dom import minidom
 
 import pytest
 
@@ -15,6 +16,7 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
 from support.studies import GUESS, guess_plan, guess_study
 
+from gotlang.report.plot import plot
 from gotlang.report.study import report
 from gotlang.tune.driver import tune
 
@@ -35,7 +37,10 @@ def gotc(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_report_needs_no_network(tmp_path: Path) -> None:
-    page = report(tune(guess_plan(tmp_path, CLAUSES), folder=None))
+    found = tune(guess_plan(tmp_path, CLAUSES), folder=None)
+    page = report(found)
+    assert plot(found).html == page
+    minidom.parseString(plot(found).svg)
     assert "rows that the search never saw" in page
     assert page.count("Not drawn") == 0
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=.(?!data:)", page)
