@@ -1,6 +1,6 @@
 """Every diagnostic code with what it means and how to fix it: what `gotc explain GOT0203` prints.
 
-`docs/diagnostics.md` is made from this table. A code is never reused: one that is no longer reported stays free.
+`docs/diagnostics.md` is made from this table. A code that is no longer reported is never reused.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ _ALL = (
     Code(
         "GOT0001",
         "unexpected token",
-        "The text stops being a program at this place. The line under the carets says what could have followed.",
+        "The text stops being a program at this place. The words under the carets say what could have "
+        "followed.",
         "scheme s(x: str) -> str",
         "scheme s(x: str) -> str:",
     ),
     Code(
         "GOT0002",
         "invalid character",
-        "Control characters, null bytes and the like are not allowed. They are mostly left by a broken download "
-        "or a wrong encoding: save the file as UTF-8.",
+        "Control characters, null bytes and the like are not allowed. They are mostly left by a broken "
+        "download or a wrong encoding: save the file as UTF-8.",
     ),
     Code(
         "GOT0003",
         "wrong indentation",
-        "A line matches the indentation of none of the blocks it could belong to, or is indented with a tab, or "
-        "a block has no indented line. Indent by four spaces; declarations start at the margin.",
+        "A line matches the indentation of none of the blocks it could belong to, or is indented with a "
+        "tab, or a block has no indented line. Indent by four spaces; declarations start at the margin.",
     ),
     Code(
         "GOT0004",
@@ -52,14 +53,14 @@ _ALL = (
     Code(
         "GOT0005",
         "nested too deeply",
-        "Expressions, brackets and blocks may be nested 100 levels deep: give the parts names. A type may be "
-        "made of at most 200 types, with the types it names written out.",
+        "Expressions, brackets and blocks may be nested 100 levels deep: give the parts names. A type may "
+        "be made of at most 200 types, with the types it names written out.",
     ),
     Code(
         "GOT0006",
         "program too long",
-        "A program may have 4 million characters and 150,000 words and signs, where a string or a comment counts "
-        "as one. Keep data in data files, or split the program and `import` the parts.",
+        "A program may have 4 million characters and 150,000 words and signs, where a string or a comment "
+        "counts as one. Keep data in data files, or split the program and `import` the parts.",
     ),
     Code(
         "GOT0007",
@@ -69,8 +70,8 @@ _ALL = (
     Code(
         "GOT0008",
         "duplicate part",
-        "A prompt has one text, one instruction, one system message and one way to read its response; a study "
-        "has one program and one data set.",
+        "A prompt has one text, one instruction, one system message and one way to read its response; a "
+        "study has one program and one data set.",
     ),
     Code(
         "GOT0009",
@@ -82,16 +83,16 @@ _ALL = (
     Code(
         "GOT0010",
         "missing parentheses",
-        "The settings of an operation are in parentheses, which are required even when empty. Only `Call` needs "
-        "none.",
+        "The settings of an operation are in parentheses, which are required even when empty. Only `Call` "
+        "needs none.",
         "Generate sort(part)",
         "Generate() sort(part)",
     ),
     Code(
         "GOT0011",
         "reserved word",
-        "Words such as `if`, `in`, `as`, `from` and `until` end an expression or open a block, so they cannot be "
-        "names.",
+        "Words such as `if`, `in`, `as`, `from` and `until` end an expression or open a block, so they "
+        "cannot be names.",
         "from = xs[0]",
         "first = xs[0]",
     ),
@@ -106,8 +107,8 @@ _ALL = (
     Code(
         "GOT0102",
         "name already in use",
-        "`it`, `thoughts`, `done`, `truth` and `result` have a meaning of their own, and a name inside a scheme "
-        "cannot hide a declaration of the program.",
+        "`it`, `thoughts`, `done`, `truth` and `result` have a meaning of their own, and a name inside a "
+        "scheme cannot hide a declaration of the program.",
     ),
     Code(
         "GOT0103",
@@ -138,15 +139,15 @@ _ALL = (
     Code(
         "GOT0107",
         "invalid import",
-        "The file is missing, cannot be read, or is outside the program's folder. A program may come from an "
-        "untrusted source, so it can open no other files.",
+        "The file is missing, cannot be read, or is outside the program's folder. A program may come from "
+        "an untrusted source, so it can open no other files.",
     ),
     # ---------------------------------------------------------------- types
     Code(
         "GOT0201",
         "type mismatch",
-        "The value has another type than this place expects. The only implicit conversions are from `int` to "
-        "`float` and from a union of strings to `str`.",
+        "The value has another type than this place expects. The only implicit conversions are from `int` "
+        "to `float` and from a union of strings to `str`.",
         "Generate(k=2.5) sort(part)",
         "Generate(k=2) sort(part)",
     ),
@@ -161,8 +162,8 @@ _ALL = (
     Code(
         "GOT0204",
         "wrong type arguments",
-        "`list` takes the type of its elements, `dict` takes `str` and the type of its values; other types take "
-        "no arguments.",
+        "`list` takes the type of its elements, `dict` takes `str` and the type of its values; other types "
+        "take no arguments.",
     ),
     Code(
         "GOT0205",
@@ -233,8 +234,8 @@ _ALL = (
     Code(
         "GOT0309",
         "misplaced `Repeat`",
-        "Only `Repeat(k)` may follow a step, and only one that calls a model. To repeat several steps, write "
-        "`repeat k:`.",
+        "Only `Repeat(k)` may follow a step, and only one that calls a model. To repeat several steps, "
+        "write `repeat k:`.",
     ),
     Code(
         "GOT0310",
@@ -256,14 +257,14 @@ _ALL = (
     Code(
         "GOT0313",
         "not a prompt",
-        "`Generate`, `Improve`, `Aggregate` and `ValidateAndImprove` take a prompt. A scheme is called on a line "
-        "of its own.",
+        "`Generate`, `Improve`, `Aggregate` and `ValidateAndImprove` take a prompt. A scheme is called on a "
+        "line of its own.",
     ),
     Code(
         "GOT0314",
         "no scores to rank by",
-        "`KeepBestN` keeps the thoughts with the best scores, and these have not been scored since they were "
-        "made.",
+        "`KeepBestN` keeps the thoughts with the best scores, and these have not been scored since they "
+        "were made.",
         "Generate(k=5) sort(part)\nKeepBestN(1)",
         "Generate(k=5) sort(part)\nScore() mistakes(it, part)\nKeepBestN(1)",
     ),
@@ -277,14 +278,15 @@ _ALL = (
     Code(
         "GOT0402",
         "invalid prompt setting",
-        "A prompt takes `temperature`, `top_p`, `max_tokens`, `stop`, `model`, `logprobs`, `structured` and, with "
-        "`many`, `count`, each once. `structured` is for prompts that return a record or a dict, read as JSON.",
+        "A prompt takes `temperature`, `top_p`, `max_tokens`, `stop`, `model`, `logprobs`, `structured` "
+        "and, with `many`, `count`, each once. `structured` is for prompts that return a record or a dict, "
+        "read as JSON.",
     ),
     Code(
         "GOT0403",
         "invalid template",
-        "The text does not parse as a template, or does what a template must not: calls, attributes of objects, "
-        "files, unbounded work.",
+        "The text does not parse as a template, or does what a template must not: calls, attributes of "
+        "objects, files, unbounded work.",
     ),
     Code(
         "GOT0404",
@@ -296,8 +298,8 @@ _ALL = (
     Code(
         "GOT0405",
         "invalid example",
-        "An example gives every parameter once, as a constant, and a response: a value of the result's type or "
-        "raw text. It fills in the prompt's text, so there must be one.",
+        "An example gives every parameter once, as a constant, and a response: a value of the result's type "
+        "or raw text. It fills in the prompt's text, so there must be one.",
     ),
     Code(
         "GOT0406",
@@ -327,7 +329,7 @@ _ALL = (
     Code(
         "GOT0603",
         "objective is not a number",
-        "Objectives are numbers or booleans; constraints compare one with a bound made of numbers and `baseline`.",
+        "Objectives are numbers or booleans; constraints compare one with a bound of numbers and `baseline`.",
     ),
     Code(
         "GOT0604",
