@@ -13,7 +13,8 @@ from support.caches import a_request, an_answer, requests, stored_answers
 
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
-from gotlang.cache.maintenance import Imported, Totals, export_lines, import_lines, prune, stats
+from gotlang.cache.cassette import Imported, export_lines, import_lines
+from gotlang.cache.maintenance import Totals, prune, stats
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import CacheError
 

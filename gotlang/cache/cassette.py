@@ -1,10 +1,9 @@
-"""Cassettes: the requests and samples of a run in a text file, and the model that replays them anywhere.
+"""Caches as text: exports and imports, cassettes of runs, and the model that replays a cassette anywhere.
 
-A cassette is what `gotc cache export` writes, of one run. Its header also names the model of the run and what
-a replay needs to report the same costs: each model's price, and how many samples one request may have.
-
-A request that was not recorded is a ModelError that names it and its difference from the nearest recorded
-one, since mostly somebody changed a word of a prompt.
+The text is JSON lines: a header (`ExportHeader`), then one request per line with all its samples, ordered by
+model, prompt and key, so that equal caches give equal text and two exports can be compared line by line. A
+cassette is the export of one run. Its header also names the model of the run and what a replay needs to
+report the same costs: each model's price, and how many samples one request may have.
 """
 
 from __future__ import annotations
@@ -12,21 +11,26 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, Any, final
+from typing import IO, Any, Final, final
 
-from msgspec import structs
+from msgspec import Struct
 
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
-from gotlang.cache.maintenance import ModelRecord, PriceRecord, export_lines, import_lines
+from gotlang.cache.codec import RequestRecord, SampleRecord
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import CacheError, ModelError, UsageError
 from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.endpoint import OPENAI_URL
+from gotlang.records import Count, InvalidRecord, from_json, to_json
+
+EXPORT_FORMAT: Final = "gotlang cache export"
+EXPORT_VERSION: Final = 2
+"""Version 1, of gotc 0.1.0, is read too: its lines have `draws` for `samples`."""
 
 _SQLITE = b"SQLite format 3\0"
 _LARGEST_BATCH = 128
@@ -40,11 +44,62 @@ _HELP = "a recording is what `gotc run --record FILE` or `gotc cache export` wri
 @final
 @dataclass(frozen=True, slots=True)
 class RecordedModel:
-    """A model of a recording. `price` is None if unknown; `endpoints` are those its samples came from."""
+    """A model of a recording: its price, None if unknown, the most samples of one request, and the endpoints
+    that its samples came from."""
 
     price: Price | None = None
     batch: int = _LARGEST_BATCH
     endpoints: tuple[str, ...] = ("",)
+
+    def __post_init__(self) -> None:
+        price = self.price or Price(0, 0)
+        if min(price.input_per_million, price.output_per_million, price.cached_input_per_million or 0) < 0:
+            raise ValueError("Expected `price` >= 0")
+        if self.batch < 1:
+            raise ValueError("Expected `batch` >= 1")
+
+
+class ExportHeader(Struct, frozen=True):
+    """The first line. A cassette adds `model`, which the run was on, and `models` by name."""
+
+    format: str = ""
+    version: int = 0
+    model: str | None = None
+    models: dict[str, RecordedModel] = {}
+
+    def check(self) -> None:
+        """Raise InvalidRecord for another format or version."""
+        if self.format != EXPORT_FORMAT:
+            raise InvalidRecord("not the header that `gotc cache export` writes")
+        if self.version not in (1, EXPORT_VERSION):
+            raise InvalidRecord(f"format version {self.version}; this gotc reads 1 and {EXPORT_VERSION}")
+
+
+class ExportLine(Struct, frozen=True):
+    """A request with its samples by number."""
+
+    key: str
+    request: RequestRecord
+    samples: dict[Count, SampleRecord] = {}
+    draws: dict[Count, SampleRecord] = {}
+    """Version 1's name of `samples`."""
+
+    def __post_init__(self) -> None:
+        if self.request.request().key() != self.key:
+            raise ValueError("`key` is not the key of `request`: one of them was changed")
+        if not self.samples and not self.draws:
+            raise ValueError("no `samples`")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What `import_lines` read: requests, new samples, samples that were stored already, the first header."""
+
+    requests: int = 0
+    added: int = 0
+    skipped: int = 0
+    header: ExportHeader = field(default=ExportHeader(), compare=False)
 
 
 @final
@@ -57,6 +112,49 @@ class Recording:
     cache: Cache
     model: str | None = None
     models: Mapping[str, RecordedModel] = field(default_factory=dict)
+
+
+def export_lines(cache: Cache, about: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """The cache as JSON lines, each without its line end; `about` is further data of the header."""
+    yield to_json({"format": EXPORT_FORMAT, "version": EXPORT_VERSION, **(about or {})})
+    for entry in sorted(cache.entries(), key=lambda entry: (entry.model, entry.prompt, entry.key)):
+        request, samples = cache.request(entry.key), cache.get(entry.key)
+        if request is not None and samples:
+            records = {str(number): SampleRecord.of(samples[number]) for number in sorted(samples)}
+            yield to_json({"key": entry.key, "request": request, "samples": records})
+
+
+def import_lines(cache: Cache, lines: Iterable[str], source: str = "the import") -> Imported:
+    """Store what `export_lines` wrote; samples that the cache has already are not replaced.
+
+    Raises CacheError with `source` and the number of the first invalid line; the lines before it are stored.
+    """
+    requests = added = skipped = number = 0
+    header = None
+    try:
+        for number, text in enumerate(lines, 1):
+            if not text.strip():
+                continue
+            found = from_json(text, ExportHeader)
+            if header is None or found.format:
+                found.check()  # again where several exports were joined into one file
+                header = header or found
+                continue
+            line = from_json(text, ExportLine)
+            samples = {number: record.sample() for number, record in (line.samples or line.draws).items()}
+            known = cache.get(line.key, samples)
+            new = {number: sample for number, sample in samples.items() if number not in known}
+            cache.put(line.key, line.request.request(), new)
+            requests, added, skipped = requests + 1, added + len(new), skipped + len(known)
+    except InvalidRecord as error:
+        raise CacheError(
+            f"{source}, line {number}: {error}",
+            help=f"the {requests} requests before it are stored; fix or delete the line and import again",
+        ) from error
+    cache.flush()
+    if header is None:
+        raise CacheError(f"{source} is empty", help="import what `gotc cache export` wrote")
+    return Imported(requests, added, skipped, header)
 
 
 def open_recording(path: str | os.PathLike[str]) -> Recording:
@@ -83,11 +181,7 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
         raise CacheError(f"{place} is not a recording: it is not text", help=_HELP) from None
     except CacheError as error:
         raise CacheError(f"not a complete recording: {error.message}", help=_HELP) from None
-    models = {
-        name: RecordedModel(Price(*structs.astuple(model.price)) if model.price else None, model.batch)
-        for name, model in header.models.items()
-    }
-    return Recording(place, memory, header.model, _with_endpoints(memory, models))
+    return Recording(place, memory, header.model, _with_endpoints(memory, header.models))
 
 
 def check_replaceable(path: Path) -> None:
@@ -101,11 +195,8 @@ def check_replaceable(path: Path) -> None:
 
 def write_cassette(file: IO[str], cache: Cache, model: str, models: Mapping[str, RecordedModel]) -> None:
     """Write the content of a cache as the cassette of a run on `model`. Equal caches give equal text."""
-    records = {
-        name: ModelRecord(PriceRecord(**asdict(found.price)) if found.price else None, found.batch)
-        for name, found in sorted(models.items())
-    }
-    file.writelines(line + "\n" for line in export_lines(cache, model, records))
+    known = {name: {"price": found.price, "batch": found.batch} for name, found in sorted(models.items())}
+    file.writelines(line + "\n" for line in export_lines(cache, {"model": model, "models": known}))
 
 
 def _is_database(path: str | Path) -> bool:
@@ -129,8 +220,9 @@ class ReplayModel(Model):
     """Returns the samples of the model `name` in a recording; None: of the model that the run was on.
 
     `price` replaces a price that the recording does not know. `simulated` tells whether the recorded samples
-    came from a simulator. Raises UsageError if the recording holds nothing of that model, or several models
-    and no name is given.
+    came from a simulator. A request that was not recorded is a ModelError with its difference from the
+    nearest recorded one: often, a word of a prompt was changed. Raises UsageError if the recording holds
+    nothing of that model, or several models and no name is given.
     """
 
     def __init__(self, recording: Recording, name: str | None = None, *, price: Price | None = None) -> None:
@@ -151,10 +243,7 @@ class ReplayModel(Model):
         return self._recorded.batch
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
-        """The recorded samples from `first` on, as many of n as follow each other and came in one request.
-
-        Raises ModelError if the first of them is not recorded.
-        """
+        """The recorded samples from `first` on, as many of n as follow each other and came in one request."""
         key = request.key()
         found = self._recording.cache.get(key, range(first, first + n))
         if first not in found:

@@ -10,7 +10,7 @@ import math
 import re
 from typing import Any, Final, Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from gotlang.cache.base import Entry, StoredSample
 from gotlang.errors import CacheError
@@ -31,14 +31,6 @@ Logprob = float | Literal["inf", "-inf", "nan"]
 """JSON has no infinity, which is the logarithm of zero."""
 
 
-class UsageRecord(Struct, frozen=True):
-    """`Usage` as JSON."""
-
-    input_tokens: Count
-    output_tokens: Count
-    cached_input_tokens: Count
-
-
 class SampleRecord(Struct, frozen=True):
     """`StoredSample` as JSON."""
 
@@ -47,7 +39,7 @@ class SampleRecord(Struct, frozen=True):
     logprob: Logprob | None
     tokens: tuple[tuple[str, Logprob], ...]
     output_tokens: Count
-    usage: UsageRecord
+    usage: Usage
     latency_s: Seconds
     batch: Count
     position: Count
@@ -56,18 +48,21 @@ class SampleRecord(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.position >= self.batch:
             raise ValueError(f"Expected `position` {self.position} below `batch` {self.batch}")
+        usage = self.usage
+        if min(usage.input_tokens, usage.output_tokens, usage.cached_input_tokens) < 0:
+            raise ValueError("Expected `usage` >= 0")
 
     @staticmethod
     def of(sample: StoredSample) -> SampleRecord:
         """The record of a sample."""
-        completion, usage = sample.completion, sample.usage
+        completion = sample.completion
         return SampleRecord(
             completion.text,
             completion.finish_reason,
             None if completion.logprob is None else _written(completion.logprob),
             tuple((token, _written(logprob)) for token, logprob in completion.tokens),
             completion.output_tokens,
-            UsageRecord(usage.input_tokens, usage.output_tokens, usage.cached_input_tokens),
+            sample.usage,
             sample.latency_s,
             sample.batch,
             sample.position,
@@ -83,20 +78,7 @@ class SampleRecord(Struct, frozen=True):
             tuple((token, float(logprob)) for token, logprob in self.tokens),
             self.output_tokens,
         )
-        usage = Usage(*structs.astuple(self.usage))
-        return StoredSample(completion, usage, self.latency_s, self.batch, self.position, self.created)
-
-
-class SettingsRecord(Struct, frozen=True):
-    """`DecodingSettings` as JSON. Numbers stay as written: 1 and 1.0 are two requests with two keys."""
-
-    temperature: int | float | None
-    top_p: int | float | None
-    max_tokens: Count
-    stop: tuple[str, ...]
-    logprobs: bool
-    seed: Integer | None
-    response_format: str | None = None
+        return StoredSample(completion, self.usage, self.latency_s, self.batch, self.position, self.created)
 
 
 class RequestRecord(Struct, frozen=True):
@@ -104,7 +86,7 @@ class RequestRecord(Struct, frozen=True):
 
     model: str
     messages: tuple[tuple[str, str], ...]
-    settings: SettingsRecord
+    settings: DecodingSettings
     sample: Integer
     prompt: str
     endpoint: str = ""
@@ -115,7 +97,7 @@ class RequestRecord(Struct, frozen=True):
             model=self.model,
             endpoint=self.endpoint,
             messages=tuple(Message(role, content) for role, content in self.messages),
-            settings=DecodingSettings(**structs.asdict(self.settings)),
+            settings=self.settings,
             sample=self.sample,
             prompt=self.prompt,
         )

@@ -1,77 +1,12 @@
-"""What `gotc cache` does with any cache: sums, pruning, export to text and import.
-
-The exported text is JSON lines: a header (`ExportHeader`), then one request per line with all its samples,
-ordered by model, prompt and key, so that equal caches give equal text and two exports can be compared line by
-line. An import validates a whole line before it stores any of it, and that its key is that of its request.
-"""
+"""The sums over a cache, and pruning it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Final, final
-
-from msgspec import Meta, Struct
+from typing import final
 
 from gotlang.cache.base import Cache
-from gotlang.cache.codec import RequestRecord, SampleRecord
-from gotlang.errors import CacheError
-from gotlang.records import Count, InvalidRecord, Seconds, from_json, to_json
-
-EXPORT_FORMAT: Final = "gotlang cache export"
-EXPORT_VERSION: Final = 2
-"""Version 1, of gotc 0.1.0, is read too: its lines have `draws` for `samples`."""
-
-_Dollars = Seconds  # finite and not negative
-
-
-class PriceRecord(Struct, frozen=True):
-    """`Price` as JSON, in US dollars per million tokens."""
-
-    input_per_million: _Dollars
-    output_per_million: _Dollars
-    cached_input_per_million: _Dollars | None
-    source: str
-
-
-class ModelRecord(Struct, frozen=True):
-    """A model in the header of a cassette: its price and the most samples of one request."""
-
-    price: PriceRecord | None
-    batch: Annotated[int, Meta(ge=1)]
-
-
-class ExportHeader(Struct, frozen=True, omit_defaults=True):
-    """The first line. A cassette adds `model`, which the run was on, and `models` by name."""
-
-    format: str = ""
-    version: int = 0
-    model: str | None = None
-    models: dict[str, ModelRecord] = {}
-
-    def check(self) -> None:
-        """Raise InvalidRecord for another format or version."""
-        if self.format != EXPORT_FORMAT:
-            raise InvalidRecord("not the header that `gotc cache export` writes")
-        if self.version not in (1, EXPORT_VERSION):
-            raise InvalidRecord(f"format version {self.version}; this gotc reads 1 and {EXPORT_VERSION}")
-
-
-class ExportLine(Struct, frozen=True, omit_defaults=True):
-    """A request with its samples by number."""
-
-    key: str
-    request: RequestRecord
-    samples: dict[Count, SampleRecord] = {}
-    draws: dict[Count, SampleRecord] = {}
-    """Version 1's name of `samples`."""
-
-    def __post_init__(self) -> None:
-        if self.request.request().key() != self.key:
-            raise ValueError("`key` is not the key of `request`: one of them was changed")
-        if not self.samples and not self.draws:
-            raise ValueError("no `samples`")
 
 
 @final
@@ -106,17 +41,6 @@ class Pruned:
     requests: int = 0
     samples: int = 0
     bytes: int = 0
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What `import_lines` read: requests, new samples, samples that were stored already, the first header."""
-
-    requests: int = 0
-    added: int = 0
-    skipped: int = 0
-    header: ExportHeader = field(default=ExportHeader(), compare=False)
 
 
 def stats(cache: Cache) -> Stats:
@@ -164,48 +88,3 @@ def prune(
         size -= entry.bytes
     samples = cache.remove(entry.key for entry in pruned)
     return Pruned(len(pruned), samples, sum(entry.bytes for entry in pruned))
-
-
-def export_lines(
-    cache: Cache, model: str | None = None, models: dict[str, ModelRecord] | None = None
-) -> Iterator[str]:
-    """The cache as JSON lines, each without its line end; `model` and `models` go into the header."""
-    yield to_json(ExportHeader(EXPORT_FORMAT, EXPORT_VERSION, model, models or {}))
-    for entry in sorted(cache.entries(), key=lambda entry: (entry.model, entry.prompt, entry.key)):
-        request, samples = cache.request(entry.key), cache.get(entry.key)
-        if request is not None and samples:
-            records = {str(number): SampleRecord.of(samples[number]) for number in sorted(samples)}
-            yield to_json({"key": entry.key, "request": request, "samples": records})
-
-
-def import_lines(cache: Cache, lines: Iterable[str], source: str = "the import") -> Imported:
-    """Store what `export_lines` wrote; samples that the cache has already are not replaced.
-
-    Raises CacheError with `source` and the number of the first invalid line; the lines before it are stored.
-    """
-    requests = added = skipped = number = 0
-    header = None
-    try:
-        for number, text in enumerate(lines, 1):
-            if not text.strip():
-                continue
-            found = from_json(text, ExportHeader)
-            if header is None or found.format:
-                found.check()  # again where several exports were joined into one file
-                header = header or found
-                continue
-            line = from_json(text, ExportLine)
-            samples = {number: record.sample() for number, record in (line.samples or line.draws).items()}
-            known = cache.get(line.key, samples)
-            new = {number: sample for number, sample in samples.items() if number not in known}
-            cache.put(line.key, line.request.request(), new)
-            requests, added, skipped = requests + 1, added + len(new), skipped + len(known)
-    except InvalidRecord as error:
-        raise CacheError(
-            f"{source}, line {number}: {error}",
-            help=f"the {requests} requests before it are stored; fix or delete the line and import again",
-        ) from error
-    cache.flush()
-    if header is None:
-        raise CacheError(f"{source} is empty", help="import what `gotc cache export` wrote")
-    return Imported(requests, added, skipped, header)

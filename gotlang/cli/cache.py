@@ -157,8 +157,7 @@ def _find(cache: Cache, key: str) -> str:
 @_where
 def export(file: str, cache: str) -> int:
     """Export the cache as JSON lines to FILE; `-`, the default, is standard output."""
-    from gotlang.cache.cassette import check_replaceable
-    from gotlang.cache.maintenance import export_lines
+    from gotlang.cache.cassette import check_replaceable, export_lines
 
     with _opened(cache) as opened:
         if file == "-":
@@ -185,7 +184,7 @@ def import_(file: str, cache: str) -> int:
 
     Samples that are cached already are not replaced.
     """
-    from gotlang.cache.maintenance import import_lines
+    from gotlang.cache.cassette import import_lines
 
     try:
         with _opened(cache, readonly=False) as opened:

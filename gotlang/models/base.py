@@ -26,11 +26,12 @@ class Message:
 class DecodingSettings:
     """Decoding settings. None means: what the endpoint does when it is not told.
 
-    `response_format` is the form that answers must have, as JSON text.
+    Numbers stay as written: 1 and 1.0 are two requests with two keys. `response_format` is the form
+    that answers must have, as JSON text.
     """
 
-    temperature: float | None = None
-    top_p: float | None = None
+    temperature: int | float | None = None
+    top_p: int | float | None = None
     max_tokens: int = DEFAULT_MAX_TOKENS
     stop: tuple[str, ...] = ()
     logprobs: bool = False
