@@ -88,14 +88,17 @@ def separated(text: str, element: Type) -> list[str] | None:
 
 def record_from(parts: Mapping[str, Any], type_: RecordType, read: Callable[[Any, Type], Any]) -> Any:
     """A record whose fields are `read` from parts of their names, which may be spelled otherwise."""
-    alike = {same_name(name): part for name, part in parts.items()} | dict(parts)
+    alike: Mapping[str, Any] = {}
     found = {}
     for name, field in type_.fields:
-        key = name if name in alike else same_name(name)
-        if key not in alike:
+        known, key = parts, name
+        if name not in parts:
+            known = alike = alike or {same_name(other): part for other, part in parts.items()}
+            key = same_name(name)
+        if key not in known:
             raise ReadError(f"field `{name}` is missing")
         try:
-            found[name] = read(alike[key], field)
+            found[name] = read(known[key], field)
         except ReadError as error:
             raise ReadError(f"field `{name}`: {error.message}") from None
     return found
@@ -303,9 +306,8 @@ def _record(value: Any, type_: RecordType) -> Any:
         return _fit(value[0], type_)
     if not isinstance(value, dict):
         raise _expected(type_, value)
-    names = {str(name): part for name, part in value.items()}
     if len(value) == 1 and isinstance(inner := next(iter(value.values())), dict):
-        known = {same_name(name) for name in names} | names.keys()
-        if any(name not in known and same_name(name) not in known for name, _ in type_.fields):
+        known = same_name(next(iter(value)))
+        if any(same_name(name) != known for name, _ in type_.fields):
             return _fit(inner, type_)  # `{"State": {...}}`
-    return record_from(names, type_, _fit)
+    return record_from(value, type_, _fit)

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final, final
 
 from gotlang.answers.conversion import YES, clean, convert, from_text, record_from, same_name
@@ -108,20 +108,23 @@ def plain(text: str) -> str:
     return clean(text)
 
 
-_FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*$(.*?)(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*((?:\n(?![ \t]*\1)[^\n]*)*+)(?:\n[^\n]*)?", re.MULTILINE)
 
 
-def fenced(text: str) -> list[str]:
+def fenced(text: str) -> Iterator[str]:
     """The insides of a text's code fences, the last first; one that is not closed extends to the end."""
-    return [match[2] for match in _FENCED.finditer(text)][::-1]
+    yield from (match[2] for match in reversed(list(_FENCED.finditer(text))))
 
 
 def _json(text: str) -> Iterator[Any]:
     """The value of a response that is JSON alone, or of its last fence that is; at most one."""
-    for part in (text, *fenced(text)):
-        with suppress(ValueError):
-            yield strict(part)
-            return
+    for part in chain((text,), fenced(text)):
+        try:
+            value = strict(part)
+        except ValueError:
+            continue
+        yield value
+        return
 
 
 _ECHO = re.compile(r"\W{0,9}(?:input|incorrectly)\b", re.IGNORECASE)

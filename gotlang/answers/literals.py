@@ -317,7 +317,8 @@ class _Scanner:
     def string(self, top: _Open, quote: str) -> None:
         match = None if quote in self.unclosed else _QUOTED[quote].match(self.text, self.at)
         if match is not None:
-            top.add(_ESCAPE.sub(_unescaped, match[1]) if "\\" in match[1] else match[1])
+            content = match[1]
+            top.add(_ESCAPE.sub(_unescaped, content) if "\\" in content else content)
             self.at = match.end()
         elif any(open_.items or open_.pairs for open_ in self.stack):
             self.at = len(self.text)  # cut off inside a string: what came before it stays

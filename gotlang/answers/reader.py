@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 from typing import Any
 
 from gotlang.answers.conversion import convert, from_text, record_from, shown
@@ -52,7 +53,7 @@ def _values(text: str, type_: Type, many: bool) -> list[Any]:
 def _json(text: str, type_: Type, many: bool) -> list[Any]:
     """JSON alone, or alone in its code fence; of several fences the last one that is JSON."""
     reason = ""
-    for part in (text, *fenced(text)):
+    for part in chain((text,), fenced(text)):
         try:
             value = strict(part)
         except ValueError as error:
