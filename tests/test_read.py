@@ -14,7 +14,8 @@ from support.laws import tried
 
 from gotlang.answers.forms import After, Form, Json, Lines, Tag
 from gotlang.answers.reader import read, write
-from gotlang.errors import EvaluationError, ReadError
+from gotlang.api import compile
+from gotlang.errors import CompileError, EvaluationError, ReadError
 from gotlang.types import (
     ANY,
     BOOL,
@@ -499,3 +500,14 @@ def test_a_megabyte_of_brackets_is_no_crash() -> None:
         read("[" * 1_000_000, NUMBERS, None, False)
     with pytest.raises(ReadError):
         read("[" * 50_000 + "1" + "]" * 50_000, NUMBERS, Json(), False)
+
+
+def test_an_example_that_the_form_cannot_express_is_a_compile_error() -> None:
+    text = 'prompt p(x: int) -> str:\n    examples:\n        x = 1 -> "a! b"\n    "{{ x }}"\n'
+    text += '    parse lines matching "{x}!"\n'
+    text += "scheme s(x: int) -> str:\n    Generate() p(x)\n"
+    with pytest.raises(CompileError) as caught:
+        compile(text, "s.got")
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "GOT0405" and "cannot be written" in diagnostic.message
+    assert text[diagnostic.span.start : diagnostic.span.end] == '"a! b"'
