@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, fi
 from gotlang.compiler import Compilation, compile_source, handed_in
 from gotlang.errors import RunError, SimulatedWarning, UsageError
 from gotlang.files import compile_file
-from gotlang.models.registry import ModelOptions
+from gotlang.models.base import ModelOptions
 from gotlang.options import Options as Options
 from gotlang.program import CheckedProgram
 from gotlang.result import Result

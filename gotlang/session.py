@@ -10,15 +10,16 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, final
 
 from gotlang.cache.base import Cache
+from gotlang.cache.cassette import open_replayed
 from gotlang.errors import UsageError
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.names import reached_names
 from gotlang.ir.program import Scheme
-from gotlang.models.registry import ModelOptions
+from gotlang.models.base import ModelOptions
+from gotlang.models.pool import ModelPool, model_limits
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.result import Result
-from gotlang.runtime.opening import Models, model_limits, open_replayed
 from gotlang.runtime.plain import both
 from gotlang.runtime.run import DEFAULT_TIMEOUT_S, Runner, Settings, check_params, check_truth
 from gotlang.runtime.sampler.recorder import Recorder
@@ -95,15 +96,17 @@ class Session:
         for name in self.program.compilation.checked.symbols.functions:
             if name not in functions:
                 raise UsageError(f"no function `{name}`", help="pass it in `Options.functions`")
-        recording = open_replayed(options.chosen_model)
-        self.models = Models(options.chosen_model, self._model_options(), recording)
+        replay = open_replayed(options.chosen_model)
+        self.models = ModelPool(options.chosen_model, self._model_options(), replay)
         self.model = self.models(None)
         budget = Budget(options.max_usd, options.max_calls)
         budget.check(self.model)
         # A replay takes the responses of its recording and no others.
-        cache = options.chosen_cache if recording is None else recording.cache
+        cache = options.chosen_cache if replay is None else replay.recording.cache
         if isinstance(cache, str | Path):
-            cache = self._own_cache = open_cache(cache)
+            cache = open_cache(cache)
+        if cache is not options.chosen_cache:
+            self._own_cache = cache
         try:
             self.runner = self._runner(functions, budget, cache)
             if options.record is not None:

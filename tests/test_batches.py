@@ -18,8 +18,8 @@ from support.gotc import document, gotc, start, vote
 from gotlang.api import Options, Session, load
 from gotlang.errors import GotError, ModelError, UsageError
 from gotlang.models.base import DecodingSettings, Message, Price, Reply, Request
+from gotlang.models.batches import REMEMBERED_S, PendingBatches
 from gotlang.models.openai import OpenAIModel
-from gotlang.models.pending import KEPT_S, Pending
 
 PRICE = Price(1.0, 2.0, source="a test")
 
@@ -226,7 +226,7 @@ def test_a_stopped_run_s_batch_is_collected_by_the_next(tmp_path: Path) -> None:
 def test_a_batch_made_in_the_moment_of_the_kill_is_found_by_its_mark(tmp_path: Path) -> None:
     with BatchServer(said, deaf=1) as server:
         (error,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
-        assert "the next run goes on with it" in str(error)
+        assert "the next run continues with it" in str(error)
         (reply,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
     assert reply.completions[0].text == "why? 0"
     assert len(server.batches) == 1
@@ -235,7 +235,7 @@ def test_a_batch_made_in_the_moment_of_the_kill_is_found_by_its_mark(tmp_path: P
 
 def test_a_batch_that_its_provider_forgot_is_made_again(tmp_path: Path) -> None:
     with BatchServer(said) as server:
-        pending = Pending(tmp_path, server.url)
+        pending = PendingBatches(tmp_path, server.url)
         use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
         (line,) = server.batches["batch_0"].requests
         pending.name(pending.add([line]), "batch_gone")
@@ -253,16 +253,16 @@ def test_without_a_place_to_remember_it_nothing_is_sent(tmp_path: Path) -> None:
 
 
 def test_what_is_pending_is_kept_by_endpoint_for_a_month(tmp_path: Path) -> None:
-    pending = Pending(tmp_path, "http://a/v1")
+    pending = PendingBatches(tmp_path, "http://a/v1")
     batch = pending.name(pending.add(["one", "two"]), "batch_7")
-    assert Pending(tmp_path, "http://a/v1").find("two") == batch
-    assert Pending(tmp_path, "http://b/v1").find("two") is None
+    assert PendingBatches(tmp_path, "http://a/v1").find("two") == batch
+    assert PendingBatches(tmp_path, "http://b/v1").find("two") is None
     (path,) = tmp_path.iterdir()
     (tmp_path / "other.json").write_text('{"token": 1}')
     (tmp_path / "torn.json").write_text('{"token"')
     data = json.loads(path.read_text())
-    path.write_text(json.dumps({**data, "created": time.time() - KEPT_S - 1}))
-    assert Pending(tmp_path, "http://a/v1").find("two") is None
+    path.write_text(json.dumps({**data, "created": time.time() - REMEMBERED_S - 1}))
+    assert PendingBatches(tmp_path, "http://a/v1").find("two") is None
     assert not path.exists()
 
 
@@ -285,7 +285,7 @@ def test_eval_in_batches_costs_half_and_is_in_the_cache(tmp_path: Path) -> None:
         done = gotc("eval", "vote.got", *SET, *more, "--base-url", server.url, cwd=tmp_path)
         found = document(done)
         assert "batch batch_0: 6 requests sent" in done.stderr
-        assert "batch batch_0: completed, 6 of 6 answered" in done.stderr
+        assert "batch batch_0: completed, 6 of 6 results" in done.stderr
         again = gotc("eval", "vote.got", *SET, *more, "--base-url", server.url, cwd=tmp_path)
     assert found["metrics"]["correct"]["mean"] == 1.0
     assert found["metrics"]["cost"]["mean"] == pytest.approx(0.05)  # 100 tokens at half of $1000 a million
@@ -342,8 +342,8 @@ def test_batches_want_a_cache_and_an_endpoint(tmp_path: Path) -> None:
     questions(tmp_path)
     program = load(tmp_path / "vote.got")
     for options, words in (
-        (Options(model="openai:small", base_url="http://127.0.0.1:9/v1", batch=True), "go to the cache"),
-        (Options(model="simulated", batch=True, cache=tmp_path / "c.sqlite"), "knows no batches"),
+        (Options(model="openai:small", base_url="http://127.0.0.1:9/v1", batch=True), "stored in the cache"),
+        (Options(model="simulated", batch=True, cache=tmp_path / "c.sqlite"), "has no batches"),
     ):
         with pytest.raises(UsageError, match=words):
             program.run(question="why", options=options)
@@ -374,10 +374,10 @@ def test_rows_of_different_lengths_need_as_many_batches_as_the_longest(tmp_path:
 
 
 def test_a_file_that_cannot_be_deleted_ends_no_run(tmp_path: Path) -> None:
-    pending = Pending(tmp_path, "here")
+    pending = PendingBatches(tmp_path, "here")
     batch = pending.add(["line"])
     (tmp_path / f"{batch.token}.json").unlink()
     (tmp_path / f"{batch.token}.json").mkdir()
     pending.forget(["line"])
     assert pending.find("line") is None
-    assert Pending(tmp_path, "here").find("line") is None
+    assert PendingBatches(tmp_path, "here").find("line") is None

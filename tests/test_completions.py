@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gotlang.models.base import DecodingSettings, Message, Request
-from gotlang.models.completions import Completions, read_completion
 from gotlang.models.endpoint import Endpoint
-from gotlang.models.retries import asked_wait, duration
-from gotlang.models.troubles import of_status
-from gotlang.models.wire import Response
+from gotlang.models.failures import RequestFailure, Response, duration, requested_wait
+from gotlang.models.http import Completions, read_body
+from gotlang.models.openai import OpenAIModel
 
 REQUEST = Request("m", (Message("user", "Sort."),), DecodingSettings(logprobs=True))
 ENDPOINT = Endpoint("http://127.0.0.1:1/v1", "no-key")
@@ -46,7 +45,7 @@ def _shaped(part: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 @given(anything | _shaped(anything), st.integers(1, 5))
 def test_any_json_is_read_or_refused(payload: object, n: int) -> None:
-    read = read_completion(json.dumps(payload), REQUEST, n, cut=("x",))
+    read = read_body(json.dumps(payload), OpenAIModel.parse, REQUEST, n, ENDPOINT, cut=("x",))
     if isinstance(read, Completions):
         assert 1 <= len(read.completions) <= n
         assert sum(answer.output_tokens for answer in read.completions) == read.usage.output_tokens
@@ -54,20 +53,20 @@ def test_any_json_is_read_or_refused(payload: object, n: int) -> None:
         assert read.usage.input_tokens > 0
         assert read.usage.output_tokens > 0 or not any(answer.text for answer in read.completions)
     else:
-        assert read.reason
+        assert read.words
 
 
 @given(st.text())
 def test_any_text_is_refused_in_words(body: str) -> None:
-    assert getattr(read_completion(body, REQUEST, 1), "reason", "")
+    assert isinstance(read_body(body, OpenAIModel.parse, REQUEST, 1, ENDPOINT), RequestFailure)
 
 
 @given(st.integers(300, 599), anything | st.fixed_dictionaries({"error": anything}))
 def test_any_error_body_is_told_on_one_short_line(status: int, payload: object) -> None:
-    trouble = of_status(Response(status, {}, json.dumps(payload)), ENDPOINT)
-    assert trouble.words.startswith(f"HTTP {status}")
-    assert len(trouble.words) < 400
-    assert "\n" not in trouble.words
+    failure = RequestFailure.from_status(Response(status, {}, json.dumps(payload)), ENDPOINT)
+    assert failure.words.startswith(f"HTTP {status}")
+    assert len(failure.words) < 400
+    assert "\n" not in failure.words
 
 
 def test_a_date_without_a_zone_is_not_local(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +74,7 @@ def test_a_date_without_a_zone_is_not_local(monkeypatch: pytest.MonkeyPatch) -> 
     time.tzset()
     try:
         headers = {"date": "Sat Nov 21 08:00:00 2026", "retry-after": "Sat, 21 Nov 2026 08:00:40 GMT"}
-        assert asked_wait(headers) == 40
+        assert requested_wait(headers) == 40
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -83,7 +82,7 @@ def test_a_date_without_a_zone_is_not_local(monkeypatch: pytest.MonkeyPatch) -> 
 
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text(max_size=40)))
 def test_any_header_is_a_wait_or_none(headers: dict[str, str]) -> None:
-    wait = asked_wait(headers)
+    wait = requested_wait(headers)
     assert wait is None or wait >= 0
 
 

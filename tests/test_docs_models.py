@@ -60,7 +60,7 @@ def test_a_replay_of_another_prompt_says_what_the_page_says(tmp_path: Path) -> N
     run = ("run", "vote.got", "--model")
     gotc(*run, "simulated", "--input", "question=why", "--record", "run.jsonl", cwd=tmp_path)
     done = gotc(*run, "replay:run.jsonl", "--input", "question=why?", cwd=tmp_path)
-    (told,) = re.findall(r"^```text\n(run\.jsonl has.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (told,) = re.findall(r"^```text\n(run\.jsonl does.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert " ".join(told.split()) in " ".join(done.stderr.split())
 
 
@@ -89,10 +89,8 @@ def _interval(found: dict[str, float]) -> str:
 
 
 @pytest.mark.parametrize("name", ["rpm", "tpm", "failures", "n", "base_s", "per_token_s", "spread"])
-def test_every_setting_of_a_rehearsal_is_on_the_page(name: str) -> None:
-    from dataclasses import fields
-
-    from gotlang.models.rehearsal import Rehearsal
+def test_every_setting_of_a_dry_run_is_on_the_page(name: str) -> None:
+    from gotlang.models.simulated import SETTINGS
 
     assert f"`{name}`" in PAGE
-    assert name in {field.name for field in fields(Rehearsal)}
+    assert name in SETTINGS

@@ -21,7 +21,7 @@ from gotlang.evaluate.rows import steps
 from gotlang.files import compile_file
 from gotlang.ir.cost import Costs, Range
 from gotlang.ir.program import Invoke
-from gotlang.models.registry import ModelOptions
+from gotlang.models.base import ModelOptions
 from gotlang.models.simulated import SimulatedModel
 from gotlang.models.tokens import estimate_tokens
 from gotlang.result import Result

@@ -176,7 +176,7 @@ def test_calls_that_failed_are_named_one_by_one(tmp_path: Path) -> None:
         result = load(tmp_path / "vote.got").run(question="why", options=options)
     failed = result.to_dict()["failed"]
     assert result.value == 7
-    assert [failure["draw"] for failure in failed] == [1, 2]
+    assert [failure["sample"] for failure in failed] == [1, 2]
     assert ["first" in failed[0]["reason"], "second" in failed[1]["reason"]] == [True, True]
 
 
@@ -217,4 +217,4 @@ def test_a_failed_run_says_what_went_over_the_wire(tmp_path: Path) -> None:
             load(tmp_path / "vote.got").run(question="why", options=options)
     assert len(server.requests) == 2
     assert "after 2 requests" in str(caught.value)
-    assert "may have been charged without an answer: 2" in json.dumps(str(caught.value))
+    assert "may have been charged without a response: 2" in json.dumps(str(caught.value))

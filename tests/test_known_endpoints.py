@@ -14,8 +14,7 @@ from support.openai_server import OpenAIServer
 from gotlang.api import Options, load
 from gotlang.errors import UsageError
 from gotlang.models.base import DecodingSettings, Message, Reply, Request
-from gotlang.models.capabilities import Capabilities
-from gotlang.models.known import KEPT_S, Known
+from gotlang.models.capabilities import REMEMBERED_S, Capabilities, CapabilityStore
 from gotlang.models.openai import OpenAIModel
 
 REQUEST = Request(
@@ -26,7 +25,7 @@ REQUEST = Request(
 ALL = {"temperature", "top_p", "stop", "logprobs", "seed", "system", "max_tokens", "n"}
 
 
-def ask(server: OpenAIServer, known: Known, n: int = 3) -> list[Reply]:
+def ask(server: OpenAIServer, known: CapabilityStore, n: int = 3) -> list[Reply]:
     async def main() -> list[Reply]:
         model = OpenAIModel("small", base_url=server.url, known=known)
         try:
@@ -42,10 +41,10 @@ def ask(server: OpenAIServer, known: Known, n: int = 3) -> list[Reply]:
 
 def test_what_was_refused_is_never_sent_again_by_any_run(tmp_path: Path) -> None:
     with OpenAIServer(refuses=ALL) as server:
-        first = ask(server, Known(tmp_path / "endpoints.json"))
+        first = ask(server, CapabilityStore(tmp_path / "endpoints.json"))
         refused = server.statuses[400]
         assert refused == len(ALL)
-        again = ask(server, Known(tmp_path / "endpoints.json"))
+        again = ask(server, CapabilityStore(tmp_path / "endpoints.json"))
         assert server.statuses[400] == refused
     assert again[0].notes == first[0].notes
     assert len(again[0].notes) == 8
@@ -53,24 +52,24 @@ def test_what_was_refused_is_never_sent_again_by_any_run(tmp_path: Path) -> None
 
 def test_more_than_it_gives_is_not_asked_for_again(tmp_path: Path) -> None:
     with OpenAIServer(most=4) as server:
-        ask(server, Known(tmp_path / "endpoints.json"), 20)
-        (one,) = Known(tmp_path / "endpoints.json").all()
+        ask(server, CapabilityStore(tmp_path / "endpoints.json"), 20)
+        (one,) = CapabilityStore(tmp_path / "endpoints.json").all()
         assert (one.good, one.bad) == (4, 5)
         seen = len(server.requests)
-        ask(server, Known(tmp_path / "endpoints.json"), 20)
+        ask(server, CapabilityStore(tmp_path / "endpoints.json"), 20)
         assert [request.n for request in server.requests[seen:]] == [4] * 5
 
 
 def test_it_is_known_by_endpoint_and_model_for_a_month(tmp_path: Path) -> None:
     path = tmp_path / "endpoints.json"
-    known, first = Known(path), Capabilities(128)
+    known, first = CapabilityStore(path), Capabilities(128)
     known.learn("http://a/v1", "small", Capabilities(128, refused=frozenset({"seed"})))
     known.learn("http://a/v1", "large", Capabilities(128))
     assert known.start("http://a/v1", "small", first).refused == {"seed"}
     assert known.start("http://b/v1", "small", first) == known.start("http://a/v1", "large", first) == first
     data = json.loads(path.read_text())
     assert len(data["learned"]) == 1, "nothing learned is nothing kept"
-    data["learned"][0]["at"] = time.time() - KEPT_S - 1
+    data["learned"][0]["at"] = time.time() - REMEMBERED_S - 1
     path.write_text(json.dumps(data))
     assert known.start("http://a/v1", "small", first) == first
 
@@ -90,15 +89,15 @@ def test_it_is_known_by_endpoint_and_model_for_a_month(tmp_path: Path) -> None:
 def test_a_broken_file_knows_nothing_and_is_written_anew(tmp_path: Path, text: str) -> None:
     path = tmp_path / "endpoints.json"
     path.write_text(text)
-    assert Known(path).all() == []
-    Known(path).learn("http://a/v1", "small", Capabilities(128, refused=frozenset({"seed"})))
-    assert len(Known(path).all()) == 1
+    assert CapabilityStore(path).all() == []
+    CapabilityStore(path).learn("http://a/v1", "small", Capabilities(128, refused=frozenset({"seed"})))
+    assert len(CapabilityStore(path).all()) == 1
 
 
 def test_where_it_cannot_be_written_runs_go_on(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with OpenAIServer(refuses={"seed"}) as server:
-        (reply, *_) = ask(server, Known(tmp_path / "file" / "endpoints.json"))
+        (reply, *_) = ask(server, CapabilityStore(tmp_path / "file" / "endpoints.json"))
     assert reply.completions
 
 
@@ -112,7 +111,7 @@ def test_from_the_command_line_it_is_shown_and_forgotten(tmp_path: Path) -> None
             assert "refuses `temperature`" in done.stderr + done.stdout
             assert server.statuses[400] == refused
         assert f"small at {server.url}  no `temperature`" in gotc("models", "--offline", cwd=tmp_path).stdout
-        (one,) = document(gotc("models", "--offline", "--json", cwd=tmp_path))["known"]
+        (one,) = document(gotc("models", "--offline", "--json", cwd=tmp_path))["learned"]
         assert one["refused"] == ["temperature"]
         assert "0 models" in gotc("models", "forget", "large", cwd=tmp_path).stderr
         assert "1 model" in gotc("models", "forget", "small", cwd=tmp_path).stderr

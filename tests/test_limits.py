@@ -16,11 +16,8 @@ from support.laws import tried
 from support.rationing import rush
 
 from gotlang.models.base import DecodingSettings, Message, Request, Usage
-from gotlang.models.estimates import Estimates
-from gotlang.models.limits import Limits
+from gotlang.models.limits import FIRST_CONCURRENCY, Limits, Pace, TokenEstimates, Window
 from gotlang.models.loops import VirtualTimeLoop
-from gotlang.models.pace import FIRST_CONCURRENCY, Pace
-from gotlang.models.windows import Window
 
 T = TypeVar("T")
 
@@ -37,12 +34,12 @@ def virtual(requests: float | None = None, tokens: float | None = None) -> Limit
 
 async def send(limits: Limits, seconds: float = 1.0) -> float:
     """One request that takes so long; when it was sent."""
-    entered = await limits.enter(limits.ticket(), lambda: (10.0, 100.0))
+    entered = await limits.acquire(limits.ticket(), lambda: (10.0, 100.0))
     try:
         await asyncio.sleep(seconds)
     finally:
-        limits.leave(entered, 10.0, {})
-    return entered.entered
+        limits.release(entered, 10.0, {})
+    return entered.sent
 
 
 # ---- throughput (the numbers of the acceptance test: at least 90% used, at most 2% refused)
@@ -126,13 +123,13 @@ def test_refusals_that_have_nothing_to_do_with_the_pace_do_not_end_in_a_standsti
         async def call() -> None:
             ticket = limits.ticket()
             while True:
-                entered = await limits.enter(ticket, lambda: (1.0, 1.0))
+                entered = await limits.acquire(ticket, lambda: (1.0, 1.0))
                 await asyncio.sleep(0.1)
                 if chance.random() >= 0.02:
-                    limits.leave(entered, 1.0, {})
+                    limits.release(entered, 1.0, {})
                     return
                 limits.congested(entered, 0.1, refused=True)
-                limits.leave(entered, 0.0, {})
+                limits.release(entered, 0.0, {})
 
         await asyncio.gather(*(call() for _ in range(3000)))
         return asyncio.get_running_loop().time()
@@ -156,9 +153,9 @@ def test_what_others_use_up_is_left_to_them() -> None:
     limits = virtual(100)
 
     async def main() -> list[float]:
-        entered = await limits.enter(limits.ticket(), lambda: (1.0, 1.0))
+        entered = await limits.acquire(limits.ticket(), lambda: (1.0, 1.0))
         told = {"x-ratelimit-limit-requests": "100", "x-ratelimit-remaining-requests": "30"}
-        limits.leave(entered, 1.0, told | {"x-ratelimit-reset-requests": "60s"})
+        limits.release(entered, 1.0, told | {"x-ratelimit-reset-requests": "60s"})
         return await asyncio.gather(*(send(limits, 0.0) for _ in range(60)))
 
     sent = run(main())
@@ -196,9 +193,9 @@ def test_a_request_that_is_sent_again_goes_before_younger_ones() -> None:
         limits, order = virtual(60), []
 
         async def once(name: str, ticket: int) -> None:
-            entered = await limits.enter(ticket, lambda: (1.0, 1.0))
+            entered = await limits.acquire(ticket, lambda: (1.0, 1.0))
             order.append(name)
-            limits.leave(entered, 1.0, {})
+            limits.release(entered, 1.0, {})
 
         eldest = limits.ticket()
         young = [asyncio.ensure_future(once(f"young {i}", limits.ticket())) for i in range(100)]
@@ -218,7 +215,7 @@ def test_who_is_cancelled_as_the_turn_comes_hands_it_on() -> None:
         await send(limits, 0.0)
 
         async def first() -> None:
-            await limits.enter(limits.ticket(), lambda: (1.0, 1.0))
+            await limits.acquire(limits.ticket(), lambda: (1.0, 1.0))
             # The turn is the second's by now, who has not woken yet.
             second.cancel()
 
@@ -360,7 +357,7 @@ def test_what_a_request_takes_is_learned_by_its_prompt() -> None:
     def request(prompt: str) -> Request:
         return Request("m", (Message("user", "x" * 68),), DecodingSettings(max_tokens=500), prompt=prompt)
 
-    estimates = Estimates()
+    estimates = TokenEstimates()
     assert estimates.of(request("sort"), 2) == (0.4 * 100 + 1000, 0.4 * 100 + 1000)
     for _ in range(50):
         estimates.learn(request("sort"), 2, Usage(30, 40))
@@ -385,17 +382,17 @@ def test_an_endpoint_that_works_on_four_at_a_time_is_kept_busy() -> None:
             nonlocal busy, refused
             ticket = limits.ticket()
             while True:
-                entered = await limits.enter(ticket, lambda: (1.0, 1.0))
+                entered = await limits.acquire(ticket, lambda: (1.0, 1.0))
                 await asyncio.sleep(0.02)
                 if busy < 4:
                     busy += 1
                     await asyncio.sleep(2.0)
                     busy -= 1
-                    limits.leave(entered, 1.0, {})
+                    limits.release(entered, 1.0, {})
                     return
                 refused += 1
                 limits.congested(entered, 0.5, refused=True)
-                limits.leave(entered, 0.0, {})
+                limits.release(entered, 0.0, {})
 
         await asyncio.gather(*(call() for _ in range(400)))
         return asyncio.get_running_loop().time(), refused
@@ -415,9 +412,9 @@ def test_whatever_headers_say_time_passes_while_somebody_waits(
         time.now = started
         limits = Limits(clock=time.clock, sleep=time.sleep)
         for _ in range(5):
-            entered = await limits.enter(limits.ticket(), lambda: (10.0, 100.0))
+            entered = await limits.acquire(limits.ticket(), lambda: (10.0, 100.0))
             said = {"limit": limit, "remaining": share * limit, "reset": reset_s}
-            limits.leave(entered, 10.0, {f"x-ratelimit-{name}-tokens": str(n) for name, n in said.items()})
+            limits.release(entered, 10.0, {f"x-ratelimit-{name}-tokens": str(n) for name, n in said.items()})
         return len(time.sleeps)
 
     async def watched() -> int:

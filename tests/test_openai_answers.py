@@ -103,4 +103,4 @@ def test_log_probabilities_that_cannot_be_read_are_missing(logprobs: object) -> 
         reply = ask(server, a_request(logprobs=True))
     assert reply.completions[0].logprob is None
     assert reply.completions[0].tokens == ()
-    assert reply.notes == ("log-probabilities were asked for and not given",)
+    assert reply.notes == ("log-probabilities were requested and not given",)

@@ -99,7 +99,7 @@ def test_a_trickle_is_a_time_out_too() -> None:
         server = await asyncio.start_server(trickle, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         model = OpenAIModel(MODEL, base_url=f"http://127.0.0.1:{port}/v1", retries=0, timeout_s=0.2)
-        with pytest.raises(ModelError, match="no answer within"):
+        with pytest.raises(ModelError, match="no response within"):
             await asyncio.wait_for(model.ask(a_request(), 1), 5)
         await model.close()
         server.close()
@@ -122,7 +122,7 @@ def test_a_final_error_says_how_many_requests_may_have_been_charged() -> None:
         error = failure(server, retries=2)
     assert (error.requests, error.lost) == (3, 3)
     assert "after 3 requests" in str(error)
-    assert "may have been charged without an answer: 3" in str(error)
+    assert "may have been charged without a response: 3" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_missing_or_wrong_key_names_the_variable(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         wrong = failure(server)
     assert missing.help == "check the environment variable OPENAI_API_KEY, which is not set"
-    assert wrong.help == "check the environment variable OPENAI_API_KEY, which is set, but refused"
+    assert wrong.help == "check the environment variable OPENAI_API_KEY, which is set, but was refused"
     assert len(server.requests) == 2
 
 

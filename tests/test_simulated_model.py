@@ -222,7 +222,7 @@ def test_impossible_settings_are_refused(wrong: dict[str, Any]) -> None:
         SimulatedModel(STAND_INS, **wrong)
 
 
-# ---------------------------------------------------------------- mistakes in stand-ins
+# ---------------------------------------------------------------- errors in simulators
 
 
 FILE = """
@@ -276,31 +276,31 @@ def complaint(name: str, simulators: dict[str, Any]) -> ModelError:
 
 def test_an_exception_is_told_with_its_line(stand_ins: ModuleType) -> None:
     error = complaint("breaks", vars(stand_ins))
-    assert error.message == "the stand-in breaks (my_sim.py, line 8) raised KeyError: 7"
+    assert error.message == "the simulator breaks (my_sim.py, line 8) raised KeyError: 7"
     silent = complaint("silent", vars(stand_ins))
-    assert silent.message == "the stand-in silent (my_sim.py, line 20) raised ValueError"
+    assert silent.message == "the simulator silent (my_sim.py, line 20) raised ValueError"
     leaves = complaint("leaves", vars(stand_ins))
-    assert leaves.message == "the stand-in leaves (my_sim.py, line 28) raised SystemExit: bye"
+    assert leaves.message == "the simulator leaves (my_sim.py, line 28) raised SystemExit: bye"
 
 
 def test_wrong_parameters_are_told_apart_from_mistakes_inside(stand_ins: ModuleType) -> None:
     error = complaint("forgets", vars(stand_ins))
-    assert error.message.startswith("the stand-in forgets (my_sim.py, line 11) does not take")
+    assert error.message.startswith("the simulator forgets (my_sim.py, line 11) does not accept")
     assert "(rng, highest)" in error.message
     inside = complaint("muddles", vars(stand_ins))
-    assert inside.message.startswith("the stand-in muddles (my_sim.py, line 24) raised TypeError")
+    assert inside.message.startswith("the simulator muddles (my_sim.py, line 24) raised TypeError")
 
 
 def test_what_is_not_text_is_refused(stand_ins: ModuleType) -> None:
     error = complaint("counts", vars(stand_ins))
-    assert error.message == "the stand-in counts (my_sim.py, line 15) returned int, not text"
+    assert error.message == "the simulator counts (my_sim.py, line 15) returned int, not text"
 
 
 def test_a_prompt_without_a_stand_in_says_what_to_write() -> None:
     error = complaint("sort", {})
-    assert error.message == "no stand-in answers the prompt sort"
+    assert error.message == "no simulator for the prompt sort"
     assert error.help is not None and "`def sort(rng, highest):`" in error.help
 
 
 def test_a_stand_in_need_not_be_a_function_of_a_file() -> None:
-    assert complaint("sort", {"sort": int}).message.startswith("the stand-in int")
+    assert complaint("sort", {"sort": int}).message.startswith("the simulator int")

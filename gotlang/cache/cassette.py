@@ -24,8 +24,10 @@ from gotlang.cache.base import Cache
 from gotlang.cache.codec import RequestRecord, SampleRecord
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import CacheError, ModelError, UsageError
-from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request, Usage
-from gotlang.models.endpoint import OPENAI_URL
+from gotlang.models.base import PERMITTED, Model, ModelOptions, Permit, Price, Reply, Request, Usage
+from gotlang.models.endpoint import OPENAI
+from gotlang.models.prices import price_of
+from gotlang.models.registry import plain_name
 from gotlang.records import Count, InvalidRecord, from_json, to_json
 
 EXPORT_FORMAT: Final = "gotlang cache export"
@@ -36,6 +38,7 @@ _SQLITE = b"SQLite format 3\0"
 _LARGEST_BATCH = 128
 """Samples of one request if a recording does not say: what OpenAI allows."""
 _AT_URL = re.compile(r"@(https?://.+)$")
+_PREFIX = "replay:"
 _QUOTED_LENGTH = 60
 """Characters of a message that an error quotes."""
 _HELP = "a recording is what `gotc run --record FILE` or `gotc cache export` writes, or a cache file"
@@ -225,12 +228,25 @@ class ReplayModel(Model):
     nothing of that model, or several models and no name is given.
     """
 
+    about = "what `gotc run --record FILE` recorded: `replay:FILE`"
+    batches = False
+
     def __init__(self, recording: Recording, name: str | None = None, *, price: Price | None = None) -> None:
         self.name, self.endpoint = _chosen(recording, name)
         self._recording = recording
         self._recorded = recording.models.get(self.name, RecordedModel())
         self.simulated = self.name.partition("@")[0] == "simulated"
         self._price = price
+
+    @classmethod
+    def open(cls, name: str, options: ModelOptions) -> ReplayModel:
+        """The model of a recording, FILE or FILE#MODEL."""
+        return Replay(open_recording(name.partition("#")[0])).open(_PREFIX + name, options)
+
+    @classmethod
+    def known_price(cls, name: str, options: ModelOptions) -> Price | None:
+        """Unknown without reading the recording."""
+        return None
 
     @property
     def price(self) -> Price | None:
@@ -281,6 +297,41 @@ class ReplayModel(Model):
         return f"{file} does not contain {named}: the nearest recorded request has {difference}"
 
 
+@final
+class Replay:
+    """A recording as the provider of all models."""
+
+    about = ReplayModel.about
+    batches = False
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+
+    def open(self, spec: str, options: ModelOptions) -> ReplayModel:
+        """The recorded model of a spec: `replay:FILE`, `replay:FILE#MODEL` or that of any other model."""
+        name = spec.partition("#")[2] or None if spec.startswith(_PREFIX) else plain_name(spec)
+        model = ReplayModel(self.recording, name)
+        price = None if options.prices is None else price_of(model.name, options.prices)
+        return model if price is None else ReplayModel(self.recording, name, price=price)
+
+    known_price = ReplayModel.known_price
+
+
+def open_replayed(model: object) -> Replay | None:
+    """The recording of a spec `replay:FILE` or `replay:FILE#MODEL`; None for any other model.
+
+    Raises UsageError and CacheError if it cannot be read.
+    """
+    if not isinstance(model, str) or not model.startswith(_PREFIX):
+        return None
+    path = model.removeprefix(_PREFIX).partition("#")[0]
+    if not path:
+        raise UsageError(
+            f"`{model}` names no file", help="write `replay:FILE`, as `gotc run --record FILE` made it"
+        )
+    return Replay(open_recording(path))
+
+
 def _chosen(recording: Recording, name: str | None) -> tuple[str, str]:
     """The name of a model in the recording, and its endpoint."""
     where, models = f"the recording {recording.place}", recording.models
@@ -296,14 +347,14 @@ def _chosen(recording: Recording, name: str | None) -> tuple[str, str]:
         )
     wanted: str | None = None
     if chosen not in models and (written := _AT_URL.search(chosen)):
-        chosen, wanted = chosen[: written.start()], "" if written[1] == OPENAI_URL else written[1]
+        chosen, wanted = chosen[: written.start()], "" if written[1] == OPENAI.url else written[1]
     found = models.get(chosen)
     if found is None and name is None:
         return chosen, ""
     if found is None or wanted not in (None, *found.endpoints):
         raise UsageError(f"{where} has no samples of `{name}`", help=f"it has {shown}")
     if wanted is None and len(found.endpoints) > 1:
-        each = ", ".join(f"`#{chosen}@{one or OPENAI_URL}`" for one in sorted(found.endpoints))
+        each = ", ".join(f"`#{chosen}@{one or OPENAI.url}`" for one in sorted(found.endpoints))
         raise UsageError(
             f"{where} has samples of `{chosen}` from several endpoints", help=f"add one to the file: {each}"
         )
@@ -338,7 +389,7 @@ def _difference(request: Request, data: dict[str, Any]) -> str:
     if identity["model"] != data["model"]:
         return f"model `{data['model']}`, not `{request.model}`"
     if identity.get("endpoint") != data.get("endpoint"):
-        return f"endpoint {data.get('endpoint') or OPENAI_URL}, not {request.endpoint or OPENAI_URL}"
+        return f"endpoint {data.get('endpoint') or OPENAI.url}, not {request.endpoint or OPENAI.url}"
     if len(identity["messages"]) != len(data["messages"]):
         return f"{len(data['messages'])} messages, not {len(identity['messages'])}"
     for number, (one, other) in enumerate(zip(identity["messages"], data["messages"], strict=True), 1):

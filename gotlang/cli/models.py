@@ -1,4 +1,4 @@
-"""`gotc models`: which models a run could ask from here, at what price; and how to bring local ones here."""
+"""`gotc models`: the models that runs can use here, with prices; and the weights of local ones."""
 
 from __future__ import annotations
 
@@ -11,40 +11,47 @@ import click
 
 from gotlang.cli.options import CACHE, FOLDER
 from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, say
-from gotlang.errors import UsageError
+from gotlang.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from gotlang.models.known import Known
+    from gotlang.models.capabilities import CapabilityStore
 
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 
 
 @click.group("models", invoke_without_command=True)
 @click.option(
-    "--base-url", metavar="URL", help="The endpoint. [default: $OPENAI_BASE_URL, else OpenAI's own]"
+    "--provider", metavar="NAME", default="openai", show_default=True, help="Whose endpoint to show."
 )
+@click.option("--base-url", metavar="URL", help="The endpoint. [default: the provider's variable or own URL]")
 @click.option("--prices", metavar="FILE", help="Prices of models, as JSON or TOML, over the known ones.")
 @click.option("--offline", is_flag=True, help="Do not ask the endpoint which models it has.")
 @click.option("--json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_context
 def command(
-    context: click.Context, base_url: str | None, prices: str | None, offline: bool, json: bool
+    context: click.Context,
+    provider: str,
+    base_url: str | None,
+    prices: str | None,
+    offline: bool,
+    json: bool,
 ) -> int:
-    """Show the model that runs use by default, the endpoint, whether it answers, and its models with prices.
+    """Show the default model, an endpoint, whether it can be reached, its models with prices, and the
+    providers.
 
-    It asks the endpoint for its list of models, which costs nothing, and no model. The exit code is 1 where
-    an endpoint is configured and does not answer.
+    It requests the endpoint's list of models, which is free, and no completion. The exit code is 1 if an
+    endpoint is configured and cannot be reached.
     """
-    from gotlang.models.registry import KINDS, default_model
+    from gotlang.models.registry import default_model, descriptions
 
     if context.invoked_subcommand is not None:
         return 0
     found: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "default": default_model(),
-        "kinds": dict(KINDS),
-        "endpoint": _endpoint(base_url, prices, offline),
-        "known": _remembered(),
+        "providers": descriptions(),
+        "endpoint": _endpoint(provider, base_url, prices, offline),
+        "learned": _learned(),
     }
     if json:
         document(found)
@@ -69,106 +76,99 @@ def fetch(name: str) -> int:
 
 @command.command("forget")
 @click.argument("model", required=False)
-@click.option("--cache", metavar="PATH", default=str(CACHE), help="The cache beside which it is remembered.")
+@click.option("--cache", metavar="PATH", default=str(CACHE), help="The cache next to which it is stored.")
 def forget(model: str | None, cache: str) -> int:
-    """Forget what endpoints were found to take of MODEL, or of all models, so that it is tried again."""
-    forgotten = _known(cache).forget(model)
+    """Forget what endpoints refused of MODEL, or of all models, so that it is tried again."""
+    forgotten = _store(cache).forget(model)
     complain(count(forgotten, "model") + " forgotten")
     return 0
 
 
-def _known(cache: str) -> Known:
-    from gotlang.models.known import Known
+def _store(cache: str) -> CapabilityStore:
+    from gotlang.models.capabilities import CapabilityStore
 
     folder = FOLDER if "://" in cache else Path(cache).parent
-    return Known(folder / "endpoints.json")
+    return CapabilityStore(folder / "endpoints.json")
 
 
-def _remembered() -> list[dict[str, Any]]:
-    """What endpoints were found not to take, from runs with the usual cache."""
+def _learned() -> list[dict[str, Any]]:
+    """What endpoints refused, in runs with the default cache."""
     return [
         {
             "model": one.model,
             "endpoint": one.endpoint,
             "refused": sorted(one.refused),
-            "most_answers": None if one.bad is None else max(1, one.good),
+            "most_completions": None if one.bad is None else max(1, one.good),
         }
-        for one in _known(str(CACHE)).all()
+        for one in _store(str(CACHE)).all()
     ]
 
 
-def _endpoint(base_url: str | None, prices: str | None, offline: bool) -> dict[str, Any]:
-    from gotlang.models.endpoint import KEY_VARIABLE, URL_VARIABLE, find_endpoint
+def _endpoint(provider: str, base_url: str | None, prices: str | None, offline: bool) -> dict[str, Any]:
+    from gotlang.models.base import ModelOptions
+    from gotlang.models.endpoint import find_endpoint
+    from gotlang.models.http import HttpModel
+    from gotlang.models.registry import find_provider
 
+    model: Any = find_provider(provider)
+    if not (isinstance(model, type) and issubclass(model, HttpModel)):
+        raise UsageError(f"the provider `{provider}` has no endpoint", help="choose another with --provider")
+    names = model.names
     out: dict[str, Any] = {
-        "configured": bool(base_url or os.environ.get(URL_VARIABLE) or os.environ.get(KEY_VARIABLE)),
+        "provider": provider,
+        "configured": bool(
+            base_url or os.environ.get(names.url_variable) or os.environ.get(names.key_variable)
+        ),
         "url": None,
-        "key": bool(os.environ.get(KEY_VARIABLE)),
+        "key": bool(os.environ.get(names.key_variable)),
+        "key_variable": names.key_variable,
         "reachable": None,
-        "trouble": None,
+        "error": None,
         "models": [],
     }
     try:
-        endpoint = find_endpoint(base_url)
+        at = find_endpoint(base_url, names)
     except UsageError as error:
         if out["configured"]:
             raise
-        out["trouble"] = error.message
+        out["error"] = error.message
         return out
-    out["url"] = endpoint.shown
-    names: list[str] = []
+    out["url"] = at.shown
+    found: list[str] = []
     if not offline:
         try:
-            names = asyncio.run(_listed(endpoint))
+            found = asyncio.run(model.listed(at, _TIMEOUT_S))
             out["reachable"] = True
-        except Exception as error:
-            out["reachable"], out["trouble"] = False, endpoint.scrub(_words(error))
-    own = os.environ.get("OPENAI_MODEL")
-    names = sorted({*names, *([own] if own else [])})
-    out["models"] = [{"name": name, **_price(name, prices, endpoint.url)} for name in names]
+        except ModelError as error:
+            out["reachable"], out["error"] = False, error.message
+    own = os.environ.get("OPENAI_MODEL") if provider == "openai" else None
+    options = ModelOptions(base_url=at.url, prices=Path(prices) if prices else None)
+    for name in sorted({*found, *([own] if own else [])}):
+        price = model.known_price(name, options)
+        out["models"].append(
+            {
+                "name": name,
+                "input_per_million": price and price.input_per_million,
+                "output_per_million": price and price.output_per_million,
+                "price_source": price and price.source,
+            }
+        )
     return out
-
-
-async def _listed(endpoint: Any) -> list[str]:
-    from gotlang.models.wire import client_of
-
-    async with client_of(endpoint, _PATIENCE_S) as client:
-        return [endpoint.hide(model.id) for model in (await client.models.list()).data]
-
-
-def _words(error: Exception) -> str:
-    """What an endpoint said, or why it could not be asked, in one line."""
-    status = getattr(error, "status_code", None)
-    cause = f"{error}" if error.__cause__ is None else f"{error} {error.__cause__}"
-    text = " ".join(cause.split())[:200]
-    return f"it answered {status}: {text}" if status is not None else text
-
-
-def _price(name: str, prices: str | None, url: str) -> dict[str, Any]:
-    from gotlang.models.prices import price_of
-
-    price = price_of(name, prices, base_url=url)
-    if price is None:
-        return {"input_per_million": None, "output_per_million": None, "price_source": None}
-    return {
-        "input_per_million": price.input_per_million,
-        "output_per_million": price.output_per_million,
-        "price_source": price.source,
-    }
 
 
 def _show(found: dict[str, Any]) -> None:
     import sys
 
     style = Style.of(sys.stdout)
-    say(f"{style.bold('default model')}  {found['default']}")
     endpoint = found["endpoint"]
+    say(f"{style.bold('default model')}  {found['default']}")
     say(f"{style.bold('endpoint')}       {endpoint['url'] or 'none'}")
-    say(f"{style.bold('key')}            {'set' if endpoint['key'] else 'not set'} (OPENAI_API_KEY)")
-    answers = {True: "yes", False: "no", None: "not asked"}[endpoint["reachable"]]
-    say(f"{style.bold('answers')}        {answers}")
-    if endpoint["trouble"]:
-        complain(f"  {endpoint['trouble']}")
+    key = "set" if endpoint["key"] else "not set"
+    say(f"{style.bold('key')}            {key} ({endpoint['key_variable']})")
+    reachable = {True: "yes", False: "no", None: "not tried"}[endpoint["reachable"]]
+    say(f"{style.bold('reachable')}      {reachable}")
+    if endpoint["error"]:
+        complain(f"  {endpoint['error']}")
     for model in endpoint["models"]:
         if model["input_per_million"] is None:
             cost = "price unknown (give it with --prices)"
@@ -176,14 +176,14 @@ def _show(found: dict[str, Any]) -> None:
             cost = (
                 f"${model['input_per_million']:g} in, ${model['output_per_million']:g} out per million tokens"
             )
-        say(f"  openai:{model['name']}  {style.dim(cost)}")
-    if found["known"]:
-        say(f"{style.bold('known from earlier runs')}  {style.dim('gotc models forget')}")
-    for one in found["known"]:
+        say(f"  {endpoint['provider']}:{model['name']}  {style.dim(cost)}")
+    if found["learned"]:
+        say(f"{style.bold('learned in earlier runs')}  {style.dim('gotc models forget')}")
+    for one in found["learned"]:
         refused = [f"no `{name}`" for name in one["refused"]]
-        if one["most_answers"] is not None:
-            refused.append(f"at most {count(one['most_answers'], 'answer')} a request")
+        if one["most_completions"] is not None:
+            refused.append(f"at most {count(one['most_completions'], 'completion')} per request")
         say(f"  {one['model']} at {one['endpoint']}  {style.dim(', '.join(refused))}")
-    say(f"{style.bold('kinds')}")
-    for kind, what in found["kinds"].items():
-        say(f"  {kind}  {style.dim(what)}")
+    say(f"{style.bold('providers')}")
+    for name, about in found["providers"].items():
+        say(f"  {name}  {style.dim(about)}")

@@ -1,1 +1,1 @@
-"""Models: one contract (`base`), one file an implementation, each imported only when used."""
+"""Models: one contract (`base`), one file per provider, each imported only when used."""

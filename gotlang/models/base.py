@@ -1,4 +1,4 @@
-"""The contract between the runtime and a model: messages and settings in, n answers out."""
+"""The contract between the runtime and a model: messages and settings in, up to n completions out."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, final
 
 DEFAULT_MAX_TOKENS = 2048
-"""Completion tokens of a request where a prompt sets no `max_tokens`; always sent, so that a budget holds."""
+"""Output tokens of a completion if the prompt sets no `max_tokens`; always sent, so that a budget holds."""
 
 
 @final
@@ -24,10 +25,10 @@ class Message:
 @final
 @dataclass(frozen=True, slots=True)
 class DecodingSettings:
-    """Decoding settings. None means: what the endpoint does when it is not told.
+    """Decoding settings. None means the endpoint's own default.
 
-    Numbers stay as written: 1 and 1.0 are two requests with two keys. `response_format` is the form
-    that answers must have, as JSON text.
+    Numbers stay as written: 1 and 1.0 are two requests with two keys. `response_format` is a JSON schema, as
+    JSON text, that completions must follow.
     """
 
     temperature: int | float | None = None
@@ -42,11 +43,11 @@ class DecodingSettings:
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One prompt as a model gets it. Equal requests have equal keys; `prompt` and `arguments` are not
-    part of the identity: they say where it came from, for traces and for the simulated model.
+    """One prompt as a model gets it. Equal requests have equal keys.
 
-    `sample` names the space that draws are counted in (the run's `--seed`). `endpoint` is whose model it is,
-    as `Model.endpoint` tells: models of one name behind two addresses are two models.
+    `sample` names the space that samples are numbered in (the run's `--seed`). `endpoint` is
+    `Model.endpoint`: models of one name at two addresses are two models. `prompt` and `arguments` tell where
+    the request came from, for traces and the simulator; they are not part of its identity.
     """
 
     model: str
@@ -77,7 +78,7 @@ class Request:
         }
 
     def key(self) -> str:
-        """64 hexadecimal digits that stand for this request in every cache (SHA-256 of its identity)."""
+        """The key of this request in every cache: SHA-256 of its identity, in 64 hexadecimal digits."""
         text = _ENCODER.encode(self.identity())
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -94,6 +95,11 @@ class Usage:
     output_tokens: int = 0
     cached_input_tokens: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens together."""
+        return self.input_tokens + self.output_tokens
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input_tokens + other.input_tokens,
@@ -105,10 +111,10 @@ class Usage:
 @final
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One answer of a model.
+    """One completion of a prompt.
 
-    `logprob` is the sum of its tokens' log-probabilities (None where not asked for or not given);
-    `tokens` are the tokens with theirs. `output_tokens` is this answer's share of the reply's usage.
+    `tokens` are its tokens with their log-probabilities, `logprob` the sum of these (None if not requested or
+    not given). `output_tokens` is its share of the reply's usage.
     """
 
     text: str
@@ -121,13 +127,14 @@ class Completion:
 @final
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What one request over the wire gave: 1 to n answers, their usage, and how long it took in seconds.
+    """The result of one `Model.ask`: 1 to n completions, their usage, and the latency in seconds.
 
-    `requests` counts what went over the wire for it, retries included. `usage` is what the endpoint
-    charges for. `notes` are settings the endpoint refused and that were left out, in words. `lost` counts
-    requests that brought nothing and may have been charged all the same (a time-out, a dropped
-    connection): each costs at most what this one may. `latencies_s` are the answers' own times where those
-    are known (stand-ins), so that they do not hang on what was asked together.
+    - `usage` is what the endpoint charges for.
+    - `requests` counts the HTTP requests, retries included; `lost` those of them that failed but may have
+      been charged (a timeout, a dropped connection): each costs at most what this one may.
+    - `notes` name the settings that the endpoint refused and that were left out.
+    - `latencies_s` are the completions' own latencies if known (simulator), so that they do not depend on
+      what was requested together.
     """
 
     completions: tuple[Completion, ...]
@@ -142,7 +149,7 @@ class Reply:
 @final
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens. `source` says where the figures come from."""
+    """US dollars per million tokens. `source` tells where the figures come from."""
 
     input_per_million: float
     output_per_million: float
@@ -150,7 +157,7 @@ class Price:
     source: str = ""
 
     def times(self, factor: float, why: str) -> Price:
-        """A multiple of it, and why."""
+        """A multiple of this price; `why` is appended to its source."""
         cached = self.cached_input_per_million
         return Price(
             self.input_per_million * factor,
@@ -160,7 +167,7 @@ class Price:
         )
 
     def usd(self, usage: Usage) -> float:
-        """What a request with this usage costs, in US dollars."""
+        """The cost of a request with this usage, in US dollars."""
         cached_price = self.cached_input_per_million
         cached = usage.cached_input_tokens if cached_price is not None else 0
         return (
@@ -245,7 +252,48 @@ class Model(Protocol):
         return
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """What a provider makes a model with. None means the model's own default.
+
+    - `simulators` are the program's simulator functions by prompt; `version` changes when their file does.
+    - `base_url`, `retries`, `timeout_s`, `rpm` and `tpm` (requests and tokens per minute) are for endpoints.
+    - `prices` is a file of prices, `known` the file that remembers what endpoints refuse (None: no memory).
+    - `batches` is the folder of provider batches; if given, requests are sent in such batches.
+    - `sleep` makes a simulated model take its time on the running (virtual) loop.
+    """
+
+    simulators: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    seed: int = 0
+    base_url: str | None = None
+    retries: int | None = None
+    prices: Path | None = None
+    sleep: bool = False
+    version: str = ""
+    rpm: float | None = None
+    tpm: float | None = None
+    timeout_s: float | None = None
+    batches: Path | None = None
+    known: Path | None = None
+
+
+class Provider(Protocol):
+    """What an entry point of the group `gotlang.models` names: usually a class of models."""
+
+    about: str
+    """One line for `gotc models`."""
+    batches: bool
+    """Whether requests can be sent in provider batches."""
+
+    def open(self, name: str, options: ModelOptions) -> Model:
+        """The model NAME of `--model provider:NAME`; nothing is requested yet. Raises UsageError."""
+
+    def known_price(self, name: str, options: ModelOptions) -> Price | None:
+        """The price of a model without opening it; None if unknown."""
+
+
 def token_bound(request: Request) -> int:
-    """A bound on the request's input tokens that no tokenizer exceeds: a token is at least one byte,
-    and each message adds a few of its own."""
+    """An upper bound of the request's input tokens for any tokenizer: a token is at least one byte, and each
+    message adds a few of its own."""
     return sum(len(m.content.encode("utf-8", "surrogatepass")) + 16 for m in request.messages) + 16

@@ -1,11 +1,11 @@
 """Provider batches: requests that wait together are sent as one file, at half the price and within a day.
 
-Requests are gathered until none has come for a while, which is when all operations wait for answers. They
-are uploaded as JSON lines, a batch of them is made, asked after now and then, and its results are handed out,
-each to the request it answers. A provider that fails one line fails that request alone.
+Requests are gathered until none has come for a while, which is when all operations wait for completions. They
+are uploaded as JSON lines, a batch of them is created and polled, and each result goes to its request. A
+provider that fails one line fails that request alone.
 
-What is under way is remembered in a folder: a run that is killed leaves its batches with the provider, and
-the next one that asks for the same takes the answers from there, however the first one ended.
+Batches under way are remembered in a folder: a run that is killed leaves its batches with the provider, and
+the next run that sends the same requests takes the results from there, however the first one ended.
 """
 
 from __future__ import annotations
@@ -14,44 +14,149 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import os
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from gotlang.errors import GotError
+from gotlang.errors import GotError, UsageError
 from gotlang.models.endpoint import Endpoint
-from gotlang.models.pending import Batch, Pending
-from gotlang.models.wire import NoResponse, Response, client_of
+from gotlang.models.failures import NoResponse, Response
+from gotlang.models.openai import client_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 GATHER_S = 2.0
 """Seconds without a new request after which those that wait are sent."""
-FIRST_LOOK_S, LONGEST_LOOK_S = 1.0, 60.0
-"""Seconds between two looks at a batch: they double."""
-PATIENCE = 20
-"""Looks in a row that may fail before the run goes on without the batch."""
-MOST_LINES = 50_000
-MOST_BYTES = 100_000_000
-"""What one file may hold; providers allow twice as many bytes."""
+FIRST_POLL_S, MAX_POLL_S = 1.0, 60.0
+"""Seconds between two polls of a batch: they double."""
+MAX_FAILED_POLLS = 20
+"""Polls in a row that may fail before the run goes on without the batch."""
+MAX_LINES = 50_000
+MAX_BYTES = 100_000_000
+"""Size of one file; providers allow twice as many bytes."""
+REMEMBERED_S = 29 * 86400
+"""Seconds after which a batch is forgotten: providers keep results for a month."""
 
 _ENDED = ("completed", "failed", "expired", "cancelled")
 _LOG = logging.getLogger("gotlang.batches")
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class ProviderBatch:
+    """A batch under way. `token` is its name here, `id` the provider's (None until it is known to exist),
+    `lines` the digests of its requests, `created` a Unix time."""
+
+    token: str
+    endpoint: str
+    lines: tuple[str, ...]
+    created: float
+    id: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The batch in messages."""
+        return f"the batch {self.id}" if self.id is not None else "the batch"
+
+
+@final
+class PendingBatches:
+    """The batches of one endpoint that are under way, one JSON file each: from before a batch is created
+    until all its results were delivered. Raises UsageError if the folder is not writable."""
+
+    def __init__(self, folder: Path, endpoint: str) -> None:
+        self._folder = folder
+        self._endpoint = endpoint
+        self._batches: dict[str, ProviderBatch] = {}
+        self._by_line: dict[str, str] = {}
+        for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+            batch = _read_pending(path)
+            if batch is not None and time.time() - batch.created > REMEMBERED_S:
+                _delete(path)
+            elif batch is not None and batch.endpoint == endpoint:
+                self._remember(batch)
+
+    def find(self, line: str) -> ProviderBatch | None:
+        """The batch that a request is in."""
+        return self._batches.get(self._by_line.get(line, ""))
+
+    def add(self, lines: Sequence[str]) -> ProviderBatch:
+        """Remember a batch that is about to be created."""
+        return self._write(ProviderBatch(uuid.uuid4().hex, self._endpoint, tuple(lines), time.time()))
+
+    def name(self, batch: ProviderBatch, id: str) -> ProviderBatch:
+        """Remember the provider's name of a batch."""
+        return self._write(replace(batch, id=id))
+
+    def drop(self, batch: ProviderBatch) -> None:
+        """Forget a batch of which nothing will come."""
+        self._batches.pop(batch.token, None)
+        for line in batch.lines:
+            self._by_line.pop(line, None)
+        _delete(self._path(batch))
+
+    def forget(self, delivered: Collection[str]) -> None:
+        """Forget the batches of which every result was delivered."""
+        for batch in list(self._batches.values()):
+            if all(line in delivered for line in batch.lines):
+                self.drop(batch)
+
+    def _write(self, batch: ProviderBatch) -> ProviderBatch:
+        path = self._path(batch)
+        part = path.with_suffix(".part")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps(asdict(batch)), "utf-8")
+            os.replace(part, path)
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+        self._remember(batch)
+        return batch
+
+    def _remember(self, batch: ProviderBatch) -> None:
+        self._batches[batch.token] = batch
+        self._by_line.update(dict.fromkeys(batch.lines, batch.token))
+
+    def _path(self, batch: ProviderBatch) -> Path:
+        return self._folder / f"{batch.token}.json"
+
+
+def _delete(path: Path) -> None:
+    # If that fails, its results are found once more: no reason to end a run.
+    with suppress(OSError):
+        path.unlink()
+
+
+def _read_pending(path: Path) -> ProviderBatch | None:
+    """The batch in a file, or None if the file is damaged."""
+    try:
+        batch = ProviderBatch(**json.loads(path.read_text("utf-8")))
+        sound = isinstance(batch.endpoint, str) and batch.token == path.stem
+        sound = sound and all(isinstance(line, str) for line in batch.lines)
+        return replace(batch, lines=tuple(batch.lines), created=float(batch.created)) if sound else None
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+@final
 class BatchWire:
-    """In place of a `Wire`: `send` answers when the batch that the request went with has ended.
+    """A `Wire` whose `send` returns when the batch of the request has ended.
 
     `pending` remembers what is under way. `sleep` waits for seconds, for tests. Failures come as HTTP
-    statuses do: 503 for a request that the batch did not get to, 424 where a whole batch failed, or cannot be
-    asked after (then it is remembered for the next run).
+    statuses: 503 for a request that the batch did not get to, 424 if a whole batch failed or cannot be polled
+    (then it is remembered for the next run).
     """
 
     def __init__(
         self,
         endpoint: Endpoint,
-        pending: Pending,
+        pending: PendingBatches,
         *,
         gather_s: float = GATHER_S,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -62,44 +167,45 @@ class BatchWire:
         self._sleep = sleep
         self._client: AsyncOpenAI | None = None
         self._waiting: dict[str, bytes] = {}
-        self._answers: dict[str, asyncio.Future[Response | NoResponse]] = {}
+        self._results: dict[str, asyncio.Future[Response | NoResponse]] = {}
         self._gathering: asyncio.Task[None] | None = None
         self._collecting: dict[str, asyncio.Task[None]] = {}
-        self._given: set[str] = set()
+        self._delivered: set[str] = set()
         self._unknown: set[str] = set()
 
     def prepare(self) -> None:
         """Nothing to do: it gathers before it sends."""
 
     async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
-        """Have a chat completion made with the next batch. `key` tells requests of equal bodies apart."""
+        """Have a chat completion made with the next batch. `key` distinguishes requests of equal bodies."""
         line = hashlib.sha256(json.dumps([key, body], sort_keys=True).encode()).hexdigest()[:48]
-        answer = self._answers.get(line)
-        if answer is None:
-            answer = self._answers[line] = asyncio.get_running_loop().create_future()
-            batch = None if line in self._given else self._pending.find(line)
+        result = self._results.get(line)
+        if result is None:
+            result = self._results[line] = asyncio.get_running_loop().create_future()
+            batch = None if line in self._delivered else self._pending.find(line)
             if batch is not None:
                 self._collect(batch)
             else:
-                self._waiting[line] = _line(line, body)
+                request = {"custom_id": line, "method": "POST", "url": "/v1/chat/completions", "body": body}
+                self._waiting[line] = json.dumps(request).encode() + b"\n"
                 if self._gathering is not None:
                     self._gathering.cancel()
                 self._gathering = asyncio.create_task(self._gather())
         try:
-            # One that is cancelled must not end the wait of another for the same answer.
-            return await asyncio.shield(answer)
+            # A request that is cancelled must not end the wait of another for the same result.
+            return await asyncio.shield(result)
         finally:
-            if answer.done():
-                self._answers.pop(line, None)
-                self._given.add(line)
+            if result.done():
+                self._results.pop(line, None)
+                self._delivered.add(line)
 
     async def close(self) -> None:
-        """Stop asking, forget the batches of which everything was handed out, and let go of connections."""
+        """Stop polling, forget the batches that were delivered, and release connections."""
         tasks = [task for task in (self._gathering, *self._collecting.values()) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._pending.forget(self._given - self._unknown)
+        self._pending.forget(self._delivered - self._unknown)
         client, self._client = self._client, None
         if client is not None:
             await client.close()
@@ -113,59 +219,58 @@ class BatchWire:
                 batch = self._pending.add(list(lines))
             except GotError as error:
                 # What could not be found again is not sent.
-                self._give(Batch("", "", tuple(lines), 0.0), {}, _failure(424, error.message))
+                self._deliver(ProviderBatch("", "", tuple(lines), 0.0), {}, _failure(424, error.message))
             else:
                 self._collect(batch, b"".join(lines.values()))
 
-    def _collect(self, batch: Batch, content: bytes | None = None) -> None:
-        """See to it that the answers of a batch come; `content` is what it is to be made from."""
+    def _collect(self, batch: ProviderBatch, content: bytes | None = None) -> None:
+        """Start to wait for the results of a batch; `content` is what it is to be created from."""
         if batch.token not in self._collecting:
             self._collecting[batch.token] = asyncio.create_task(self._collected(batch, content))
 
-    async def _collected(self, batch: Batch, content: bytes | None) -> None:
+    async def _collected(self, batch: ProviderBatch, content: bytes | None) -> None:
         import openai
 
         try:
             if content is not None:
-                batch = await self._made(batch, content)
+                batch = await self._created(batch, content)
             elif batch.id is None:
                 batch = await self._found(batch)
-            results = await self._results(batch)
+            results = await self._polled(batch)
         except openai.APIStatusError as error:
-            response = Response(error.status_code, {}, error.response.text)
             if batch.id is None and content is not None and error.status_code < 500:
                 self._pending.drop(batch)
-                self._give(batch, {}, response)
+                self._deliver(batch, {}, Response(error.status_code, {}, error.response.text))
             else:
-                self._leave(batch, f"cannot be asked after: {self._endpoint.scrub(str(error))}")
+                self._leave(batch, f"cannot be polled: {self._endpoint.scrub(str(error))}")
         except openai.OpenAIError as error:
-            self._leave(batch, f"cannot be asked after ({type(error).__name__})")
+            self._leave(batch, f"cannot be polled ({type(error).__name__})")
         except GotError as error:
             self._leave(batch, f"cannot be remembered: {error.message}")
         except Exception as error:
-            # What it said has no sense, to the SDK or to us: whoever waits is told.
-            self._leave(batch, f"cannot be asked after: the answer makes no sense ({type(error).__name__})")
+            # A response that neither the SDK nor we understand: whoever waits is told.
+            self._leave(batch, f"cannot be polled: the response is invalid ({type(error).__name__})")
         else:
-            missing = _failure(503, f"{_called(batch)} ended without an answer to this request")
-            self._give(batch, results, missing)
+            missing = _failure(503, f"{batch.shown} ended without a response to this request")
+            self._deliver(batch, results, missing)
         finally:
             del self._collecting[batch.token]
 
-    def _leave(self, batch: Batch, words: str) -> None:
-        """Its answers do not come now. It stays remembered, for the next run."""
+    def _leave(self, batch: ProviderBatch, words: str) -> None:
+        """Its results do not come now. It stays remembered, for the next run."""
         self._unknown.update(batch.lines)
-        self._give(batch, {}, _failure(424, f"{_called(batch)} {words}; the next run goes on with it"))
+        self._deliver(batch, {}, _failure(424, f"{batch.shown} {words}; the next run continues with it"))
 
-    def _give(self, batch: Batch, results: Mapping[str, Response], otherwise: Response) -> None:
+    def _deliver(self, batch: ProviderBatch, results: Mapping[str, Response], otherwise: Response) -> None:
         for line in batch.lines:
-            answer = self._answers.get(line)
-            if answer is not None and not answer.done():
-                answer.set_result(results.get(line, otherwise))
+            result = self._results.get(line)
+            if result is not None and not result.done():
+                result.set_result(results.get(line, otherwise))
 
-    async def _made(self, batch: Batch, content: bytes) -> Batch:
+    async def _created(self, batch: ProviderBatch, content: bytes) -> ProviderBatch:
         client = self._connected()
         file = await client.files.create(file=("gotc.jsonl", content), purpose="batch")
-        # Tried again it might be made twice: where no answer comes, its mark finds it.
+        # A retry might create it twice: if no response comes, its token finds it.
         made = await client.with_options(max_retries=0).batches.create(
             input_file_id=file.id,
             endpoint="/v1/chat/completions",
@@ -173,30 +278,32 @@ class BatchWire:
             metadata={"gotc": batch.token},
         )
         _LOG.info(
-            "batch %s: %d requests sent; ended early, the same command goes on", made.id, len(batch.lines)
+            "batch %s: %d requests sent; if interrupted, run the same command again",
+            made.id,
+            len(batch.lines),
         )
         return self._pending.name(batch, made.id)
 
-    async def _found(self, batch: Batch) -> Batch:
-        """A batch of which it is not known whether it was made: the run was killed in that moment."""
+    async def _found(self, batch: ProviderBatch) -> ProviderBatch:
+        """A batch that may or may not have been created: the run was killed in that moment."""
         async for made in self._connected().batches.list(limit=100):
             if (made.metadata or {}).get("gotc") == batch.token:
                 return self._pending.name(batch, made.id)
         self._pending.drop(batch)
         return batch
 
-    async def _results(self, batch: Batch) -> dict[str, Response]:
+    async def _polled(self, batch: ProviderBatch) -> dict[str, Response]:
         if batch.id is None:
             return {}
-        client, pause, failures = self._connected(), FIRST_LOOK_S, 0
+        client, pause, failures = self._connected(), FIRST_POLL_S, 0
         import openai
 
         while True:
             try:
                 found = await client.batches.retrieve(batch.id)
-                # A gateway may say 200 to anything, with no batch in it.
+                # A gateway may say 200 to anything, without a batch in it.
                 failures = 0 if isinstance(found.status, str) else failures + 1
-                if failures > PATIENCE:
+                if failures > MAX_FAILED_POLLS:
                     raise ValueError("no status")
                 if found.status in _ENDED:
                     break
@@ -205,43 +312,36 @@ class BatchWire:
                 return {}
             except (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError):
                 failures += 1
-                if failures > PATIENCE:
+                if failures > MAX_FAILED_POLLS:
                     raise
             await self._sleep(pause)
-            pause = min(LONGEST_LOOK_S, 2 * pause)
-        results: dict[str, Response] = {}
+            pause = min(MAX_POLL_S, 2 * pause)
         if found.status == "failed":
             words = "; ".join(str(error.message) for error in (found.errors and found.errors.data) or [])
+            reason = self._endpoint.scrub(words) or "no reason given"
             self._pending.drop(batch)
-            failed = _failure(
-                424, f"{_called(batch)} failed: {self._endpoint.scrub(words) or 'no reason given'}"
-            )
-            return dict.fromkeys(batch.lines, failed)
+            return dict.fromkeys(batch.lines, _failure(424, f"{batch.shown} failed: {reason}"))
+        results: dict[str, Response] = {}
         for name in (found.output_file_id, found.error_file_id):
             if name is not None:
                 content = await client.files.content(name)
-                results.update(_read(content.text))
-        _LOG.info("batch %s: %s, %d of %d answered", batch.id, found.status, len(results), len(batch.lines))
+                results.update(_read_results(content.text))
+        _LOG.info("batch %s: %s, %d of %d results", batch.id, found.status, len(results), len(batch.lines))
         return results
 
     def _connected(self) -> AsyncOpenAI:
         if self._client is None:
-            # Uploading again makes a file more, and no batch: that costs nothing.
+            # Uploading again makes another file, but no batch: that costs nothing.
             self._client = client_of(self._endpoint, 600.0, retries=2)
         return self._client
 
 
-def _line(name: str, body: Mapping[str, Any]) -> bytes:
-    request = {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
-    return json.dumps(request).encode() + b"\n"
-
-
 def _files(waiting: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
-    """Lines in as few files as a provider takes."""
+    """Lines in as few files as a provider accepts."""
     file: dict[str, bytes] = {}
     size = 0
     for name, line in waiting.items():
-        if file and (len(file) == MOST_LINES or size + len(line) > MOST_BYTES):
+        if file and (len(file) == MAX_LINES or size + len(line) > MAX_BYTES):
             yield file
             file, size = {}, 0
         file[name] = line
@@ -250,10 +350,10 @@ def _files(waiting: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
         yield file
 
 
-def _read(text: str) -> dict[str, Response]:
-    """The results in a file of a provider's, by line; what is none is left out."""
+def _read_results(text: str) -> dict[str, Response]:
+    """The results in a provider's file, by line; invalid ones are left out."""
     found = {}
-    # Only `\n` ends a line; `splitlines` would cut at characters that may stand inside an answer.
+    # Only `\n` ends a line; `splitlines` would cut at characters that a completion may contain.
     for row in text.split("\n"):
         try:
             data = json.loads(row)
@@ -262,9 +362,8 @@ def _read(text: str) -> dict[str, Response]:
                 found[name] = Response(int(response["status_code"]), {}, json.dumps(response.get("body")))
             elif isinstance(error, dict):
                 expired = error.get("code") in ("batch_expired", "batch_cancelled")
-                found[name] = _failure(
-                    503 if expired else 424, str(error.get("message") or error.get("code"))
-                )
+                words = str(error.get("message") or error.get("code"))
+                found[name] = _failure(503 if expired else 424, words)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
     return found
@@ -272,7 +371,3 @@ def _read(text: str) -> dict[str, Response]:
 
 def _failure(status: int, words: str) -> Response:
     return Response(status, {}, json.dumps({"error": {"message": words}}))
-
-
-def _called(batch: Batch) -> str:
-    return f"the batch {batch.id}" if batch.id is not None else "the batch"

@@ -1,30 +1,40 @@
-"""What an endpoint takes, learned from what it refuses: which settings, and how many answers a request.
+"""What an endpoint accepts, learned from what it refuses, and remembered from run to run.
 
-A refused setting is left out, renamed or done without, and said so in the reply's notes. The one setting
-that is never left out is the limit on answer tokens, since a budget rests on it.
+A refused setting is left out, renamed or emulated, and named in the reply's notes. The one setting that is
+never left out is the limit on output tokens, since a budget depends on it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, final
 
 from gotlang.models.base import Request
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 OPTIONAL = ("temperature", "top_p", "stop", "logprobs", "seed", "response_format")
+_NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system"))
+REMEMBERED_S = 30 * 86400
+"""Seconds after which something learned is forgotten: endpoints change."""
+_FORMAT = 1
 
-_N_WORDS = re.compile(r"\bn\b|\bn_cmpl\b|completion choice|number of slots", re.IGNORECASE)
-_SYSTEM_WORDS = re.compile(
-    r"\bsystem\b\W{0,3}\s?(?:role|message|prompt|instruction)|\brole\b.*\bsystem\b", re.IGNORECASE | re.DOTALL
-)
-_FORMAT_WORDS = re.compile(
-    r"\b(?:response_format|json_schema|structured[ _]outputs?|guided[ _](?:json|decoding))\b", re.IGNORECASE
-)
-_NOT_TAKEN = re.compile(
+_MENTIONS = {
+    name: re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for name, pattern in {
+        **{name: rf"\b{name}\b" for name in (*TOKEN_LIMITS, *OPTIONAL)},
+        "n": r"\bn\b|\bn_cmpl\b|completion choice|number of slots",
+        "response_format": r"\b(?:response_format|json_schema|structured[ _]outputs?"
+        r"|guided[ _](?:json|decoding))\b",
+        "system": r"\bsystem\b\W{0,3}\s?(?:role|message|prompt|instruction)|\brole\b.*\bsystem\b",
+    }.items()
+}
+_UNSUPPORTED = re.compile(
     r"unsupported|not support|n.t support|unrecogni[sz]ed|unknown|unexpected|not permitted|not allowed|"
     r"\binstead\b",
     re.IGNORECASE,
@@ -39,7 +49,8 @@ _OUT_OF_RANGE = re.compile(
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A setting that the endpoint did not take. For `n`, `bad` is the smallest known to be too many."""
+    """A setting that the endpoint did not accept. For `n`, `bad` is the smallest number known to be
+    refused."""
 
     name: str
     bad: int = 0
@@ -50,8 +61,8 @@ class Refusal:
 class Capabilities:
     """What is known of an endpoint and model so far.
 
-    `most` answers a request are asked for until something is learned; `good` is the largest number that
-    worked, `bad` the smallest that did not. `token_limit` names the token limit that is tried first.
+    `most` completions are requested at a time until something is learned; `good` is the largest number that
+    worked, `bad` the smallest that did not. `token_limit` is the name of the token limit that is tried first.
     """
 
     most: int
@@ -62,17 +73,22 @@ class Capabilities:
 
     @property
     def batch(self) -> int:
-        """How many answers the next request may ask for. Between a number that worked and one that did not,
-        the middle is tried: refusals cost nothing."""
+        """How many completions the next request may ask for. Bisects between a number that worked and one
+        that did not: refusals cost nothing."""
         if self.bad is None:
             return self.most
         return min(self.most, max(1, (self.good + self.bad) // 2))
 
     @property
     def limit_name(self) -> str | None:
-        """What the limit on answer tokens is called here; None where every name was refused."""
+        """The name of the limit on output tokens here; None if every name was refused."""
         names = sorted(TOKEN_LIMITS, key=lambda name: name != self.token_limit)
         return next((name for name in names if name not in self.refused), None)
+
+    @property
+    def learned(self) -> tuple[frozenset[str], int | None, int | None]:
+        """What was learned from refusals."""
+        return self.refused, self.bad, self.good if self.bad is not None else None
 
     def without(self, refusal: Refusal) -> Capabilities:
         """What is known after a refusal."""
@@ -81,122 +97,167 @@ class Capabilities:
         bad = refusal.bad if self.bad is None else min(self.bad, refusal.bad)
         return replace(self, bad=bad, good=min(self.good, bad - 1))
 
-    @property
-    def known(self) -> tuple[frozenset[str], int | None, int | None]:
-        """What was learned from refusals."""
-        return self.refused, self.bad, self.good if self.bad is not None else None
-
-    def remembering(self, refused: frozenset[str], good: int, bad: int | None) -> Capabilities:
-        """What is known with what another run learned."""
-        return replace(self, refused=self.refused | refused, good=good, bad=bad)
-
-    def giving(self, asked: int, got: int) -> Capabilities:
-        """What is known after a reply with `got` of `asked` answers."""
-        if got < asked:
+    def returned(self, requested: int, got: int) -> Capabilities:
+        """What is known after a reply with `got` of `requested` completions."""
+        if got < requested:
             return replace(self, good=got, bad=got + 1)
-        good = max(self.good, asked)
+        good = max(self.good, requested)
         return replace(self, good=good, bad=None if self.bad is not None and self.bad <= good else self.bad)
 
-    def body(self, request: Request, n: int, draw: int) -> dict[str, Any]:
-        """The JSON to send for n answers from draw number `draw` on.
+    def settings(self, request: Request, first: int) -> dict[str, Any]:
+        """The settings of a request that are set and accepted, without the token limit, as JSON values.
 
-        Draws of one seed would all be the same answer where each is a request of its own: the draw is added.
+        Samples of one seed would all be equal if each is a request of its own: `first` is added to the seed.
         """
-        settings = request.settings
-        wanted: dict[str, Any] = {
-            "temperature": settings.temperature,
-            "top_p": settings.top_p,
-            "stop": [_encodable(stop) for stop in settings.stop] or None,
-            "logprobs": True if settings.logprobs else None,
-            "seed": None if settings.seed is None else settings.seed + draw,
-            "response_format": settings.response_format and json.loads(settings.response_format),
+        s = request.settings
+        given: dict[str, Any] = {
+            "temperature": s.temperature,
+            "top_p": s.top_p,
+            "stop": [encodable(stop) for stop in s.stop] or None,
+            "logprobs": s.logprobs or None,
+            "seed": None if s.seed is None else s.seed + first,
+            "response_format": s.response_format and json.loads(s.response_format),
         }
-        body: dict[str, Any] = {"model": _encodable(request.model), "messages": self._messages(request)}
-        body |= {
-            name: value for name, value in wanted.items() if value is not None and name not in self.refused
+        return {
+            name: value for name, value in given.items() if value is not None and name not in self.refused
         }
-        if self.limit_name is not None:
-            body[self.limit_name] = settings.max_tokens
-        if n > 1:
-            body["n"] = n
-        return body
+
+    def messages(self, request: Request) -> list[dict[str, str]]:
+        """The messages as JSON; the system's text leads the first user message if its role is refused."""
+        messages = [(m.role, encodable(m.content)) for m in request.messages]
+        if "system" in self.refused:
+            lead = [content for role, content in messages if role == "system"]
+            messages = [message for message in messages if message[0] != "system"]
+            first = next((i for i, (role, _) in enumerate(messages) if role == "user"), None)
+            if first is None:
+                messages.insert(0, ("user", "\n\n".join(lead)))
+            else:
+                messages[first] = ("user", "\n\n".join([*lead, messages[first][1]]))
+        return [{"role": role, "content": content} for role, content in messages]
 
     def notes(self, request: Request, n: int) -> tuple[str, ...]:
-        """What of this request the endpoint does not take, in words."""
-        settings = request.settings
-        asked = {
-            "temperature": settings.temperature is not None,
-            "top_p": settings.top_p is not None,
-            "stop": bool(settings.stop),
-            "logprobs": settings.logprobs,
-            "seed": settings.seed is not None,
-            "response_format": settings.response_format is not None,
-        }
-        ways = {"stop": "answers were cut here instead"}
+        """The settings of this request that the endpoint does not accept, in words."""
         notes = [
-            f"the endpoint refuses `{name}`: {ways.get(name, 'it was left out')}"
+            f"the endpoint refuses `{name}`: "
+            + ("completions were cut here instead" if name == "stop" else "it was left out")
             for name in OPTIONAL
-            if asked[name] and name in self.refused
+            if name in self.refused and getattr(request.settings, name) not in (None, (), False)
         ]
         if "system" in self.refused and any(m.role == "system" for m in request.messages):
             notes.append("the endpoint refuses the system role: its text leads the first user message")
         if n > self.batch and self.bad is not None:
-            notes.append(f"the endpoint gives at most {self.batch} answers a request (`n`)")
+            notes.append(f"the endpoint returns at most {self.batch} completions per request (`n`)")
         return tuple(notes)
-
-    def _messages(self, request: Request) -> list[dict[str, str]]:
-        messages = [(m.role, _encodable(m.content)) for m in request.messages]
-        if "system" in self.refused:
-            lead = [content for role, content in messages if role == "system"]
-            rest = [(role, content) for role, content in messages if role != "system"]
-            first = next((i for i, (role, _) in enumerate(rest) if role == "user"), None)
-            if first is None:
-                messages = [("user", "\n\n".join(lead)), *rest]
-            else:
-                rest[first] = ("user", "\n\n".join([*lead, rest[first][1]]))
-                messages = rest
-        return [{"role": role, "content": content} for role, content in messages]
 
 
 def find_refusal(words: str, parameter: str | None, body: Mapping[str, Any]) -> Refusal | None:
-    """The setting in `body` that the endpoint's words refuse, or None where they are about something else.
+    """The setting in `body` that the endpoint's words refuse; None if they are about something else.
 
-    `parameter` is the endpoint's own name for it, where it gives one. A value out of its range is not a
-    refusal of the setting: leaving it out would hide a mistake. An `n` out of range is, with its bound.
+    `parameter` is the endpoint's own name for it, if it gives one. A value out of range is not a refusal of
+    the setting: leaving it out would hide a mistake. An `n` out of range is one, with its bound.
     """
     name = _named(words, parameter, body)
+    out_of_range = _OUT_OF_RANGE.search(words) is not None
     if name == "n":
-        asked = int(body["n"])
-        return Refusal("n", asked if _OUT_OF_RANGE.search(words) else 2)
-    if name is None or name == "system":
-        return Refusal("system") if name else None
-    if name != "response_format" and _OUT_OF_RANGE.search(words) and not _NOT_TAKEN.search(words):
+        return Refusal("n", int(body["n"]) if out_of_range else 2)
+    if name is None:
+        return None
+    if name not in ("system", "response_format") and out_of_range and not _UNSUPPORTED.search(words):
         return None
     return Refusal(name)
 
 
 def _named(words: str, parameter: str | None, body: Mapping[str, Any]) -> str | None:
-    sent = [name for name in (*TOKEN_LIMITS, *OPTIONAL) if name in body]
-    has_system = any(message["role"] == "system" for message in body["messages"])
+    sent = [name for name in (*TOKEN_LIMITS, *OPTIONAL, "n") if name in body]
     if parameter is not None:
-        if parameter in sent or (parameter == "n" and "n" in body):
-            return parameter
-        if parameter.startswith("response_format") and "response_format" in sent:
-            return "response_format"
-        if parameter == "top_logprobs" and "logprobs" in sent:
-            return "logprobs"
-    places = {
-        name: found.start() for name in sent if (found := re.search(rf"\b{name}\b", words, re.IGNORECASE))
-    }
-    if "n" in body and (found := _N_WORDS.search(words)):
-        places["n"] = found.start()
-    if "response_format" in body and (found := _FORMAT_WORDS.search(words)):
-        places["response_format"] = found.start()
-    if has_system and (found := _SYSTEM_WORDS.search(words)):
-        places["system"] = found.start()
+        name = "logprobs" if parameter == "top_logprobs" else re.split(r"\W", parameter)[0]
+        if name in sent:
+            return name
+    if any(message["role"] == "system" for message in body["messages"]):
+        sent.append("system")
+    places = {name: found.start() for name in sent if (found := _MENTIONS[name].search(words))}
     return min(places, key=places.__getitem__) if places else None
 
 
-def _encodable(text: str) -> str:
-    """JSON over HTTP is UTF-8, which has no place for half a surrogate pair."""
+def encodable(text: str) -> str:
+    """JSON over HTTP is UTF-8, which cannot encode half a surrogate pair."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What is remembered of a model at an endpoint, and when it was learned (Unix time): the settings that it
+    refuses, and the bounds of `n` (`bad` is the smallest number refused)."""
+
+    endpoint: str
+    model: str
+    refused: frozenset[str]
+    good: int
+    bad: int | None
+    at: float
+
+
+@final
+class CapabilityStore:
+    """The file of what was learned. An unreadable or unwritable file is ignored: it saves a few requests that
+    are refused, and costs nothing if it is lost."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def all(self) -> list[Learned]:
+        """All that is not out of date, by endpoint and model."""
+        found = [one for one in self._read() if time.time() - one.at < REMEMBERED_S]
+        return sorted(found, key=lambda one: (one.endpoint, one.model))
+
+    def start(self, endpoint: str, model: str, first: Capabilities) -> Capabilities:
+        """What a model starts with: `first`, and what was learned before."""
+        for one in self.all():
+            if (one.endpoint, one.model) == (endpoint, model):
+                return replace(first, refused=first.refused | one.refused, good=one.good, bad=one.bad)
+        return first
+
+    def learn(self, endpoint: str, model: str, found: Capabilities) -> None:
+        """Remember what is known now."""
+        new = Learned(endpoint, model, found.refused, found.good, found.bad, time.time())
+        others = [one for one in self.all() if (one.endpoint, one.model) != (endpoint, model)]
+        self._write([*others, new] if found.refused or found.bad is not None else others)
+
+    def forget(self, model: str | None = None) -> int:
+        """Forget what was learned of a model, at any endpoint, or of all; returns how many were forgotten."""
+        before = self._read()
+        after = [one for one in before if model is not None and one.model != model]
+        if len(after) < len(before):
+            self._write(after)
+        return len(before) - len(after)
+
+    def _write(self, learned: Iterable[Learned]) -> None:
+        entries = [{**asdict(one), "refused": sorted(one.refused)} for one in learned]
+        part = self._path.with_name(f"{self._path.name}.{os.getpid()}.part")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps({"format": _FORMAT, "learned": entries}, indent=1) + "\n", "utf-8")
+            os.replace(part, self._path)
+        except OSError:
+            return
+
+    def _read(self) -> list[Learned]:
+        try:
+            data = json.loads(self._path.read_text("utf-8"))
+            entries = data["learned"] if data["format"] == _FORMAT else []
+            return [one for entry in entries if (one := _learned(entry)) is not None]
+        except (OSError, ValueError, RecursionError, TypeError, KeyError):
+            return []
+
+
+def _learned(entry: Any) -> Learned | None:
+    """An entry of the file, or None if it is damaged."""
+    try:
+        one = Learned(**{**entry, "refused": frozenset(entry["refused"]), "at": float(entry["at"])})
+    except (KeyError, TypeError, ValueError):
+        return None
+    counts = [one.good] if one.bad is None else [one.good, one.bad]
+    named = isinstance(one.endpoint, str) and isinstance(one.model, str)
+    sound = one.refused <= _NAMES and all(type(count) is int and count >= 1 for count in counts)
+    return one if named and sound else None

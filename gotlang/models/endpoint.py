@@ -1,27 +1,45 @@
-"""Where an OpenAI-compatible endpoint is and which key opens it; nothing here lets the key into a text."""
+"""Where an endpoint is and which key opens it; nothing here lets a key or a password into a text."""
 
 from __future__ import annotations
 
+import base64
+import importlib.util
 import ipaddress
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from gotlang.errors import UsageError
-from gotlang.models.proxies import check_proxies, proxy_secrets
 
-OPENAI_URL = "https://api.openai.com/v1"
-KEY_VARIABLE = "OPENAI_API_KEY"
-URL_VARIABLE = "OPENAI_BASE_URL"
 NO_KEY = "no-key"
-"""Sent where no key is set: the SDK wants one, and local servers take any."""
+"""Sent if no key is set: clients want one, and local servers accept any."""
 
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|gsk|xai|pplx)-[\w*.-]{4,}|(?<=Bearer )\S+")
-_SHORTEST_SECRET = 6
-_SHORTEST_IN_ANSWERS = 16
-"""Characters of a secret that is looked for in answers: the key of a local server may be a word of theirs."""
+_MIN_SECRET = 6
+_MIN_SECRET_IN_COMPLETIONS = 16
+"""Characters of a secret that is searched in completions: a local server's key may be an ordinary word."""
+_PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EndpointNames:
+    """A provider's own base URL, and the environment variables for another one and for the key."""
+
+    url: str
+    url_variable: str
+    key_variable: str
+
+    @property
+    def host(self) -> str:
+        """The host of the provider's own base URL."""
+        return urlsplit(self.url).hostname or ""
+
+
+OPENAI = EndpointNames("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY")
 
 
 @final
@@ -33,6 +51,7 @@ class Endpoint:
     url: str
     key: str = field(repr=False)
     others: tuple[str, ...] = field(default=(), repr=False)
+    names: EndpointNames = OPENAI
 
     @property
     def host(self) -> str:
@@ -41,19 +60,19 @@ class Endpoint:
 
     @property
     def identity(self) -> str:
-        """What tells this endpoint from others in requests' keys: its URL in one spelling, without user,
-        query and fragment; empty for OpenAI's own."""
-        if self.host == "api.openai.com":
+        """What distinguishes this endpoint in requests' keys: its normalized URL without user, query and
+        fragment; empty for the provider's own."""
+        if self.host == self.names.host:
             return ""
         parts = urlsplit(self.url)
-        usual = {"http": 80, "https": 443}.get(parts.scheme)
-        port = "" if parts.port in (None, usual) else f":{parts.port}"
+        default = {"http": 80, "https": 443}.get(parts.scheme)
+        port = "" if parts.port in (None, default) else f":{parts.port}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
     @property
     def loopback(self) -> bool:
-        """Whether the endpoint is on this machine, so that no proxy lies between."""
+        """Whether the endpoint is on this machine, so that no proxy is in between."""
         if self.host == "localhost":
             return True
         try:
@@ -71,13 +90,18 @@ class Endpoint:
         """The URL as messages print it: without a query, which may hold secrets."""
         return self.url.partition("?")[0]
 
-    def scrub(self, text: str) -> str:
-        """A text of the endpoint's without the key, nor anything that looks like one."""
-        return _LOOKS_LIKE_A_KEY.sub("***", self._without(text, _SHORTEST_SECRET))
+    @property
+    def hint(self) -> str:
+        """What is often wrong with a base URL of this provider."""
+        return " (most end in /v1)" if self.names.url.endswith("/v1") else ""
 
-    def hide(self, answer: str) -> str:
-        """An answer without the key, which an endpoint may repeat in it; what only looks like one stays."""
-        return self._without(answer, _SHORTEST_IN_ANSWERS)
+    def scrub(self, text: str) -> str:
+        """An endpoint's message without the key and anything that looks like one."""
+        return _LOOKS_LIKE_A_KEY.sub("***", self._without(text, _MIN_SECRET))
+
+    def hide(self, text: str) -> str:
+        """A completion without the key, which an endpoint may repeat; what only looks like a key stays."""
+        return self._without(text, _MIN_SECRET_IN_COMPLETIONS)
 
     def _without(self, text: str, shortest: int) -> str:
         for secret in (*((self.key,) if self.has_key else ()), *self.others):
@@ -86,38 +110,79 @@ class Endpoint:
         return text
 
 
-def find_endpoint(base_url: str | None = None) -> Endpoint:
-    """The endpoint at `base_url`, else at OPENAI_BASE_URL, else OpenAI's own.
+def url_of(base_url: str | None, names: EndpointNames = OPENAI) -> str:
+    """`base_url`, else what the environment says, else the provider's own."""
+    return (base_url or os.environ.get(names.url_variable) or names.url).strip().rstrip("/")
 
-    The key is read from OPENAI_API_KEY and nowhere else. Endpoints other than OpenAI's may do without.
-    Raises UsageError for a URL that is none, that holds a password, for a missing or broken key, and for a
-    proxy in the environment that is none.
+
+def find_endpoint(base_url: str | None = None, names: EndpointNames = OPENAI) -> Endpoint:
+    """The endpoint at `url_of(base_url)`, with the key from the provider's environment variable.
+
+    Endpoints other than the provider's own may do without a key. Raises UsageError for an invalid URL or one
+    with a password in it, for a missing or malformed key, and for an invalid proxy in the environment.
     """
-    url = (base_url or os.environ.get(URL_VARIABLE) or OPENAI_URL).strip().rstrip("/")
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        usable = False
-    if not usable:
+    url = url_of(base_url, names)
+    parts = _split(url)
+    if parts is None or parts.scheme not in ("http", "https"):
         raise UsageError(
             "the base URL of the model is not an http:// or https:// address",
-            help=f"give one like http://127.0.0.1:8080/v1 (argument or {URL_VARIABLE})",
+            help=f"give one like http://127.0.0.1:8080/v1 (--base-url or {names.url_variable})",
         )
     if parts.username or parts.password:
         raise UsageError(
-            "the base URL of the model holds a user name or a password",
-            help=f"leave it out of the URL and put the key into {KEY_VARIABLE}",
+            "the base URL of the model contains a user name or a password",
+            help=f"remove it from the URL and put the key into {names.key_variable}",
         )
-    key = os.environ.get(KEY_VARIABLE, "").strip()
+    key = os.environ.get(names.key_variable, "").strip()
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise UsageError(f"{KEY_VARIABLE} holds characters that no key has", help="copy the key again")
-    endpoint = Endpoint(url, key or NO_KEY, proxy_secrets())
-    if not endpoint.loopback:
-        check_proxies()
-    if not key and endpoint.host == "api.openai.com":
         raise UsageError(
-            f"no key for {endpoint.shown}: {KEY_VARIABLE} is not set",
-            help=f"set {KEY_VARIABLE}, or {URL_VARIABLE} for another endpoint, or use the model `simulated`",
+            f"{names.key_variable} contains characters that no key has", help="copy the key again"
+        )
+    endpoint = Endpoint(url, key or NO_KEY, _proxy_secrets(), names)
+    if not endpoint.loopback:
+        _check_proxies()
+    if not key and endpoint.host == names.host:
+        variable = names.key_variable
+        raise UsageError(
+            f"no key for {endpoint.shown}: {variable} is not set",
+            help=f"set {variable}, or {names.url_variable} for another endpoint, or use `--model simulated`",
         )
     return endpoint
+
+
+def _check_proxies() -> None:
+    """Raise UsageError for an invalid proxy: HTTP clients would fail on it in words of their own."""
+    for name, url in _proxies():
+        parts = _split(url)
+        if parts is None or parts.scheme not in ("http", "https", "socks5", "socks5h"):
+            raise UsageError(f"{name} is not the address of a proxy", help="write it like http://host:8080")
+        if parts.scheme.startswith("socks") and importlib.util.find_spec("socksio") is None:
+            raise UsageError(f"{name} names a SOCKS proxy", help="pip install socksio")
+
+
+def _proxy_secrets() -> tuple[str, ...]:
+    """The passwords of the proxies, in every form that they have on the wire or in the environment."""
+    found = []
+    for _, url in _proxies():
+        parts = _split(url)
+        secret = parts.password if parts is not None else url.rpartition("@")[0].rpartition(":")[2]
+        if secret:
+            user = unquote(parts.username or "") if parts is not None else ""
+            basic = base64.b64encode(f"{user}:{unquote(secret)}".encode()).decode()
+            found += [basic.rstrip("="), secret, unquote(secret)]
+    return tuple(found)
+
+
+def _proxies() -> Iterator[tuple[str, str]]:
+    """The proxies that the environment names, which HTTP clients use."""
+    for name, value in os.environ.items():
+        if name.lower() in _PROXY_VARIABLES and value.strip():
+            yield name, value.strip() if "://" in value else f"http://{value.strip()}"
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        return parts if parts.hostname and (parts.port or 1) > 0 else None
+    except ValueError:
+        return None

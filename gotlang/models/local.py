@@ -1,8 +1,11 @@
-"""Local models: a small real model on this machine, in a process that comes and goes with the run.
+"""Local models: a small real model on this machine, in a process that ends with the run.
 
-The process speaks OpenAI's chat completions on loopback, so everything but starting and stopping it is the
-`openai` model's. Draws are seeded by their request and number: asked again, on this machine or another of its
-kind, a request gets the same answers.
+    python -m gotlang.models.local WEIGHTS SLOTS CONTEXT THREADS
+
+The process is llama.cpp's OpenAI-compatible server on a free loopback port; it prints `listening URL` and
+ends when its standard input does, so that it never outlives the run. Everything but starting and stopping it
+is done by the `openai` model. Samples are seeded by their request and number: sent again, on this machine or
+another of its kind, a request gets the same completions.
 """
 
 from __future__ import annotations
@@ -13,24 +16,22 @@ import importlib.util
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import IO, final
+from typing import IO, Any, final
 
 from gotlang.errors import ModelError, UsageError
-from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request
-from gotlang.models.endpoint import KEY_VARIABLE, NO_KEY, Endpoint
-from gotlang.models.local_server import LISTENING
+from gotlang.models.base import PERMITTED, Model, ModelOptions, Permit, Price, Reply, Request
+from gotlang.models.endpoint import NO_KEY, OPENAI, Endpoint
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.prices import price_of
 from gotlang.models.weights import find_weights
 
 FREE = Price(0.0, 0.0, source="runs on this machine")
-"""What a local model's tokens cost, as far as dollars go."""
-
+LISTENING = "listening "
 CONTEXT_TOKENS = 4096
-"""Tokens of a prompt and its answer together."""
+"""Tokens of a prompt and its completion together."""
 START_TIMEOUT_S = 120.0
 REQUEST_TIMEOUT_S = 600.0
 
@@ -39,11 +40,12 @@ REQUEST_TIMEOUT_S = 600.0
 class LocalModel(Model):
     """A model in a process of its own, which `command` starts on the first request.
 
-    The process prints `listening URL` and ends when its standard input is closed. `slots` is how many
-    requests it answers at a time; the others wait here, where no time-out runs. Raises ModelError from `ask`
-    where it does not start.
+    `slots` is how many requests it serves at a time; the others wait here, where no timeout runs. Raises
+    ModelError from `ask` if the process does not start.
     """
 
+    about = "a small model on this machine: `local:NAME` or `local:FILE.gguf`"
+    batches = False
     simulated = False
     batch = 1
     price: Price | None = FREE
@@ -57,11 +59,35 @@ class LocalModel(Model):
         self._process: asyncio.subprocess.Process | None = None
         self._model: OpenAIModel | None = None
 
+    @classmethod
+    def open(cls, name: str, options: ModelOptions) -> LocalModel:
+        """The local model of a known name or a GGUF file; no process is started yet.
+
+        Raises UsageError if there is none, if its weights were not fetched and if the extra is missing.
+        """
+        weights = find_weights(name)
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise UsageError(f"`local:{name}` needs an extra", help='pip install "gotlang[local]"')
+        # The threads of one request wait for each other at every step: on a busy machine, one that is not
+        # running delays all.
+        cores = os.cpu_count() or 1
+        threads, slots = max(1, cores // 2), min(4, cores)
+        numbers = map(str, (slots, CONTEXT_TOKENS, threads))
+        command = (sys.executable, "-m", "gotlang.models.local", str(weights.path.resolve()), *numbers)
+        return cls(weights.name, command, slots=slots, price=cls.known_price(weights.name, options))
+
+    @classmethod
+    def known_price(cls, name: str, options: ModelOptions) -> Price:
+        """The price in the user's file, else nothing."""
+        if options.prices is None:
+            return FREE
+        return price_of(name, options.prices, base_url="http://127.0.0.1") or FREE
+
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
-        """One answer: the sample numbered `first`."""
+        """One completion: the sample numbered `first`."""
         settings = request.settings
         if settings.seed is None:
-            # The draw's number is added to it further down.
+            # The number of the sample is added to it by the `openai` model.
             seed = int(hashlib.sha256(request.key().encode()).hexdigest()[:7], 16)
             settings = replace(settings, seed=seed)
         async with self._slots:
@@ -82,69 +108,41 @@ class LocalModel(Model):
     async def _started(self) -> OpenAIModel:
         async with self._starting:
             if self._model is None:
-                url = await self._start()
+                at = Endpoint(f"{await self._start()}/v1", NO_KEY)
                 self._model = OpenAIModel(
-                    self.name,
-                    endpoint=Endpoint(f"{url}/v1", NO_KEY),
-                    batch=1,
-                    price=self.price,
-                    timeout_s=REQUEST_TIMEOUT_S,
+                    self.name, endpoint=at, batch=1, price=self.price, timeout_s=REQUEST_TIMEOUT_S
                 )
             return self._model
 
     async def _start(self) -> str:
-        environment = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
-        with tempfile.TemporaryFile() as said:
+        """Start the process; its URL."""
+        with tempfile.TemporaryFile() as stderr:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=said,
-                env=environment,
-                # Ctrl-C is for whoever runs the model; it ends this process when it is done with it.
+                stderr=stderr,
+                env={name: value for name, value in os.environ.items() if name != OPENAI.key_variable},
+                # Ctrl-C is for the run; that ends this process when it has ended.
                 start_new_session=True,
             )
             self._process = process
             try:
                 async with asyncio.timeout(START_TIMEOUT_S):
                     url = await _address(process)
-            except TimeoutError:
+                if url is None:
+                    raise ModelError(f"the local model {self.name} did not start: {_last_line(stderr)}")
+                return url
+            except BaseException as error:
                 await self.close()
-                raise ModelError(
-                    f"the local model {self.name} did not start within {START_TIMEOUT_S:g} s"
-                ) from None
-            except BaseException:
-                await self.close()
+                if isinstance(error, TimeoutError):
+                    words = f"the local model {self.name} did not start within {START_TIMEOUT_S:g} s"
+                    raise ModelError(words) from None
                 raise
-            if url is None:
-                await self.close()
-                words = _last_line(said)
-                raise ModelError(f"the local model {self.name} did not start: {words}")
-            return url
-
-
-def open_local(name: str, prices: Path | None = None) -> Model:
-    """The local model of a known name or a GGUF file; no process is started yet.
-
-    Raises UsageError where there is none, where its weights were not fetched and where the extra is missing.
-    """
-    weights = find_weights(name)
-    if importlib.util.find_spec("xllamacpp") is None:
-        raise UsageError(
-            f"`local:{name}` needs what is not installed here", help='pip install "gotlang[local]"'
-        )
-    price = None if prices is None else price_of(weights.name, prices, base_url="http://127.0.0.1")
-    # Threads of one request wait for each other at every step: on a busy machine, one that is not running
-    # holds up all.
-    cores = os.cpu_count() or 1
-    threads, slots = max(1, cores // 2), min(4, cores)
-    numbers = map(str, (slots, CONTEXT_TOKENS, threads))
-    command = (sys.executable, "-m", "gotlang.models.local_server", str(weights.path.resolve()), *numbers)
-    return LocalModel(weights.name, command, slots=slots, price=price or FREE)
 
 
 async def _address(process: asyncio.subprocess.Process) -> str | None:
-    """What it prints when it can be asked; None where it ends without."""
+    """The URL that it prints when it is ready; None if it ends without."""
     assert process.stdout is not None
     async for line in process.stdout:
         text = line.decode("utf-8", "replace").strip()
@@ -167,8 +165,36 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         raise
 
 
-def _last_line(said: IO[bytes]) -> str:
-    said.seek(0, os.SEEK_END)
-    said.seek(max(0, said.tell() - 2000))
-    lines = [line.strip() for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    return lines[-1][:300] if lines else "it said nothing"
+def _last_line(stderr: IO[bytes]) -> str:
+    stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - 2000))
+    lines = [line.strip() for line in stderr.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "no error message"
+
+
+def serve(weights: str, slots: int, context: int, threads: int) -> None:
+    """Serve until standard input ends. `context` is in tokens for each of `slots` requests at a time."""
+
+    def end_with_input() -> None:
+        sys.stdin.buffer.read()
+        os._exit(0)
+
+    threading.Thread(target=end_with_input, daemon=True).start()
+    import xllamacpp
+
+    parameters: Any = xllamacpp.CommonParams()
+    parameters.model.path = weights
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.n_parallel = slots
+    parameters.n_ctx = slots * context
+    parameters.cpuparams.n_threads = threads
+    parameters.cpuparams_batch.n_threads = threads
+    parameters.warmup = False
+    parameters.verbosity = -1
+    server = xllamacpp.Server(parameters)
+    print(f"{LISTENING}{server.listening_address}", flush=True)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], *map(int, sys.argv[2:5]))

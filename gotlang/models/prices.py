@@ -1,7 +1,7 @@
-"""What a model's tokens cost: a user's own file first, else the figures that genai-prices brings along.
+"""Prices of models: from the user's own file, else the figures bundled with genai-prices.
 
-An overrides file is JSON, or TOML where its name ends in `.toml`. It maps model names to US dollars per
-million tokens; the cached price may be left out, and cached tokens then cost what others do:
+A price file is JSON, or TOML if its name ends in `.toml`. It maps model names to US dollars per million
+tokens; without a cached price, cached tokens cost what others do:
 
     {"my-model": {"input_per_million": 0.15, "output_per_million": 0.6, "cached_input_per_million": 0.075}}
 
@@ -25,33 +25,36 @@ from gotlang.models.base import Price
 
 _REQUIRED = ("input_per_million", "output_per_million")
 _FIELDS = (*_REQUIRED, "cached_input_per_million")
+_HELP = (
+    'write it like {"my-model": {"input_per_million": 0.15, "output_per_million": 0.6, '
+    '"cached_input_per_million": 0.075}}, in US dollars'
+)
 
 
 def price_of(
-    model_name: str, overrides_file: Path | str | None = None, *, base_url: str | None = None
+    model_name: str,
+    overrides_file: Path | str | None = None,
+    *,
+    base_url: str | None = None,
+    seller: str | None = None,
 ) -> Price | None:
-    """The price of a model, or None where it is not known: never 0 for "don't know".
+    """The price of a model, or None if it is unknown (never 0 for "don't know").
 
-    `base_url` tells whose price it is, since one model has several sellers; an endpoint that is not a known
-    seller's (one on loopback, say) has no known price. Without it the name alone decides.
+    A model may have several sellers. `seller` is the id of one in genai-prices; without it, `base_url` tells
+    whose price it is: an endpoint that is not a known seller's (one on loopback, say) has no known price.
+    Without both, the name alone decides.
 
-    Raises UsageError for an overrides file that cannot be read, that has another form, or that holds a price
-    which is no number of 0 or above.
+    Raises UsageError for a price file that cannot be read or is malformed.
     """
     if overrides_file is not None:
-        own = _overrides(Path(overrides_file)).get(model_name)
+        own = _read(Path(overrides_file)).get(model_name)
         if own is not None:
             return own
-    return _bundled(model_name, base_url)
-
-
-def _bundled(model_name: str, base_url: str | None) -> Price | None:
     from genai_prices import Usage, calc_price
 
+    where = {"provider_id": seller} if seller else {"provider_api_url": base_url}
     try:
-        found = calc_price(
-            Usage(input_tokens=1, output_tokens=1), model_ref=model_name, provider_api_url=base_url
-        )
+        found = calc_price(Usage(input_tokens=1, output_tokens=1), model_ref=model_name, **where)
     except (LookupError, ValueError):
         return None
     prices = found.model_price
@@ -66,13 +69,13 @@ def _bundled(model_name: str, base_url: str | None) -> Price | None:
 
 
 def _base(price: Any) -> tuple[float | None, int | None]:
-    """A price in dollars with the number of prompt tokens above which a higher one holds."""
+    """A price in dollars, and the number of prompt tokens above which a higher one applies."""
     if price is None or isinstance(price, Decimal):
         return (None if price is None else float(price)), None
     return float(price.base), min((tier.start for tier in price.tiers), default=None)
 
 
-def _overrides(path: Path) -> dict[str, Price]:
+def _read(path: Path) -> dict[str, Price]:
     try:
         text = path.read_text("utf-8")
         table = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
@@ -82,20 +85,19 @@ def _overrides(path: Path) -> dict[str, Price]:
         raise UsageError(f"the price file {path} does not parse: {error}", help=_HELP) from None
     if not isinstance(table, dict):
         raise UsageError(f"the price file {path} is not a mapping from model names to prices", help=_HELP)
-    return {name: _override(path, name, entry) for name, entry in table.items()}
+    return {name: _entry(entry, name, path) for name, entry in table.items()}
 
 
-def _override(path: Path, name: str, entry: object) -> Price:
+def _entry(entry: object, name: str, path: Path) -> Price:
+    problem = None
     if not isinstance(entry, dict):
         raise UsageError(f"the price file {path} gives no prices for `{name}`", help=_HELP)
-    unknown = [field for field in entry if field not in _FIELDS]
-    if unknown:
-        raise UsageError(
-            f"the price file {path} has an unknown field `{unknown[0]}` for `{name}`", help=_HELP
-        )
-    for field in _REQUIRED:
-        if field not in entry:
-            raise UsageError(f"the price file {path} lacks `{field}` for `{name}`", help=_HELP)
+    if unknown := [field for field in entry if field not in _FIELDS]:
+        problem = f"has an unknown field `{unknown[0]}`"
+    elif missing := [field for field in _REQUIRED if field not in entry]:
+        problem = f"lacks `{missing[0]}`"
+    if problem is not None:
+        raise UsageError(f"the price file {path} {problem} for `{name}`", help=_HELP)
     for field, value in entry.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value) or value < 0:
@@ -103,12 +105,4 @@ def _override(path: Path, name: str, entry: object) -> Price:
                 f"the price file {path} has {value!r} as `{field}` of `{name}`",
                 help="give US dollars, 0 or above",
             )
-    cached = entry.get("cached_input_per_million")
-    per_input, per_output = (float(entry[field]) for field in _REQUIRED)
-    return Price(per_input, per_output, None if cached is None else float(cached), str(path))
-
-
-_HELP = (
-    'write it like {"my-model": {"input_per_million": 0.15, "output_per_million": 0.6, '
-    '"cached_input_per_million": 0.075}}, in US dollars'
-)
+    return Price(**{field: float(value) for field, value in entry.items()}, source=str(path))

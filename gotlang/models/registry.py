@@ -1,155 +1,123 @@
-"""From what a user writes after `--model` to a model: `simulated`, `openai:gpt-4o-mini`, `local:NAME`."""
+"""The registry of model providers: from what follows `--model` (`openai:gpt-4o-mini`) to a model.
+
+A provider is an entry point of the group `gotlang.models`: its name is what precedes the colon, its object is
+a `Provider`, usually a class of models. The built-in providers are entry points, too, that need no
+installation.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, final
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
 
-from gotlang.errors import UsageError
-from gotlang.models.base import Model, Price
+from gotlang.errors import GotError, UsageError
+from gotlang.models.base import Model, ModelOptions, Price, Provider
 
-KINDS = {
-    "simulated": "the program's own stand-ins; costs nothing (`simulated:rpm=60` rehearses a limit)",
-    "openai": "any OpenAI-compatible endpoint: `openai:MODEL`",
-    "local": "a small model on this machine: `local:NAME` or `local:FILE.gguf`",
-    "replay": "what `gotc run --record FILE` recorded: `replay:FILE`",
+GROUP = "gotlang.models"
+BUILT_IN = {
+    "simulated": "gotlang.models.simulated:SimulatedModel",
+    "openai": "gotlang.models.openai:OpenAIModel",
+    "local": "gotlang.models.local:LocalModel",
+    "replay": "gotlang.cache.cassette:ReplayModel",
 }
-"""What a model's name may start with, and what each is."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
-    """What a model is made with.
-
-    `simulators` are the program's stand-ins by prompt, `version` tells them from what they were before a
-    change. `retries` and `timeout_s` None mean the model's own default, `rpm` and `tpm` (requests and tokens
-    a minute) None that they are learned from the endpoint. `sleep` makes a simulated model take its time on
-    the running loop. `batches` is the folder of provider batches; given, requests go with such.
-    `known` is the file of what endpoints were found to take, None where nothing is remembered."""
-
-    simulators: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    seed: int = 0
-    base_url: str | None = None
-    retries: int | None = None
-    prices: Path | None = None
-    sleep: bool = False
-    version: str = ""
-    rpm: float | None = None
-    tpm: float | None = None
-    timeout_s: float | None = None
-    batches: Path | None = None
-    known: Path | None = None
+DEFAULT_PROVIDER = "openai"
 
 
 def default_model() -> str:
-    """The model where none is named: an endpoint's where the environment has a key and a name of one, else
+    """The model if none is named: an endpoint's if the environment has a key and a name of one, else
     `simulated`."""
     name = os.environ.get("OPENAI_MODEL")
-    if name and os.environ.get("OPENAI_API_KEY"):
-        return f"openai:{name}"
-    return "simulated"
+    return f"openai:{name}" if name and os.environ.get("OPENAI_API_KEY") else "simulated"
 
 
 def is_simulated(model: object) -> bool:
-    """Whether this names the program's own stand-ins, with settings of a rehearsal or without."""
+    """Whether this names the program's own simulator, with settings or without."""
     return isinstance(model, str) and model.partition(":")[0] == "simulated"
 
 
-def open_model(spec: str, options: ModelOptions) -> Model:
-    """The model a spec stands for. Raises UsageError where there is no such kind, or a part is missing.
+def model_spec(name: str | None, own: str) -> str:
+    """The full spec of a model that a program names (None: the run's own, `own`), with its provider.
 
-    `replay:` needs a recording, which lies with the caches above this floor: a session opens it.
+    The simulator replaces all models. A name without a provider is of the provider of the run's own model,
+    or of OpenAI's if that is local or recorded.
     """
-    kind, _, name = spec.partition(":")
-    if options.batches is not None and kind in KINDS and kind != "openai":
+    if name is None or is_simulated(own):
+        name = own
+    if ":" in name or is_simulated(name):
+        return name
+    provider, colon, _ = own.partition(":")
+    return f"{provider if colon and provider not in ('local', 'replay') else DEFAULT_PROVIDER}:{name}"
+
+
+def plain_name(spec: str) -> str:
+    """A model's name without its provider, as requests have it."""
+    provider, colon, name = spec.partition(":")
+    return name if colon and _entry_point(provider) is not None else spec
+
+
+def provider_names() -> tuple[str, ...]:
+    """The built-in providers, then the installed ones."""
+    return tuple(dict.fromkeys((*BUILT_IN, *entry_points(group=GROUP).names)))
+
+
+def find_provider(name: str) -> Provider:
+    """The provider of this name. Raises UsageError if there is none or it cannot be loaded."""
+    found = _entry_point(name)
+    if found is None:
+        raise _unknown(f"unknown model provider `{name}`")
+    try:
+        return cast(Provider, found.load())
+    except Exception as error:  # a plug-in is foreign code
         raise UsageError(
-            f"`{spec}` knows no batches",
+            f"the model provider `{name}` ({found.value}) cannot be loaded: {type(error).__name__}: {error}",
+            help="update or uninstall the package that provides it",
+        ) from error
+
+
+def descriptions() -> dict[str, str]:
+    """The providers, each with one line about it."""
+    found = {}
+    for name in provider_names():
+        try:
+            found[name] = find_provider(name).about
+        except (GotError, AttributeError) as error:
+            found[name] = str(error)
+    return found
+
+
+def open_model(spec: str, options: ModelOptions) -> Model:
+    """The model of a spec with its provider. Raises UsageError for an unknown provider and a missing part."""
+    provider, name = _resolved(spec)
+    if options.batches is not None and not provider.batches:
+        raise UsageError(
+            f"`{spec}` has no batches",
             help="`--batch` is for providers that have them: `--model openai:NAME`",
         )
-    if kind == "simulated":
-        return _simulated(name, options)
-    if kind == "openai" and name:
-        return _openai(name, options)
-    if kind == "local" and name:
-        from gotlang.models.local import open_local
-
-        return open_local(name, options.prices)
-    raise _no_model(spec)
-
-
-def _no_model(spec: str) -> UsageError:
-    known = "; ".join(f"`{kind}` ({what})" for kind, what in KINDS.items())
-    incomplete = spec.partition(":")[0] in KINDS
-    told = f"`{spec}` is not complete" if incomplete else f"no model `{spec}`"
-    return UsageError(told, help=f"there are {known}")
+    return provider.open(name, options)
 
 
 def price_of_model(spec: str, options: ModelOptions) -> Price | None:
-    """What a model's tokens cost, without opening it; None where that is not known. Raises UsageError where
-    there is no such kind."""
+    """The price of a model without opening it; None if unknown. Raises UsageError as `open_model`."""
+    provider, name = _resolved(spec)
+    return provider.known_price(name, options)
+
+
+def _resolved(spec: str) -> tuple[Provider, str]:
     kind, _, name = spec.partition(":")
-    if kind not in KINDS or (kind == "openai" and not name):
-        raise _no_model(spec)
-    if kind == "simulated":
-        from gotlang.models.simulated import GPT_35_TURBO
-
-        return GPT_35_TURBO
-    if kind != "openai":
-        return None
-    from gotlang.models.endpoint import OPENAI_URL, URL_VARIABLE
-    from gotlang.models.prices import price_of
-
-    url = options.base_url or os.environ.get(URL_VARIABLE) or OPENAI_URL
-    return price_of(name, options.prices, base_url=url)
+    if _entry_point(kind) is None:
+        raise _unknown(f"unknown model `{spec}`")
+    if not name and kind != "simulated":
+        raise _unknown(f"`{spec}` is not complete")
+    return find_provider(kind), name
 
 
-def _simulated(settings: str, options: ModelOptions) -> Model:
-    from gotlang.models.rehearsal import Rehearsal, RehearsedModel, read_rehearsal
-
-    rehearsal = read_rehearsal(settings) if settings else Rehearsal()
-    rehearsal = replace(rehearsal, rpm=rehearsal.rpm or options.rpm, tpm=rehearsal.tpm or options.tpm)
-    if rehearsal == Rehearsal():
-        from gotlang.models.simulated import SimulatedModel
-
-        return SimulatedModel(
-            options.simulators,
-            seed=options.seed,
-            sleep=asyncio.sleep if options.sleep else None,
-            version=options.version,
-        )
-    retries: dict[str, Any] = {} if options.retries is None else {"retries": options.retries}
-    return RehearsedModel(
-        options.simulators,
-        rehearsal,
-        seed=options.seed,
-        virtual=options.sleep,
-        version=options.version,
-        **retries,
-    )
+def _entry_point(name: str) -> EntryPoint | None:
+    if name in BUILT_IN:
+        return EntryPoint(name, BUILT_IN[name], GROUP)
+    return next(iter(entry_points(group=GROUP, name=name)), None)
 
 
-def _openai(name: str, options: ModelOptions) -> Model:
-    from gotlang.models.endpoint import find_endpoint
-    from gotlang.models.known import Known
-    from gotlang.models.openai import OpenAIModel
-    from gotlang.models.prices import price_of
-
-    given: dict[str, Any] = {"retries": options.retries, "timeout_s": options.timeout_s}
-    # A price the user gives holds for any endpoint; all others are known by the endpoint's address.
-    url = find_endpoint(options.base_url).url
-    price = price_of(name, options.prices, base_url=url) if options.prices is not None else None
-    return OpenAIModel(
-        name,
-        base_url=options.base_url,
-        price=price,
-        requests_per_minute=options.rpm,
-        tokens_per_minute=options.tpm,
-        batches=options.batches,
-        known=None if options.known is None else Known(options.known),
-        **{label: value for label, value in given.items() if value is not None},
-    )
+def _unknown(message: str) -> UsageError:
+    known = "; ".join(f"`{name}` ({about})" for name, about in descriptions().items())
+    return UsageError(message, help=f"there are {known}")

@@ -1,48 +1,65 @@
-"""The simulated model: a program's own stand-ins answer its prompts, so that it runs without a model.
+"""The simulated model: a program's own simulator completes its prompts, so that it runs without a model.
 
-A stand-in is a plain function with the name of the prompt. It gets a seeded `random.Random` and the prompt's
-arguments by keyword, and returns the raw text that a model would write:
+A simulator is a Python file with a plain function for each prompt, named like it. The function gets a seeded
+`random.Random` and the prompt's arguments by keyword, and returns the raw text that a model would write:
 
     def sort(rng, numbers):
         return str(sorted(numbers))
 
-What it answers depends on the identity of the call and the number of the draw alone, never on the order of
-calls: the same program with other concurrency, batching or scheduling gives the same answers.
+The text depends only on the identity of the call and the number of the sample, never on the order of calls:
+the same program with other concurrency, batching or scheduling gives the same results.
+
+For a dry run the simulated endpoint can have limits, failures and a latency, obeyed on the run's virtual
+clock: an hour of waiting takes milliseconds and is reported as an hour. No completion changes by it.
+
+    simulated:rpm=60,tpm=40000,failures=0.05
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
+import itertools
 import math
 import random
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import final
+from typing import Any, Final, final
 
 from gotlang.errors import ModelError, UsageError
-from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
-from gotlang.models.tokens import estimate_tokens, split_tokens
+from gotlang.models.base import (
+    PERMITTED,
+    Completion,
+    Model,
+    ModelOptions,
+    Permit,
+    Price,
+    Reply,
+    Request,
+    Usage,
+)
+from gotlang.models.failures import back_off
+from gotlang.models.limits import Limits, TokenEstimates
+from gotlang.models.tokens import estimate_tokens, request_tokens, split_tokens
 
 NAME = "simulated"
+DEFAULT_RETRIES = 6
+"""As many as for real endpoints."""
 
 GPT_35_TURBO = Price(
     input_per_million=0.50, output_per_million=1.50, source="simulated with the prices of gpt-3.5-turbo"
 )
-"""What the sorting runs of Framework of Thoughts paid: 57,572 prompt tokens were 2.88 cents of 4.98."""
-
-_MESSAGE_TOKENS = 4
-"""What the OpenAI chat format adds to each message: its role and two marks."""
-_REPLY_TOKENS = 3
-"""What it adds to open the reply."""
+"""The prices of the sorting runs of Framework of Thoughts: 57,572 prompt tokens were 2.88 cents of 4.98."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What a stand-in returns that says how sure it is: `logprob` is the natural logarithm (at most 0) of the
+    """A simulator's result with its confidence: `logprob` is the natural logarithm (at most 0) of the
     probability of the whole text, and is spread evenly over its tokens."""
 
     text: str
@@ -50,14 +67,15 @@ class Simulated:
 
 
 Simulator = Callable[..., str | Simulated]
-"""A stand-in: `(rng, **arguments) -> text`. If it has a parameter `temperature` it gets the call's."""
+"""A simulator function: `(rng, **arguments) -> text`. A parameter `temperature` gets the call's."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long an answer takes: `base_s` seconds and `per_token_s` for each of its tokens, times a log-normal
-    factor with mean 1 and `spread` as the standard deviation of its logarithm. `source` says whence."""
+    """The latency of a completion: `base_s` seconds plus `per_token_s` for each of its tokens, times a
+    log-normal factor with mean 1 and `spread` as the standard deviation of its logarithm. `source` tells
+    where it is from."""
 
     base_s: float
     per_token_s: float
@@ -65,7 +83,7 @@ class Latency:
     source: str = ""
 
     def seconds(self, rng: random.Random, output_tokens: int) -> float:
-        """One draw, in seconds."""
+        """One random latency, in seconds."""
         factor = math.exp(rng.gauss(0.0, self.spread) - self.spread**2 / 2)
         return (self.base_s + self.per_token_s * output_tokens) * factor
 
@@ -74,26 +92,73 @@ GPT_35_TURBO_LATENCY = Latency(
     base_s=1.3,
     per_token_s=0.008,
     spread=0.33,
-    source="fitted to Framework of Thoughts, Table 2 (sorting): 259 s for 112 calls of 125 answer tokens and"
-    " 452 s for 100 calls of about 400, one after the other; 30 s and 39 s along the longest path",
+    source="fitted to Framework of Thoughts, Table 2 (sorting): 259 s for 112 calls of 125 output tokens and"
+    " 452 s for 100 calls of about 400, one after the other; 30 s and 39 s along the critical path",
 )
+
+SETTINGS: Final[Mapping[str, tuple[Callable[[float], bool], str]]] = {
+    "rpm": (lambda value: value > 0, "the requests per minute that the endpoint allows, above 0"),
+    "tpm": (lambda value: value > 0, "the tokens per minute that the endpoint allows, above 0"),
+    "failures": (lambda value: 0 <= value < 1, "the share of requests that fail, from 0 to below 1"),
+    "n": (lambda value: value >= 1 and value == int(value), "the most completions per request, 1 or more"),
+    "base_s": (lambda value: value >= 0, "the seconds of a completion of no tokens, 0 or more"),
+    "per_token_s": (lambda value: value >= 0, "the seconds per token of a completion, 0 or more"),
+    "spread": (lambda value: 0 <= value <= 3, "the deviation of the latency's logarithm, from 0 to 3"),
+}
+"""What may follow `simulated:`: the condition of each setting, and its meaning."""
+
+
+def read_settings(text: str) -> dict[str, Any]:
+    """The settings in `rpm=60,failures=0.1`, as arguments of `SimulatedModel`. Raises UsageError."""
+    given: dict[str, float] = {}
+    for part in text.split(",") if text else ():
+        name, equals, written = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in SETTINGS:
+            raise UsageError(
+                f"unknown setting `{part.strip()}` in `simulated:{text}`",
+                help=f"write NAME=NUMBER, separated by commas; there are {', '.join(SETTINGS)}",
+            )
+        if name in given:
+            raise UsageError(f"duplicate setting `{name}` in `simulated:{text}`")
+        allowed, meaning = SETTINGS[name]
+        try:
+            given[name] = float(written)
+        except ValueError:
+            given[name] = math.nan
+        if not math.isfinite(given[name]) or not allowed(given[name]):
+            raise UsageError(f"`simulated:{text}`: invalid `{name}`: `{written}`", help=f"it is {meaning}")
+    arguments: dict[str, Any] = {name: given[name] for name in ("rpm", "tpm") if name in given}
+    if "failures" in given:
+        arguments["failure_rate"] = given["failures"]
+    if "n" in given:
+        arguments["batch"] = int(given["n"])
+    if latency := {name: given[name] for name in ("base_s", "per_token_s", "spread") if name in given}:
+        arguments["latency"] = replace(GPT_35_TURBO_LATENCY, **latency, source="as given")
+    return arguments
 
 
 @final
 class SimulatedModel(Model):
-    """A model whose answers are made up by stand-ins, one for each prompt, by the prompt's name.
+    """A model whose completions are made up by simulator functions, one per prompt, by the prompt's name.
 
-    `price` and `latency` are those of gpt-3.5-turbo unless given; a price of None is unknown. `batch` is how
-    many answers one request may ask for (1 stands for an endpoint that refuses `n`). `failure_rate`, from 0
-    to 1, is the share of requests that fail with a retryable ModelError; asked again, the same request may
-    succeed. `sleep` is awaited with each reply's latency in seconds (`asyncio.sleep` on a `VirtualTimeLoop`);
-    without it replies come at once and only report their latency. `version` tells stand-ins from what they
-    were before a change: it is part of the model's name, so that no cache gives an old one's answers for a
-    new one's; what they answer does not depend on it. Raises UsageError for a batch below 1 and for a
-    failure_rate that is no share.
+    - `price` and `latency` are those of gpt-3.5-turbo unless given; a price of None is unknown.
+    - `batch` is how many completions one request may ask for (1: an endpoint that refuses `n`).
+    - `failure_rate`, from 0 to 1, is the share of requests that fail temporarily; such a request is sent
+      again up to `retries` times, and raises a retryable ModelError after that.
+    - `rpm` and `tpm` limit requests and tokens per minute.
+    - `sleep` waits for some seconds (`asyncio.sleep` on a `VirtualTimeLoop`). Without it completions come at
+      once and only report their latency; neither limits nor failures delay anything.
+    - `version` identifies the simulator's code. It is part of the model's name, so that no cache returns the
+      completions of another version; the completions do not depend on it.
+
+    Raises UsageError for a batch below 1 and for a failure_rate outside 0 to 1.
     """
 
+    about = "the program's own simulator, free of charge (`simulated:rpm=60` simulates a limit)"
+    batches = False
     simulated = True
+    price: Price | None = None
+    batch = 128
 
     def __init__(
         self,
@@ -104,74 +169,131 @@ class SimulatedModel(Model):
         latency: Latency = GPT_35_TURBO_LATENCY,
         batch: int = 128,
         failure_rate: float = 0.0,
+        retries: int = 0,
+        rpm: float | None = None,
+        tpm: float | None = None,
         sleep: Callable[[float], Awaitable[object]] | None = None,
         version: str = "",
     ) -> None:
         if batch < 1:
-            raise UsageError(f"batch is {batch}: a request asks for at least one answer")
+            raise UsageError(f"batch is {batch}: a request asks for at least one completion")
         if not 0 <= failure_rate <= 1:
             raise UsageError(f"failure_rate is {failure_rate}: it is a share, from 0 to 1")
         self.name = f"{NAME}@{version}" if version else NAME
+        self.price = price
+        self.batch = batch
         self._simulators = dict(simulators)
         self._wants_temperature = {name: _wants_temperature(f) for name, f in self._simulators.items()}
         self._seed = seed
-        self._price = price
         self._latency = latency
-        self._batch = batch
         self._failure_rate = failure_rate
+        self._retries = retries
         self._sleep = sleep
+        self._rates = (rpm, tpm)
+        self._limited = sleep is not None and self._rates != (None, None)
+        self._estimates = TokenEstimates()
+        self._chance = random.Random(seed)
         self._failed: dict[tuple[str, int], int] = {}
 
-    @property
-    def price(self) -> Price | None:
-        """What tokens cost, or None where that is not known."""
-        return self._price
+    @classmethod
+    def open(cls, name: str, options: ModelOptions) -> SimulatedModel:
+        """The simulator of the program in `options`; `name` holds its settings."""
+        arguments = {"rpm": options.rpm, "tpm": options.tpm} | read_settings(name)
+        return cls(
+            options.simulators,
+            seed=options.seed,
+            retries=DEFAULT_RETRIES if options.retries is None else options.retries,
+            sleep=asyncio.sleep if options.sleep else None,
+            version=options.version,
+            **arguments,
+        )
 
-    @property
-    def batch(self) -> int:
-        """How many answers one request may ask for."""
-        return self._batch
+    @classmethod
+    def known_price(cls, name: str, options: ModelOptions) -> Price | None:
+        """The simulated price."""
+        return GPT_35_TURBO
+
+    @cached_property
+    def _limits(self) -> Limits:
+        return Limits(*self._rates, clock=asyncio.get_running_loop().time)
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
-        """Up to `batch` of n answers, the first of which is the sample numbered `first`.
+        """Up to `batch` of n completions: the samples numbered from `first` on.
 
-        Raises ModelError where the prompt has no stand-in, where the stand-in raises or returns what is not
-        text, and, retryable, for the share of requests that `failure_rate` says.
+        Raises ModelError if the prompt has no simulator function, if that raises or does not return text,
+        and, retryable, if the request failed more often than it is sent again.
         """
+        ticket = self._limits.ticket() if self._limited else 0
+        for attempt in itertools.count(1):
+            try:
+                if self._limited:
+                    reply = await self._within_limits(request, n, first, permit, ticket)
+                else:
+                    reply = await self._complete(request, n, first)
+                return reply if attempt == 1 else replace(reply, requests=attempt)
+            except ModelError as error:
+                if error.retryable:
+                    error.requests = attempt
+                if not error.retryable or attempt > self._retries:
+                    raise
+            if self._sleep is not None:
+                await self._sleep(back_off(attempt, self._chance))
+        raise AssertionError("unreachable")
+
+    async def _within_limits(
+        self, request: Request, n: int, first: int, permit: Permit, ticket: int
+    ) -> Reply:
+        asked = min(n, self.batch)
+        slot = await self._limits.acquire(ticket, lambda: self._estimates.of(request, asked))
+        used: float | None = 0.0
+        try:
+            permit.send()
+            reply = await self._complete(request, n, first)
+            self._estimates.learn(request, len(reply.completions), reply.usage)
+            used = reply.usage.tokens
+            return reply
+        finally:
+            self._limits.release(slot, used, {})
+
+    async def _complete(self, request: Request, n: int, first: int) -> Reply:
         key = replace(request, model=NAME).key()
         self._fail_sometimes(key, first)
-        answers: list[Completion] = []
+        completions: list[Completion] = []
         latencies: list[float] = []
-        for index in range(first, first + max(1, min(n, self._batch))):
-            # At temperature 0 every draw is the first one, as it would be from a model.
-            drawn = 0 if request.settings.temperature == 0 else index
-            answer = self._answer(request, self._random(key, drawn, "answer"))
-            answers.append(answer)
-            latencies.append(self._latency.seconds(self._random(key, drawn, "latency"), answer.output_tokens))
+        for number in range(first, first + max(1, min(n, self.batch))):
+            # At temperature 0 all samples are equal, as they would be from a model.
+            sample = 0 if request.settings.temperature == 0 else number
+            one = self._completion(request, self._random(key, sample, "answer"))
+            completions.append(one)
+            latencies.append(self._latency.seconds(self._random(key, sample, "latency"), one.output_tokens))
         latency = max(latencies)
         if self._sleep is not None:
             await self._sleep(latency)
-        usage = Usage(_input_tokens(request), sum(answer.output_tokens for answer in answers))
-        silent = request.settings.logprobs and any(answer.logprob is None for answer in answers)
-        notes = (_no_confidence(request),) if silent else ()
-        return Reply(tuple(answers), usage, latency, notes=notes, latencies_s=tuple(latencies))
+        usage = Usage(request_tokens(request.messages), sum(one.output_tokens for one in completions))
+        silent = request.settings.logprobs and any(one.logprob is None for one in completions)
+        note = (
+            f"no log-probability: the simulator {request.prompt} does not return `Simulated(text, logprob)`"
+        )
+        return Reply(
+            tuple(completions), usage, latency, notes=(note,) if silent else (), latencies_s=tuple(latencies)
+        )
 
     def _random(self, key: str, number: int, purpose: str) -> random.Random:
         digest = hashlib.sha256(f"{self._seed}/{key}/{number}/{purpose}".encode()).digest()
         return random.Random(int.from_bytes(digest[:8], "big"))
 
-    def _fail_sometimes(self, key: str, draw: int) -> None:
+    def _fail_sometimes(self, key: str, first: int) -> None:
         if not self._failure_rate:
             return
-        attempt = self._failed.get((key, draw), 0)
-        if self._random(key, draw, f"failure {attempt}").random() < self._failure_rate:
-            self._failed[key, draw] = attempt + 1
+        attempt = self._failed.get((key, first), 0)
+        if self._random(key, first, f"failure {attempt}").random() < self._failure_rate:
+            self._failed[key, first] = attempt + 1
             raise ModelError("the simulated endpoint is overloaded (failure_rate)", retryable=True)
-        self._failed.pop((key, draw), None)
+        self._failed.pop((key, first), None)
 
-    def _answer(self, request: Request, rng: random.Random) -> Completion:
-        said = self._call(request, rng)
-        whole = said if isinstance(said, str) else said.text
+    def _completion(self, request: Request, rng: random.Random) -> Completion:
+        result = self._call(request, rng)
+        whole = result if isinstance(result, str) else result.text
         text = whole
         for stop in request.settings.stop:
             text = text.partition(stop)[0] if stop else text
@@ -180,10 +302,10 @@ class SimulatedModel(Model):
         if len(tokens) > request.settings.max_tokens:
             tokens = tokens[: request.settings.max_tokens]
             text, finish_reason = "".join(tokens), "length"
-        if isinstance(said, str) or not request.settings.logprobs:
+        if isinstance(result, str) or not request.settings.logprobs:
             return Completion(text, finish_reason, output_tokens=len(tokens))
-        kept = 1.0 if text == whole else len(tokens) / estimate_tokens(whole)
-        logprob = said.logprob * kept
+        share = 1.0 if text == whole else len(tokens) / estimate_tokens(whole)
+        logprob = result.logprob * share
         each = tuple((token, logprob / len(tokens)) for token in tokens)
         return Completion(text, finish_reason, logprob, each, len(tokens))
 
@@ -192,7 +314,7 @@ class SimulatedModel(Model):
         if simulator is None:
             parameters = ", ".join(["rng", *request.arguments])
             raise ModelError(
-                f"no stand-in answers the prompt {request.prompt}",
+                f"no simulator for the prompt {request.prompt}",
                 help=f"write `def {request.prompt}({parameters}):`, returning the text a model would write,"
                 " in the file that `simulate with` names, or choose a real model with --model",
             )
@@ -200,17 +322,17 @@ class SimulatedModel(Model):
         if self._wants_temperature[request.prompt]:
             arguments.setdefault("temperature", request.settings.temperature)
         try:
-            said = simulator(rng, **arguments)
+            result = simulator(rng, **arguments)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # `sys.exit()` ends the stand-in, and not the run
+        except BaseException as error:  # `sys.exit()` ends the simulator, and not the run
             raise ModelError(_told(simulator, request, error)) from error
-        if not isinstance(said, str | Simulated):
+        if not isinstance(result, str | Simulated):
             raise ModelError(
-                f"the stand-in {_place(simulator)} returned {type(said).__name__}, not text",
+                f"the simulator {_place(simulator)} returned {type(result).__name__}, not text",
                 help="return the raw text that a model would write, such as `str(result)`",
             )
-        return said
+        return result
 
 
 def _wants_temperature(simulator: Simulator) -> bool:
@@ -218,14 +340,6 @@ def _wants_temperature(simulator: Simulator) -> bool:
         return "temperature" in inspect.signature(simulator).parameters
     except (TypeError, ValueError):  # a built-in without a signature
         return False
-
-
-def _no_confidence(request: Request) -> str:
-    return f"no log-probability: the stand-in {request.prompt} says none, as `Simulated(text, logprob)` would"
-
-
-def _input_tokens(request: Request) -> int:
-    return _REPLY_TOKENS + sum(_MESSAGE_TOKENS + estimate_tokens(m.content) for m in request.messages)
 
 
 def _file(simulator: Simulator) -> str:
@@ -242,11 +356,11 @@ def _place(simulator: Simulator, line: int | None = None) -> str:
 
 
 def _told(simulator: Simulator, request: Request, error: BaseException) -> str:
-    """What went wrong, at the last line of the stand-in's own file that the error passed through."""
+    """What went wrong, at the last line of the simulator's own file that the error passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == _file(simulator)]
     if not lines and isinstance(error, TypeError):
         given = ", ".join(["rng", *request.arguments])
-        return f"the stand-in {_place(simulator)} does not take what the prompt gives it ({given}): {error}"
+        return f"the simulator {_place(simulator)} does not accept its prompt's arguments ({given}): {error}"
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return f"the stand-in {_place(simulator, lines[-1] if lines else None)} raised {what}"
+    return f"the simulator {_place(simulator, lines[-1] if lines else None)} raised {what}"

@@ -1,22 +1,27 @@
-"""Estimates of token counts, for the simulated model: no vocabulary, no network, a few microseconds.
+"""Estimates of token counts: no vocabulary, no network, a few microseconds.
 
-The rules by which GPT-3.5 and GPT-4 cut text before their vocabulary is looked at are public (cl100k): digits
-in groups of up to three, a word with the space before it, runs of punctuation, runs of space. What the
-vocabulary then does inside a long word is estimated. A list such as `[1, 2, 3]` comes out exact: three
-tokens an element. What an endpoint reports always goes before these estimates.
+The rules by which GPT-3.5 and GPT-4 split text before the vocabulary is used are public (cl100k): digits in
+groups of up to three, a word with the space before it, runs of punctuation, runs of space. What the
+vocabulary does inside a long word is estimated. A list such as `[1, 2, 3]` comes out exact: three tokens per
+element. What an endpoint reports always takes precedence.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
+from gotlang.models.base import Message
+
 _WORD_BYTES = 8
-"""What one token of an English word holds: up to seven letters and the space before them."""
+"""Bytes per token of an English word: up to seven letters and the space before them."""
 _FOREIGN_BYTES = 4
-"""What one token holds where text is not ASCII: about two letters of Cyrillic or one Chinese sign."""
+"""Bytes per token of other text: about two Cyrillic letters or one Chinese character."""
 _PUNCTUATION = 4
-"""How many signs of one run of punctuation share a token."""
+"""Characters per token of a run of punctuation."""
+_MESSAGE_TOKENS, _REPLY_TOKENS = 4, 3
+"""What the OpenAI chat format adds to each message (its role and two marks), and to open the reply."""
 
 _PIECE = re.compile(
     r"(?i:'(?:[sdmt]|ll|ve|re))(?![^\W\d_])"  # the end of "it's"
@@ -30,14 +35,14 @@ _PIECE = re.compile(
 
 
 def split_tokens(text: str) -> list[str]:
-    """The text cut into what a model would likely have as tokens; joined they are the text again."""
+    """The text split into its likely tokens; joined they are the text again."""
     tokens: list[str] = []
     for match in _PIECE.finditer(text):
         piece = match.group()
         if match.lastgroup == "word":
-            size = (
-                _WORD_BYTES if piece.isascii() else max(1, _FOREIGN_BYTES * len(piece) // len(_utf8(piece)))
-            )
+            size = _WORD_BYTES
+            if not piece.isascii():
+                size = max(1, _FOREIGN_BYTES * len(piece) // len(piece.encode("utf-8", "surrogatepass")))
         elif match.lastgroup == "signs":
             size = _PUNCTUATION if piece.isascii() else 1
         else:
@@ -56,5 +61,6 @@ def estimate_tokens(text: str) -> int:
     return len(split_tokens(text))
 
 
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def request_tokens(messages: Iterable[Message]) -> int:
+    """About how many input tokens a request with these messages has."""
+    return _REPLY_TOKENS + sum(_MESSAGE_TOKENS + estimate_tokens(message.content) for message in messages)

@@ -14,16 +14,14 @@ from typing import Any, final
 
 from gotlang.errors import EvaluationError, TemplateError
 from gotlang.ir.program import Prompt
-from gotlang.models.base import DEFAULT_MAX_TOKENS, Message, Model, Price, Usage
-from gotlang.models.registry import ModelOptions, is_simulated, price_of_model
-from gotlang.models.tokens import estimate_tokens
+from gotlang.models.base import DEFAULT_MAX_TOKENS, Model, ModelOptions, Price, Usage
+from gotlang.models.registry import model_spec, price_of_model
+from gotlang.models.tokens import estimate_tokens, request_tokens
 from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.render import render
 from gotlang.types import DictType, ListType, LiteralType, RecordType, Simple, Type
 
 _BATCH = 128
-_MESSAGE_TOKENS = 4
-_REPLY_TOKENS = 3
 
 
 @final
@@ -45,8 +43,7 @@ class Sizes:
         """The price of a model by the name that a prompt has for it (None: the run's own)."""
         if not isinstance(self._model, str):
             return self._model.price
-        spec = self._model if name is None or is_simulated(self._model) else name
-        return price_of_model(spec if ":" in spec or is_simulated(spec) else f"openai:{spec}", self._options)
+        return price_of_model(model_spec(name, self._model), self._options)
 
     def price(self, model: str | None) -> tuple[float, float] | None:
         """US dollars of an input and of an output token."""
@@ -66,16 +63,12 @@ class Sizes:
         types = dict(prompt.parameters)
         smallest = {name: _smallest(types[name]) for name in tokens}
         try:
-            around = _count(render(prompt, {**known, **smallest}))
+            around = request_tokens(render(prompt, {**known, **smallest}))
         except (TemplateError, EvaluationError):
             return 0, math.inf  # a text that goes through what is not there yet
         holes = [(tokens[name], _shown(prompt, name)) for name in tokens]
         low = around + sum(max(0, low - 1) * shown for (low, _), shown in holes)
         return low, around + sum(high * shown if shown else 0 for (_, high), shown in holes)
-
-
-def _count(messages: tuple[Message, ...]) -> int:
-    return _REPLY_TOKENS + sum(_MESSAGE_TOKENS + estimate_tokens(message.content) for message in messages)
 
 
 def _shown(prompt: Prompt, name: str) -> int:

@@ -15,7 +15,7 @@ from gotlang.errors import GotError
 from gotlang.ir.cost import Range, estimate
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.names import free_names
-from gotlang.models.registry import ModelOptions
+from gotlang.models.base import ModelOptions
 from gotlang.runtime.estimating import Sizes
 from gotlang.tune.evaluation import Evaluation
 from gotlang.tune.objective import Measured, excess, mean

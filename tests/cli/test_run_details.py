@@ -76,7 +76,7 @@ def test_the_result_does_not_depend_on_schedule_or_concurrency(gotc: Gotc) -> No
 
 def test_a_limit_for_one_model(gotc: Gotc) -> None:
     assert gotc(*RUN, *WHY, "--no-cache", "--model-concurrency", "simulated=1").code == 0
-    for wrong, word in (("nobody=1", "no model `nobody` is asked"), ("simulated=0", "at least 1")):
+    for wrong, word in (("nobody=1", "does not use the model `nobody`"), ("simulated=0", "at least 1")):
         found = gotc(*RUN, *WHY, "--no-cache", "--model-concurrency", wrong)
         assert found.code == 2 and word in found.err
 

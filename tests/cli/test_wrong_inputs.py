@@ -160,7 +160,11 @@ WRONG: dict[str, tuple[Make, int, tuple[str, ...]]] = {
     "set unknown": (options(*QUESTION, "--set", "tris=2"), 2, ("no param `tris`", "did you mean `tries`")),
     "set out of range": (options(*QUESTION, "--set", "tries=10"), 2, ("outside 1..9",)),
     "set of a wrong type": (options(*QUESTION, "--set", "tries=many"), 2, ("--set tries", "int")),
-    "unknown model": (options(*QUESTION, "--model", "acme:large"), 2, ("no model `acme:large`", "simulated")),
+    "unknown model": (
+        options(*QUESTION, "--model", "acme:large"),
+        2,
+        ("unknown model `acme:large`", "simulated"),
+    ),
     "model without a key": (
         options(*QUESTION, "--model", "openai:gpt-4o-mini"),
         2,

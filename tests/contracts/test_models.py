@@ -31,7 +31,6 @@ from gotlang.models.base import (
 )
 from gotlang.models.local import FREE, LocalModel
 from gotlang.models.openai import OpenAIModel
-from gotlang.models.rehearsal import Rehearsal, RehearsedModel
 from gotlang.models.simulated import Latency, SimulatedModel
 
 T = TypeVar("T")
@@ -91,9 +90,9 @@ def _simulated_broken() -> Iterator[Open]:
 
 
 @contextmanager
-def _rehearsed() -> Iterator[Open]:
-    rehearsal = Rehearsal(rpm=1e6, tpm=1e9, failures=0.3, base_s=0.01, per_token_s=0.0)
-    yield lambda: RehearsedModel({"sort": _sorted}, rehearsal, retries=50, virtual=False)
+def _dry_run() -> Iterator[Open]:
+    limits = {"rpm": 1e6, "tpm": 1e9, "failure_rate": 0.3, "latency": Latency(0.01, 0.0, 0.1)}
+    yield lambda: SimulatedModel({"sort": _sorted}, retries=50, **limits)
 
 
 @contextmanager
@@ -130,7 +129,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "openai-without-n": _openai_without_n,
     "openai-with-fewer": _openai_with_fewer,
     "simulated": _simulated,
-    "simulated-rehearsed": _rehearsed,
+    "simulated-dry-run": _dry_run,
     "local": _local,
     "replay": _replay,
 }

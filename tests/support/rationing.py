@@ -58,7 +58,7 @@ async def _rush(
         nonlocal mean
         ticket, tokens = limits.ticket(), INPUT + chance.randint(0, 200)
         for failures in itertools.count():
-            entered = await limits.enter(ticket, cost)
+            entered = await limits.acquire(ticket, cost)
             number = next(numbers)
             await asyncio.sleep(chance.uniform(0.01, 0.05))
             said = allowance.admit(number, tokens, CEILING, now())
@@ -67,13 +67,13 @@ async def _rush(
                 await asyncio.sleep(latency_s * chance.uniform(0.3, 1.7))
                 allowance.settle(number, tokens, now())
                 mean += 0.2 * (tokens - INPUT - mean)
-                limits.leave(entered, tokens, headers)
+                limits.release(entered, tokens, headers)
                 done[0] += 1
                 done[1] += CEILING if allowance.ceiling else tokens
                 return
             wait = float(headers.get("retry-after") or min(30.0, 0.5 * 2**failures))
             limits.congested(entered, wait, refused=True)
-            limits.leave(entered, 0, headers)
+            limits.release(entered, 0, headers)
 
     allowed = [a * minutes for a in (allowance.requests, allowance.tokens) if a is not None]
     wanted = int(min(a if i == 0 and allowance.requests else a / 200 for i, a in enumerate(allowed)) * 1.3)

@@ -16,7 +16,7 @@ from gotlang.api import Options, load
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import DecodingSettings, Message, Reply, Request
 from gotlang.models.loops import VirtualTimeLoop
-from gotlang.models.rehearsal import Rehearsal, RehearsedModel, read_rehearsal
+from gotlang.models.simulated import Latency, SimulatedModel, read_settings
 
 REQUEST = Request(
     "simulated", (Message("user", "Sort 3, 1, 2."),), DecodingSettings(0.7, max_tokens=64), prompt="sort"
@@ -28,11 +28,12 @@ def sort(rng: Random) -> str:
     return "[1, 2, 3]"
 
 
-def rehearsed(rehearsal: Rehearsal, requests: int, **more: Any) -> tuple[list[Reply | BaseException], float]:
+def dry_run(requests: int, **settings: Any) -> tuple[list[Reply | BaseException], float]:
     """What so many requests at once get on a virtual clock, and the seconds they take."""
 
     async def main() -> tuple[list[Reply | BaseException], float]:
-        model = RehearsedModel({"sort": sort}, rehearsal, virtual=True, **more)
+        given = {"sleep": asyncio.sleep, "retries": 6} | settings
+        model = SimulatedModel({"sort": sort}, **given)
         asked = [model.ask(replace(REQUEST, sample=sample), 1) for sample in range(requests)]
         replies = await asyncio.gather(*asked, return_exceptions=True)
         return replies, asyncio.get_running_loop().time()
@@ -42,41 +43,42 @@ def rehearsed(rehearsal: Rehearsal, requests: int, **more: Any) -> tuple[list[Re
 
 
 def test_requests_a_minute_are_kept() -> None:
-    _, seconds = rehearsed(Rehearsal(rpm=60), 600)
+    _, seconds = dry_run(600, rpm=60)
     assert 9 * 60 <= seconds <= 11 * 60
 
 
 def test_tokens_a_minute_are_kept() -> None:
-    replies, free = rehearsed(Rehearsal(), 300)
+    replies, free = dry_run(300)
     tokens = sum(r.usage.input_tokens + r.usage.output_tokens for r in replies if isinstance(r, Reply))
     assert free < 10
-    _, seconds = rehearsed(Rehearsal(tpm=tokens / 10), 300)
+    _, seconds = dry_run(300, tpm=tokens / 10)
     assert 8.5 * 60 <= seconds <= 12 * 60
 
 
 def test_failures_are_sent_again_and_counted() -> None:
-    replies, seconds = rehearsed(Rehearsal(failures=0.3), 400)
+    replies, seconds = dry_run(400, failure_rate=0.3)
     requests = [reply.requests for reply in replies if isinstance(reply, Reply)]
     assert len(requests) >= 399
     assert 1.25 < sum(requests) / 400 < 1.65
-    assert seconds > rehearsed(Rehearsal(), 400)[1]
+    assert seconds > dry_run(400)[1]
 
 
 def test_without_retries_a_failure_is_one() -> None:
-    replies, _ = rehearsed(Rehearsal(failures=0.3), 400, retries=0)
+    replies, _ = dry_run(400, failure_rate=0.3, retries=0)
     failed = [reply for reply in replies if isinstance(reply, ModelError)]
     assert 90 < len(failed) < 150
     assert {error.requests for error in failed} == {1}
 
 
 def test_latency_is_as_told() -> None:
-    replies, seconds = rehearsed(Rehearsal(base_s=100.0, per_token_s=0.0, spread=0.0), 3)
+    replies, seconds = dry_run(3, latency=Latency(100.0, 0.0, 0.0))
     assert [reply.latency_s for reply in replies if isinstance(reply, Reply)] == [100.0] * 3
     assert seconds == 100.0
-    assert Rehearsal(rpm=1).latency.source.startswith("fitted")
+    assert "latency" not in read_settings("rpm=1")
+    assert read_settings("base_s=9")["latency"] == Latency(9.0, 0.008, 0.33, "as given")
 
 
-def test_a_study_rehearsed_gives_the_same_answers_and_other_times() -> None:
+def test_a_dry_run_gives_the_same_answers_and_other_times() -> None:
     program = load(SORT128)
     plain = program.run(numbers=NUMBERS).to_dict()
     hard = program.run(numbers=NUMBERS, options=Options(model="simulated:rpm=10,failures=0.2")).to_dict()
@@ -90,7 +92,7 @@ def test_a_study_rehearsed_gives_the_same_answers_and_other_times() -> None:
 
 def test_on_a_real_clock_nothing_waits() -> None:
     async def main() -> float:
-        model = RehearsedModel({"sort": sort}, Rehearsal(rpm=1, failures=0.5), retries=20)
+        model = SimulatedModel({"sort": sort}, rpm=1, failure_rate=0.5, retries=20)
         for sample in range(50):
             await model.ask(replace(REQUEST, sample=sample), 1)
         return model.batch
@@ -100,7 +102,13 @@ def test_on_a_real_clock_nothing_waits() -> None:
 
 def test_all_settings_are_read() -> None:
     text = "rpm=60, tpm=4e4, failures=0.05, n=4, base_s=1, per_token_s=0.5, spread=0"
-    assert read_rehearsal(text) == Rehearsal(60, 40000, 0.05, 4, 1, 0.5, 0)
+    assert read_settings(text) == {
+        "rpm": 60,
+        "tpm": 40000,
+        "failure_rate": 0.05,
+        "batch": 4,
+        "latency": Latency(1, 0.5, 0, "as given"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -110,7 +118,7 @@ def test_all_settings_are_read() -> None:
 )  # fmt: skip
 def test_what_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read_rehearsal(text)
+        read_settings(text)
     assert "simulated:" in str(caught.value)
 
 
@@ -124,12 +132,12 @@ def test_from_the_command_line(tmp_path: Path) -> None:
         assert held["result"] == free["result"]
     refused = gotc(*run, "--model", "simulated:rpm=soon", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "requests a minute" in refused.stderr
+    assert "requests per minute" in refused.stderr
 
 
 def test_ordinary_use_is_a_plain_simulated_model(tmp_path: Path) -> None:
-    from gotlang.models.registry import ModelOptions, open_model
-    from gotlang.models.simulated import SimulatedModel
+    from gotlang.models.base import ModelOptions
+    from gotlang.models.registry import open_model
 
     make: Callable[[str], Any] = lambda spec: open_model(spec, ModelOptions(version="v"))  # noqa: E731
     assert isinstance(make("simulated"), SimulatedModel)

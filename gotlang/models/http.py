@@ -1,0 +1,565 @@
+"""The layer that every provider behind HTTP shares: retries, limits, failures, secrets, learned refusals.
+
+A provider is a subclass of `HttpModel` that names its endpoint and converts requests and responses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import itertools
+import json
+import random
+import time
+import uuid
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self, final
+
+from gotlang.errors import ModelError, UsageError
+from gotlang.models.base import (
+    PERMITTED,
+    Completion,
+    Model,
+    ModelOptions,
+    Permit,
+    Price,
+    Reply,
+    Request,
+    Usage,
+    token_bound,
+)
+from gotlang.models.capabilities import OPTIONAL, Capabilities, CapabilityStore, Refusal, find_refusal
+from gotlang.models.endpoint import Endpoint, EndpointNames, find_endpoint, url_of
+from gotlang.models.failures import NoResponse, RequestFailure, Response, back_off
+from gotlang.models.limits import ROUND_TRIP_S, Limits, TokenEstimates
+from gotlang.models.prices import price_of
+
+DEFAULT_RETRIES = 6
+DEFAULT_TIMEOUT_S = 180.0
+CONNECT_TIMEOUT_S = 10.0
+MAX_COUNT = 10_000_000
+"""No model reads or writes more tokens in one request: a larger count is an error."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a provider reads from a response body: all completions in it, and its token counts (None if they
+    are missing or invalid). `hidden_bytes` is the size of text that was written but is not shown, such as
+    reasoning."""
+
+    completions: Sequence[Completion]
+    usage: Usage | None = None
+    hidden_bytes: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """The completions of one response, at least one, and their usage. `notes` name what was missing."""
+
+    completions: tuple[Completion, ...]
+    usage: Usage
+    notes: tuple[str, ...] = ()
+
+
+class Wire(Protocol):
+    """The connections to one endpoint."""
+
+    def prepare(self) -> None:
+        """Load the client if that is not done: on a busy machine it takes seconds, in which another process
+        may send what is about to be sent here."""
+
+    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
+        """Post a request. Requests with one idempotency key are retries of each other: an endpoint that
+        honours it charges them once."""
+
+    async def close(self) -> None:
+        """Release the connections; a second call does nothing."""
+
+
+class HttpModel(Model):
+    """A model behind an HTTP endpoint; the base class of providers.
+
+    - `base_url`: else the provider's environment variable, else its own URL. The key comes from its
+      environment variable only. `endpoint` is one whose key is known, in place of both.
+    - `retries`: how often a request is sent again after a temporary failure (0: never).
+    - `timeout_s`: seconds that one request may take as a whole.
+    - `requests_per_minute`, `tokens_per_minute`: limits to obey; None learns them from the endpoint.
+      `period_s` is the length of such a minute, for tests.
+    - `price`: US dollars per million tokens; None looks it up by name and endpoint.
+    - `known`: where to remember what the endpoint refuses; None remembers it for this model's life only.
+    - `batches`: a folder to remember provider batches in; requests are sent in such batches then, at half the
+      price. None sends each by itself.
+    - `batch`: the most completions to ask for in one request; 1 never sends `n`.
+    - `sleep`, `clock`, `chance`: time and randomness, for tests.
+
+    An instance belongs to one event loop. Raises UsageError for an invalid base URL, a missing key and
+    invalid settings.
+    """
+
+    about: ClassVar[str]
+    names: ClassVar[EndpointNames]
+    """The provider's URL and environment variables."""
+    path: ClassVar[str]
+    """Where requests are posted, below the base URL."""
+    models_path: ClassVar[str]
+    """Where the models are listed (`{"data": [{"id": NAME}]}`), below the base URL."""
+    settings: ClassVar[frozenset[str]] = frozenset(OPTIONAL)
+    """The optional decoding settings that the provider has; others are left out, with a note."""
+    most: ClassVar[int] = 1
+    """The most completions that one request may ask for."""
+    seller: ClassVar[str | None] = None
+    """The provider's id in genai-prices if all its endpoints have its prices; None: the URL decides."""
+    batches: ClassVar[bool] = False
+    simulated = False
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        endpoint: Endpoint | None = None,
+        retries: int = DEFAULT_RETRIES,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        price: Price | None = None,
+        batch: int | None = None,
+        batches: Path | None = None,
+        known: CapabilityStore | None = None,
+        period_s: float = 60.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        chance: random.Random | None = None,
+    ) -> None:
+        for label, value in (
+            ("timeout_s", timeout_s),
+            ("requests_per_minute", requests_per_minute),
+            ("tokens_per_minute", tokens_per_minute),
+            ("batch", batch),
+        ):
+            if value is not None and not value > 0:
+                raise UsageError(f"`{label}` of model `{name}` is {value}", help="give a number above 0")
+        if retries < 0:
+            raise UsageError(f"`retries` of model `{name}` is {retries}", help="give 0 or more")
+        self.name = name
+        self.at = endpoint or find_endpoint(base_url, self.names)
+        self.endpoint = self.at.identity
+        self._given_price = price
+        self._retries = retries
+        self._sleep = sleep
+        self._clock = clock
+        self._chance = chance or random.Random()
+        self._in_batches = batches is not None
+        self._wire = self._connect(timeout_s, batches)
+        self._limits = Limits(
+            requests_per_minute,
+            tokens_per_minute,
+            period_s=period_s,
+            round_trip_s=ROUND_TRIP_S / 10 if self.at.loopback else ROUND_TRIP_S,
+            unlimited=self._in_batches,
+            clock=clock,
+            sleep=sleep,
+        )
+        self._estimates = TokenEstimates()
+        self._reached = False
+        self._store = known
+        first = replace(self._first(), most=batch or self.most, refused=frozenset(OPTIONAL) - self.settings)
+        self.capabilities = first if known is None else known.start(self.at.shown, name, first)
+        """What the endpoint accepts, as far as is known."""
+
+    # What a provider defines
+
+    @staticmethod
+    @abstractmethod
+    def headers(key: str) -> dict[str, str]:
+        """The HTTP headers of every request."""
+
+    @abstractmethod
+    def body(self, request: Request, n: int, first: int, known: Capabilities) -> dict[str, Any]:
+        """The JSON body that asks for n completions, with what `known` says of settings and messages."""
+
+    @staticmethod
+    @abstractmethod
+    def parse(payload: dict[str, Any]) -> Parsed:
+        """The completions in a response's JSON. Nothing in it may be trusted to be there."""
+
+    def _connect(self, timeout_s: float, batches: Path | None) -> Wire:
+        return HttpWire(self.at, self.path, self.headers(self.at.key), timeout_s)
+
+    def _first(self) -> Capabilities:
+        """What is known of the endpoint before the first request."""
+        return Capabilities(1)
+
+    # The provider, for the registry
+
+    @classmethod
+    def open(cls, name: str, options: ModelOptions) -> Self:
+        """The model `name` of this provider."""
+        given: dict[str, Any] = {"retries": options.retries, "timeout_s": options.timeout_s}
+        return cls(
+            name,
+            base_url=options.base_url,
+            # The user's own price applies to any endpoint; the known ones depend on its URL.
+            price=cls.known_price(name, options) if options.prices is not None else None,
+            requests_per_minute=options.rpm,
+            tokens_per_minute=options.tpm,
+            batches=options.batches,
+            known=None if options.known is None else CapabilityStore(options.known),
+            **{label: value for label, value in given.items() if value is not None},
+        )
+
+    @classmethod
+    def known_price(cls, name: str, options: ModelOptions) -> Price | None:
+        """The price of a model without opening it; None if unknown."""
+        url = url_of(options.base_url, cls.names)
+        return price_of(name, options.prices, base_url=url, seller=cls.seller)
+
+    @classmethod
+    async def listed(cls, at: Endpoint, timeout_s: float) -> list[str]:
+        """The names of an endpoint's models. Raises ModelError if it does not tell them."""
+        wire = HttpWire(at, cls.models_path, cls.headers(at.key), timeout_s)
+        try:
+            response = await wire.request("GET")
+            if isinstance(response, Response) and response.status == 200:
+                return [at.hide(str(entry["id"])) for entry in json.loads(response.body)["data"]]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise ModelError("the response is not a list of models") from None
+        finally:
+            await wire.close()
+        failure = RequestFailure.of(response, at, reached=False)
+        raise ModelError(failure.words, help=failure.help)
+
+    # The model
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, base_url={self.at.shown!r})"
+
+    @cached_property
+    def price(self) -> Price | None:
+        """The given price, else genai-prices' for this name at this endpoint; half of it in batches."""
+        price = self._given_price or price_of(self.name, base_url=self.at.url, seller=self.seller)
+        return price.times(0.5, "half in batches") if price is not None and self._in_batches else price
+
+    @property
+    def batch(self) -> int:
+        """How many completions one request may ask for, as far as is known."""
+        return self.capabilities.batch
+
+    @property
+    def refuses(self) -> frozenset[str]:
+        """The settings that the endpoint is known to refuse."""
+        return self.capabilities.refused
+
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        """Between 1 and n completions. `latency_s` is that of the request that succeeded, without waiting for
+        limits. Raises ModelError if there is none, with the endpoint's words."""
+        call = _Call(request, n, first, permit, self._limits.ticket())
+        if self._in_batches:
+            # So that the next run finds what a killed one had requested.
+            call.key = f"{request.key()}:{first}"
+        while True:
+            outcome = await self._attempt(call)
+            if isinstance(outcome, Reply):
+                return outcome
+            if outcome.bad_request and self._learn(call, outcome):
+                continue
+            if not outcome.retryable or call.failures >= self._retries:
+                raise self._error(call, outcome)
+            if outcome.lost or outcome.usage is not None:
+                await permit.retry(outcome.usage)
+            # A congested endpoint delays all requests, in `Limits`; other failures only the one that failed.
+            if not outcome.congested:
+                await self._sleep(self._wait(outcome, call))
+            call.failures += 1
+
+    async def close(self) -> None:
+        """Release the connections."""
+        await self._wire.close()
+
+    async def _attempt(self, call: _Call) -> Reply | RequestFailure:
+        """Send the request once, as the endpoint is known to accept it."""
+        known = self._known(call)
+        asked = min(call.n, known.batch)
+        call.body = self.body(call.request, asked, call.first, known)
+        if known.limit_name is None:
+            return RequestFailure("the endpoint accepts neither `max_tokens` nor `max_completion_tokens`")
+        slot = await self._limits.acquire(call.ticket, lambda: self._estimates.of(call.request, asked))
+        headers: Mapping[str, str] = {}
+        used: float | None = 0.0
+        try:
+            if not call.requests:
+                self._wire.prepare()
+                call.permit.send()
+            used = None
+            call.requests += 1
+            sent = self._clock()
+            response = await self._wire.send(call.body, call.key)
+            call.latency_s = self._clock() - sent
+            outcome = self._judge(call, response, asked, known)
+            failure = outcome if isinstance(outcome, RequestFailure) else None
+            if isinstance(response, Response):
+                headers = response.headers
+                used = None if failure and failure.lost else float((outcome.usage or Usage()).tokens)
+            if failure and failure.congested:
+                refused = isinstance(response, Response) and response.status == 429
+                self._limits.congested(slot, self._wait(failure, call), refused=refused)
+        finally:
+            self._limits.release(slot, used, headers)
+        return outcome if isinstance(outcome, RequestFailure) else self._reply(call, outcome, asked)
+
+    def _judge(
+        self, call: _Call, response: Response | NoResponse, asked: int, known: Capabilities
+    ) -> Completions | RequestFailure:
+        outcome: Completions | RequestFailure
+        if isinstance(response, Response) and response.status == 200:
+            cut = call.request.settings.stop if "stop" in known.refused else ()
+            outcome = read_body(response.body, self.parse, call.request, asked, self.at, cut=cut)
+        else:
+            outcome = RequestFailure.of(response, self.at, reached=self._reached)
+        self._reached |= isinstance(response, Response)
+        if isinstance(outcome, RequestFailure):
+            call.lost += outcome.lost
+            if outcome.usage is not None:
+                call.charged += 1
+                call.usage += outcome.usage
+        return outcome
+
+    def _reply(self, call: _Call, found: Completions, asked: int) -> Reply:
+        """Commit what was learned on the way, now that it is known to have helped."""
+        known = self._known(call).returned(asked, len(found.completions))
+        news = known.learned != self.capabilities.learned
+        self.capabilities = known
+        if news and self._store is not None:
+            self._store.learn(self.at.shown, self.name, known)
+        self._estimates.learn(call.request, len(found.completions), found.usage)
+        return Reply(
+            found.completions,
+            call.usage + found.usage,
+            call.latency_s,
+            requests=call.requests,
+            notes=known.notes(call.request, call.n) + found.notes,
+            lost=call.lost,
+        )
+
+    def _known(self, call: _Call) -> Capabilities:
+        """What the endpoint accepts, with what this call has learned and not yet proved."""
+        known = self.capabilities
+        for refusal in call.refusals:
+            known = known.without(refusal)
+        return known
+
+    def _learn(self, call: _Call, failure: RequestFailure) -> bool:
+        """Whether there is a smaller request to try after the last one was refused."""
+        refusal = find_refusal(failure.words, failure.parameter, call.body)
+        if refusal is None and "n" in call.body and failure.parameter is None:
+            # Endpoints without `n` do not always say that they refuse it.
+            refusal = Refusal("n", 2)
+        if refusal is None or refusal in call.refusals:
+            return False
+        call.refusals.append(refusal)
+        # Another body is another request, not a retry of this one; batches compare the body, too.
+        if not self._in_batches:
+            call.key = uuid.uuid4().hex
+        return True
+
+    def _wait(self, failure: RequestFailure, call: _Call) -> float:
+        """Seconds until the next try: what the endpoint asks for, else more after each failure."""
+        return failure.wait_s or back_off(call.failures + 1, self._chance)
+
+    def _error(self, call: _Call, failure: RequestFailure) -> ModelError:
+        words = f"model `{self.name}` at {self.at.shown}: {failure.words}"
+        if call.requests > 1:
+            words += f" (after {call.requests} requests)"
+        lost = call.lost + call.charged
+        if lost:
+            words += f"; requests that may have been charged without a response: {lost}"
+        refused = None
+        if failure.bad_request:
+            refused = failure.parameter or (call.refusals[-1].name if call.refusals else None)
+        return ModelError(
+            words,
+            retryable=failure.retryable,
+            refused=refused,
+            requests=call.requests,
+            lost=lost,
+            help=failure.help,
+        )
+
+
+@final
+@dataclass(slots=True)
+class _Call:
+    """What one `ask` has seen so far. `lost` requests failed and may have been charged, `charged` ones failed
+    and were, by their `usage`. `body` is what was sent last."""
+
+    request: Request
+    n: int
+    first: int
+    permit: Permit
+    ticket: int
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
+    refusals: list[Refusal] = field(default_factory=list)
+    requests: int = 0
+    lost: int = 0
+    charged: int = 0
+    failures: int = 0
+    usage: Usage = field(default_factory=Usage)
+    latency_s: float = 0.0
+    body: dict[str, Any] = field(default_factory=dict)
+
+
+@final
+class HttpWire:
+    """Plain HTTP requests below an endpoint. `timeout_s` bounds a whole request, however slowly its response
+    trickles in."""
+
+    def __init__(self, at: Endpoint, path: str, headers: Mapping[str, str], timeout_s: float) -> None:
+        self._at = at
+        self._path = path
+        self._headers = headers
+        self._timeout_s = timeout_s
+        self._client: Any = None
+
+    def prepare(self) -> None:
+        """Load the client."""
+        if self._client is None:
+            httpx = _httpx()
+            timeout = httpx.Timeout(self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S))
+            # A proxy from the environment cannot reach this machine's own loopback.
+            self._client = httpx.AsyncClient(
+                headers=self._headers, timeout=timeout, trust_env=not self._at.loopback
+            )
+
+    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
+        """Post a request."""
+        return await self.request("POST", json=body, headers={"Idempotency-Key": key})
+
+    async def close(self) -> None:
+        """Release the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def request(self, method: str, **more: Any) -> Response | NoResponse:
+        """Any request to the path."""
+        self.prepare()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                raw = await self._client.request(method, self._at.url + self._path, **more)
+                return Response(raw.status_code, lower(raw.headers), raw.text)
+        except (TimeoutError, _httpx().HTTPError) as error:
+            return no_response(error, self._timeout_s)
+
+
+def _httpx() -> Any:
+    """The HTTP library that came with the openai SDK: httpx2 since its version 3, httpx before."""
+    try:
+        return importlib.import_module("httpx2")
+    except ImportError:
+        return importlib.import_module("httpx")
+
+
+def lower(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers with their names in lower case."""
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def no_response(error: BaseException, timeout_s: float) -> NoResponse:
+    """Why no response came. Errors are told apart by class name: the HTTP library changes its module."""
+    cause = type(error).__name__
+    if cause == "ConnectTimeout":
+        return NoResponse("no connection in time", arrived=False, timed_out=True)
+    if "Timeout" in cause:
+        return NoResponse(f"no response within {timeout_s:g} s", arrived=True, timed_out=True)
+    if cause == "ProxyError":
+        return NoResponse("the proxy from the environment refuses connections", arrived=False)
+    if cause in ("ConnectError", "UnsupportedProtocol"):
+        return NoResponse("no connection", arrived=False)
+    return NoResponse(f"the connection was lost ({cause})", arrived=True)
+
+
+def read_body(
+    body: str,
+    parse: Callable[[dict[str, Any]], Parsed],
+    request: Request,
+    n: int,
+    at: Endpoint,
+    *,
+    cut: Sequence[str] = (),
+) -> Completions | RequestFailure:
+    """The up to n completions of a response body. `cut` are stop sequences that the endpoint did not obey.
+
+    Missing or impossible usage is replaced by a bound from the number of bytes, with a note. Secrets that the
+    endpoint repeats are masked.
+    """
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        reason = "its body is not JSON" if body.strip() else "its body is empty"
+        return RequestFailure.from_unreadable(reason, at, None)
+    if not isinstance(payload, dict):
+        return RequestFailure.from_unreadable("its body is not a completion", at, None)
+    parsed = parse(payload)
+    found = parsed.completions
+    if not found:
+        error = payload.get("error")
+        reason = "its body is an error" if error is not None else "it contains no completion"
+        return RequestFailure.from_unreadable(reason, at, parsed.usage, error)
+    notes: tuple[str, ...] = ()
+    usage = parsed.usage or Usage()
+    written = parsed.hidden_bytes + sum(len(one.text.encode("utf-8", "surrogatepass")) for one in found)
+    if usage.input_tokens <= 0 or (usage.output_tokens <= 0 < written):
+        notes = ("the endpoint gave no valid usage: its tokens are bounded by bytes",)
+        # Never less than what it did say: the bound is used as a cost.
+        read, wrote = token_bound(request), written + len(found)
+        usage = Usage(max(usage.input_tokens, read), max(usage.output_tokens, wrote))
+    kept = [_masked(_cut(one, cut), at.hide) for one in found[:n]]
+    if request.settings.logprobs and any(one.logprob is None for one in kept):
+        notes = (*notes, "log-probabilities were requested and not given")
+    shares = _shares(usage.output_tokens, [len(one.text) for one in kept])
+    with_shares = (replace(one, output_tokens=share) for one, share in zip(kept, shares, strict=True))
+    return Completions(tuple(with_shares), usage, notes)
+
+
+def _cut(one: Completion, stops: Sequence[str]) -> Completion:
+    """A completion up to the first stop sequence."""
+    end = min((at for stop in stops if stop and (at := one.text.find(stop)) >= 0), default=None)
+    if end is None:
+        return one
+    starts = itertools.accumulate((len(token) for token, _ in one.tokens), initial=0)
+    tokens = tuple(token for token, start in zip(one.tokens, starts, strict=False) if start < end)
+    return replace(
+        one,
+        text=one.text[:end],
+        finish_reason="stop",
+        tokens=tokens,
+        logprob=sum(logprob for _, logprob in tokens) if tokens else None,
+    )
+
+
+def _masked(one: Completion, hide: Callable[[str], str]) -> Completion:
+    """A completion without secrets. Tokens that only together contain one are dropped."""
+    whole = "".join(token for token, _ in one.tokens)
+    tokens = one.tokens if hide(whole) == whole else ()
+    return replace(one, text=hide(one.text), finish_reason=hide(one.finish_reason), tokens=tokens)
+
+
+def _shares(total: int, lengths: Sequence[int]) -> list[int]:
+    """A total split in proportion to lengths, into whole numbers that add up to it."""
+    weights = list(lengths) if sum(lengths) else [1] * len(lengths)
+    whole = sum(weights)
+    ends = [total * so_far // whole for so_far in itertools.accumulate(weights, initial=0)]
+    return [after - before for before, after in itertools.pairwise(ends)]
+
+
+def token_count(value: object) -> int | None:
+    """A possible count of tokens, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value <= MAX_COUNT and value == int(value) else None
