@@ -23,11 +23,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
-from gotlang.tune.evaluation import Evaluation
-from gotlang.tune.objective import excess
-from gotlang.tune.plan import Plan, read_plan
-from gotlang.tune.rows import read_rows, split
+from gotlang.tune.plan import StudyPlan, read_plan
+from gotlang.tune.points import PointRunner, excess
 from gotlang.tune.space import Point, space_of
+from gotlang.tune.study import split
 
 FIRST_SEED = 101
 SURELY = 0.05
@@ -71,10 +70,10 @@ class Landscape:
         return self.value.get(json.dumps(dict(point), sort_keys=True))
 
 
-def measure(plan: Plan, seed: int, out: Path) -> None:
+def measure(plan: StudyPlan, seed: int, out: Path) -> None:
     """All settings with one seed, those that the file does not hold yet."""
     parts = split(plan)
-    rows = read_rows(plan, parts.train + parts.test)
+    rows = plan.read_rows(parts.train + parts.test).rows
     space = space_of(plan)
     names = list(space.grid())
     lines = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
@@ -85,8 +84,8 @@ def measure(plan: Plan, seed: int, out: Path) -> None:
     async def run(points: list[dict[str, Any]]) -> None:
         nonlocal baseline
         options = Options(seed=seed, cache=MemoryCache(), fusion=plan.fusion, early_stop=plan.early_stop)
-        async with Session(plan.program, options, virtual=True) as session:
-            evaluation = Evaluation(plan, space, session)
+        async with Session(plan.program, options) as session:
+            evaluation = PointRunner(plan, space, session)
             for point in points:
                 key = json.dumps(point, sort_keys=True)
                 if key not in known:

@@ -27,44 +27,42 @@ from landscape import Landscape
 from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
 from gotlang.statistics import difference_interval, mean_interval
-from gotlang.tune.driver import tune
-from gotlang.tune.evaluation import Evaluation
-from gotlang.tune.objective import Measured, mean
-from gotlang.tune.plan import Plan, read_plan
-from gotlang.tune.proposals import Proposals
-from gotlang.tune.purse import Purse
-from gotlang.tune.records import Record
-from gotlang.tune.rows import read_rows, split
-from gotlang.tune.search import Progress, best_of, told
+from gotlang.tune.budget import StudyBudget
+from gotlang.tune.plan import StudyPlan, read_plan
+from gotlang.tune.points import Measured, PointRunner, mean
+from gotlang.tune.sampler import Proposals
+from gotlang.tune.search import StudyProgress, best_of, result_of
 from gotlang.tune.space import Point, space_of
+from gotlang.tune.study import split, tune
+from gotlang.tune.trials import Trial
 
 
-def ours(plan: Plan) -> dict[str, Any]:
+def ours(plan: StudyPlan) -> dict[str, Any]:
     """A study as `gotc tune` runs it; `usd` is what its search and its finals paid, before the held-out
     rows."""
     paid: list[float] = []
 
-    def note(progress: Progress, purse: Purse) -> None:
+    def note(progress: StudyProgress, purse: StudyBudget) -> None:
         if progress.stage == "held-out rows":
-            paid.append(purse.book.paid_usd)
+            paid.append(purse.book.spent_usd)
 
     done = tune(plan, Options(), folder=None, observe=note)
     return {
         "point": dict(done.winner.point),
         "usd": paid[0],
-        "ended": done.as_json()["ended"],
+        "ended": done.to_dict()["ended"],
         "rejected": done.rejected,
         "verdict": done.held_out.verdict if done.held_out else None,
     }
 
 
-def plain(plan: Plan) -> dict[str, Any]:
+def plain(plan: StudyPlan) -> dict[str, Any]:
     """The same study with TPE alone."""
-    rows = read_rows(plan, split(plan).train)
+    rows = plan.read_rows(split(plan).train).rows
 
     async def go() -> dict[str, Any]:
         options = Options(fusion=plan.fusion, early_stop=plan.early_stop)
-        async with Session(plan.program, options, virtual=True) as session:
+        async with Session(plan.program, options) as session:
             space = space_of(plan)
             base = session.runner
             proposals = Proposals(
@@ -75,17 +73,19 @@ def plain(plan: Plan) -> dict[str, Any]:
                 maximize=[o.maximize for o in plan.objectives],
                 forecast=False,
             )
-            records: dict[int, Record] = {}
+            records: dict[int, Trial] = {}
             usd = 0.0
             for number in range(plan.trials):
-                point = proposals.point(number, lambda n: records[n].told)
+                point = proposals.point(number, lambda n: records[n].result)
                 seed = 1000 * (plan.seed + 1) + number
                 session.runner = replace(base, cache=None, settings=replace(base.settings, seed=seed))
-                measured = await Evaluation(plan, space, session).rows(point, rows)
+                measured = await PointRunner(plan, space, session).rows(point, rows)
                 usd += sum(row.usd or 0.0 for row in measured)
                 against = records[0].rows if records else measured
-                ended = "full"
-                records[number] = Record(number, point, tuple(measured), told(plan, measured, against), ended)
+                ended = "complete"
+                records[number] = Trial(
+                    number, point, tuple(measured), result_of(plan, measured, against), ended
+                )
             winner = best_of(plan, records.values()) or records[0]
             return {"point": dict(winner.point), "usd": usd}
 
@@ -95,14 +95,14 @@ def plain(plan: Plan) -> dict[str, Any]:
 _cache = MemoryCache()
 
 
-def held_out(plan: Plan, points: list[Point]) -> list[Measured]:
+def held_out(plan: StudyPlan, points: list[Point]) -> list[Measured]:
     """Points on the held-out rows, one after the other."""
-    rows = read_rows(plan, split(plan).test)
+    rows = plan.read_rows(split(plan).test).rows
 
     async def go() -> list[Measured]:
         options = Options(fusion=plan.fusion, early_stop=plan.early_stop, cache=_cache)
-        async with Session(plan.program, options, virtual=True) as session:
-            evaluation = Evaluation(plan, space_of(plan), session)
+        async with Session(plan.program, options) as session:
+            evaluation = PointRunner(plan, space_of(plan), session)
             return [measured for point in points for measured in await evaluation.rows(point, rows)]
 
     return run_to_end(go(), virtual=True)

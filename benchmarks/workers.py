@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from gotlang.api import Options
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
-from gotlang.tune.driver import tune
 from gotlang.tune.plan import read_plan
+from gotlang.tune.study import tune
 
 SECONDS = 0.05
 STUDY = """
@@ -76,9 +76,9 @@ def work() -> dict[str, Any]:
     options = Options(model=Slow(), concurrency=4, cache="cache.sqlite")
     done = tune(read_plan("study.got"), options, folder=Path("state"))
     return {
-        "trials": len(done.records),
+        "trials": len(done.trials),
         "winner": done.winner.number,
-        "value": done.winner.told.values,
+        "value": done.winner.result.values,
         "answers": done.answers,
     }
 

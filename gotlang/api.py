@@ -29,7 +29,7 @@ from gotlang.span import Source
 
 if TYPE_CHECKING:
     from gotlang.ir.cost import Estimate
-    from gotlang.tune.driver import Studied
+    from gotlang.tune.study import StudyResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -142,11 +142,18 @@ class Program(CheckedProgram):
             costs.append(bounds.expecting(likely(done.outcome, price)))
         return replace(found, costs=costs[0], early=costs[1])
 
-    def tune(self, **wishes: Any) -> Studied:
-        """Look for better params and prompts; `gotlang.tune.python.tune_program` says what it takes."""
-        from gotlang.tune.python import tune_program
+    def tune(
+        self,
+        *,
+        options: Options | None = None,
+        folder: Path | None = Path(".gotc/tune"),
+        **settings: Any,
+    ) -> StudyResult:
+        """Search for better params and prompts. `settings` are those of `gotlang.tune.plan.make_plan`."""
+        from gotlang.tune.plan import make_plan
+        from gotlang.tune.study import tune
 
-        return tune_program(self, **wishes)
+        return tune(make_plan(self, **settings), options, folder=folder)
 
 
 def check(text: str, name: str = "<text>.got") -> Compilation:

@@ -15,11 +15,10 @@ from support.studies import HARM, SECRETS, TWO_PROMPTS, Obedient, as_answer, pro
 
 from gotlang.api import Options, compile
 from gotlang.models.base import PERMITTED, Completion, Permit, Reply, Request
-from gotlang.tune.driver import Studied, tune
-from gotlang.tune.dspy_program import dspy_module, tuned_program
-from gotlang.tune.rows import read_rows, split
-from gotlang.tune.search import Progress
-from gotlang.tune.texts import rewritten
+from gotlang.tune.dspy_bridge import dspy_module, tuned_program
+from gotlang.tune.search import StudyProgress
+from gotlang.tune.study import StudyResult, split, tune
+from gotlang.tune.tuned import rewritten
 
 OPTIMIZERS = {
     "copro": "copro(breadth=4, depth=2, rows=4)",
@@ -38,7 +37,7 @@ def harmful(text: str, number: int) -> str:
     return as_answer(text, f"{HARM} (variant {number})")
 
 
-def studied(folder: Path, optimizer: str, model: Obedient) -> Studied:
+def studied(folder: Path, optimizer: str, model: Obedient) -> StudyResult:
     return tune(prompt_plan(folder, OPTIMIZERS[optimizer]), Options(model=model), folder=None)
 
 
@@ -59,7 +58,7 @@ def test_a_proposer_that_only_harms_leaves_the_original(tmp_path: Path, optimize
     assert done.winner.number == 0
     assert done.tuned.texts == {}
     assert done.held_out is not None
-    assert done.held_out.verdict == "nothing found"
+    assert done.held_out.verdict == "no improvement found"
 
 
 class Distracted(Obedient):
@@ -79,7 +78,7 @@ def test_examples_that_only_harm_leave_the_original(tmp_path: Path) -> None:
     assert done.winner.number == 0
     assert done.tuned.texts == {}
     assert done.held_out is not None
-    assert done.held_out.verdict == "nothing found"
+    assert done.held_out.verdict == "no improvement found"
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -88,7 +87,7 @@ def test_no_test_row_is_shown_to_an_optimizer(tmp_path: Path, optimizer: str) ->
     plan.data.write_text("number\n" + "".join(f"{n}\n" for n in range(70003, 70033)))
     parts = split(plan)
     train, test = (
-        {row.inputs["number"] for row in read_rows(plan, part)} for part in (parts.train, parts.test)
+        {row.inputs["number"] for row in plan.read_rows(part).rows} for part in (parts.train, parts.test)
     )
     shown: list[str] = []
 
@@ -100,7 +99,7 @@ def test_no_test_row_is_shown_to_an_optimizer(tmp_path: Path, optimizer: str) ->
 
     ends: list[int] = []
 
-    def note_the_end(progress: Progress, _: object) -> None:
+    def note_the_end(progress: StudyProgress, _: object) -> None:
         if progress.stage == "held-out rows":
             ends.append(len(shown))
 
@@ -123,7 +122,7 @@ def test_params_and_prompts_are_searched_together(tmp_path: Path, optimizer: str
     assert set(done.tuned.texts) == set(SECRETS)
     assert done.held_out is not None
     assert done.held_out.compared[0].tuned == 0.0
-    points = [dict(record.point) for record in done.records.values()]
+    points = [dict(record.point) for record in done.trials.values()]
     assert len({point.pop("step") for point in points}) > 1
     assert len({str(point) for point in points}) > 2
 

@@ -20,18 +20,17 @@ from gotlang.errors import BudgetExceeded, CompileError, ModelError, UsageError
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.sampler.events import Asked
-from gotlang.tune.driver import tune
-from gotlang.tune.evaluation import Evaluation
-from gotlang.tune.plan import Plan, read_plan
-from gotlang.tune.rows import read_rows, split
-from gotlang.tune.search import Progress, Search
+from gotlang.tune.plan import StudyPlan, read_plan
+from gotlang.tune.points import PointRunner
+from gotlang.tune.search import Search, StudyProgress
+from gotlang.tune.study import split, tune
 from gotlang.tune.tuned import apply, read_tuned, tuned
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Plan:
+def plan(tmp_path: Path) -> StudyPlan:
     return guess_plan(tmp_path)
 
 
@@ -56,8 +55,8 @@ def test_a_study_finds_what_is_better_for_no_more_than_allowed(tmp_path: Path) -
     error, cost = done.held_out.compared[:2]
     assert error.tuned is not None and error.original is not None and error.lead.high < 0
     assert cost.tuned is not None and cost.original is not None and cost.tuned <= 2 * cost.original
-    assert done.winner.ended == "full"
-    assert {r.ended for r in done.records.values()} > {"full"}
+    assert done.winner.ended == "complete"
+    assert {r.ended for r in done.trials.values()} > {"complete"}
 
 
 @pytest.mark.parametrize("race", ["wilcoxon(p=0.1)", "none"])
@@ -77,20 +76,20 @@ def test_what_costs_more_never_wins(tmp_path: Path, race: str) -> None:
     done = tune(plan, folder=None)
     assert done.winner.number == 0
     assert done.held_out is not None
-    assert done.held_out.verdict == "nothing allowed"
+    assert done.held_out.verdict == "no feasible trial"
 
 
-def test_the_same_seed_gives_the_same_study(plan: Plan) -> None:
+def test_the_same_seed_gives_the_same_study(plan: StudyPlan) -> None:
     one, same, other = (tune(replace(plan, seed=s), folder=None) for s in (1, 1, 2))
-    assert course(one.records) == course(same.records)
-    assert course(one.records) != course(other.records)
+    assert course(one.trials) == course(same.trials)
+    assert course(one.trials) != course(other.trials)
 
 
 def test_several_objectives_give_a_front(tmp_path: Path) -> None:
     clauses = "train 10, test 10\nminimize error(result, target), minimize cost\ntrials 12\nearly_stop false"
     done = tune(guess_plan(tmp_path, clauses), folder=None)
     assert len(done.pareto) > 1
-    values = sorted(r.told.values for r in done.pareto if r.told.values)
+    values = sorted(r.result.values for r in done.pareto if r.result.values)
     assert all(b[1] < a[1] for a, b in pairwise(values) if a[0] < b[0])
 
 
@@ -98,7 +97,7 @@ def test_several_objectives_give_a_front(tmp_path: Path) -> None:
 def test_other_samplers(tmp_path: Path, sampler: str) -> None:
     clauses = f"train 6, test 6\nminimize error(result, target)\ntrials 6\nsampler {sampler}, race none"
     done = tune(guess_plan(tmp_path, clauses), folder=None)
-    assert [r.ended for r in done.records.values()] == ["full"] * 6
+    assert [r.ended for r in done.trials.values()] == ["complete"] * 6
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_a_grid_ends_with_its_last_point(tmp_path: Path, vary: str, points: int)
     aims = "train 6, test 6\nminimize error(result, target), minimize cost"
     clauses = f"{aims}\nvary {vary}\ntrials 12, sampler grid"
     done = tune(guess_plan(tmp_path, clauses), folder=None)
-    assert len({tuple(r.point.items()) for r in done.records.values()}) == len(done.records) == points
+    assert len({tuple(r.point.items()) for r in done.trials.values()}) == len(done.trials) == points
     assert done.partial is None
     assert done.held_out is not None
     names = [found.name for found in done.held_out.compared]
@@ -126,7 +125,7 @@ def test_settings_of_the_run_can_be_varied(tmp_path: Path) -> None:
     """
     done = tune(guess_plan(tmp_path, clauses), folder=None)
     assert done.tuned.settings.keys() <= {"concurrency"}
-    assert {r.point["concurrency"] for n, r in done.records.items() if n} == {1, 16}
+    assert {r.point["concurrency"] for n, r in done.trials.items() if n} == {1, 16}
 
 
 def test_the_untuned_program_has_settings_of_its_own(tmp_path: Path) -> None:
@@ -144,11 +143,11 @@ def test_the_untuned_program_has_settings_of_its_own(tmp_path: Path) -> None:
         if isinstance(event, Asked):
             asked.setdefault(trial[0], set()).add((event.request.settings.temperature, event.request.model))
 
-    def watch(progress: Progress, _: object) -> None:
+    def watch(progress: StudyProgress, _: object) -> None:
         trial[0] = progress.number
 
     done = tune(plan, Options(observe=observe), folder=None, observe=watch)
-    assert dict(done.records[0].point) == {}
+    assert dict(done.trials[0].point) == {}
     assert {temperature for temperature, _ in asked[0]} == {None}
     assert {temperature for temperature, _ in asked[1]} == {0.25}
 
@@ -162,7 +161,7 @@ def test_a_row_that_fails_makes_a_trial_worse_not_better(tmp_path: Path) -> None
         "    return 'no idea' if style == 'fancy' else str(target + rng.randint(-9, 9))\n"
     )
     done = tune(read_plan(path), folder=None)
-    fancy = [r for r in done.records.values() if r.point.get("style") == "fancy"]
+    fancy = [r for r in done.trials.values() if r.point.get("style") == "fancy"]
     assert fancy
     assert not any(r.feasible for r in fancy)
     assert done.tuned.params["style"] == "plain"
@@ -196,7 +195,7 @@ def test_a_model_that_is_gone_ends_a_study_and_fails_no_trial(tmp_path: Path, li
 
     with pytest.raises(ModelError, match=r"does not answer any more: .*nobody is there"):
         go(Mortal(lives))
-    assert course(go(Mortal()).records) == course(whole.records)
+    assert course(go(Mortal()).trials) == course(whole.trials)
 
 
 def test_a_row_that_fails_was_paid_for_too(tmp_path: Path) -> None:
@@ -207,7 +206,7 @@ def test_a_row_that_fails_was_paid_for_too(tmp_path: Path) -> None:
     (tmp_path / "guess_sim.py").write_text(
         "def guess(rng, target, style):\n    return 'no idea' if target % 2 else str(target)\n"
     )
-    rows = tune(read_plan(path), folder=None).records[0].rows
+    rows = tune(read_plan(path), folder=None).trials[0].rows
     failed = [row for row in rows if row.failure]
     assert 0 < len(failed) < len(rows)
     for row in failed:
@@ -227,17 +226,17 @@ def test_a_program_that_always_fails_is_an_error(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- what it may not see
 
 
-def test_no_test_row_reaches_the_search(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_test_row_reaches_the_search(plan: StudyPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = split(plan)
-    secret = {row.inputs["target"] for row in read_rows(plan, parts.test)}
+    secret = {row.inputs["target"] for row in plan.read_rows(parts.test).rows}
     asked: list[int] = []
     known: list[bool] = []
     ask = SimulatedModel.ask
-    rows = Evaluation.rows
+    rows = PointRunner.rows
 
-    async def noting(self: SimulatedModel, request: Any, n: int, draw: int = 0) -> Any:
+    async def noting(self: SimulatedModel, request: Any, *more: Any, **how: Any) -> Any:
         asked.append(request.arguments["target"])
-        return await ask(self, request, n, draw)
+        return await ask(self, request, *more, **how)
 
     reached: list[set[int]] = []
     run = Search.run
@@ -247,20 +246,20 @@ def test_no_test_row_reaches_the_search(plan: Plan, monkeypatch: pytest.MonkeyPa
         assert not secret & set(asked)
         reached.append(inputs_in_reach(self))
 
-    async def looked(self: Evaluation, point: Any, some: Any, **how: Any) -> Any:
+    async def looked(self: PointRunner, point: Any, some: Any, **how: Any) -> Any:
         known.append(bool(secret & {row.inputs["target"] for row in some}))
         return await rows(self, point, some, **how)
 
     monkeypatch.setattr(SimulatedModel, "ask", noting)
     monkeypatch.setattr(Search, "run", remembered)
-    monkeypatch.setattr(Evaluation, "rows", looked)
+    monkeypatch.setattr(PointRunner, "rows", looked)
     tune(plan, folder=None)
     assert secret <= set(asked)
     # The search and its finals are over when the two programs meet on the test rows.
     assert known[-2:] == [True, True]
     assert not any(known[:-2])
     (found,) = reached
-    assert {row.inputs["target"] for row in read_rows(plan, parts.train)} <= found
+    assert {row.inputs["target"] for row in plan.read_rows(parts.train).rows} <= found
     assert not secret & found
 
 
@@ -282,31 +281,31 @@ def inputs_in_reach(start: object) -> set[int]:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_the_budget_holds(plan: Plan, share: float) -> None:
+def test_the_budget_holds(plan: StudyPlan, share: float) -> None:
     free = tune(plan, folder=None)
     tight = tune(replace(plan, budget=free.usd * share), folder=None)
     assert tight.usd <= free.usd * share
     assert tight.partial is not None
-    assert len(tight.records) < len(free.records)
-    assert course(tight.records) == course(free.records)[: len(tight.records)]
+    assert len(tight.trials) < len(free.trials)
+    assert course(tight.trials) == course(free.trials)[: len(tight.trials)]
     assert tight.held_out is not None or share < 0.5
 
 
-def test_a_budget_too_small_for_the_original_is_said(plan: Plan) -> None:
-    said = r"\$0\.0000100 does not last for the untuned program on 20 rows"
+def test_a_budget_too_small_for_the_original_is_said(plan: StudyPlan) -> None:
+    said = r"\$0\.0000100 is too small for the untuned program on 20 rows"
     with pytest.raises(BudgetExceeded, match=said):
         tune(replace(plan, budget=1e-5), folder=None)
 
 
-def test_a_study_goes_on_with_more_money(plan: Plan, tmp_path: Path) -> None:
+def test_a_study_goes_on_with_more_money(plan: StudyPlan, tmp_path: Path) -> None:
     whole = tune(plan, folder=None)
     folder, options = tmp_path / "state", Options(cache=tmp_path / "cache.sqlite")
     with pytest.raises(BudgetExceeded):
         tune(replace(plan, budget=whole.usd / 20), options, folder=folder)
     some = tune(replace(plan, budget=whole.usd / 2), options, folder=folder)
     rest = tune(plan, options, folder=folder)
-    assert len(some.records) < len(rest.records)
-    assert course(rest.records) == course(whole.records)
+    assert len(some.trials) < len(rest.trials)
+    assert course(rest.trials) == course(whole.trials)
     assert rest.usd == pytest.approx(whole.usd)
     assert tune(plan, options, folder=folder).usd == rest.usd
 
@@ -314,7 +313,7 @@ def test_a_study_goes_on_with_more_money(plan: Plan, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the result
 
 
-def test_a_tuned_file_makes_a_program(plan: Plan, tmp_path: Path) -> None:
+def test_a_tuned_file_makes_a_program(plan: StudyPlan, tmp_path: Path) -> None:
     done = tune(plan, folder=None)
     path = tmp_path / "near.tuned.json"
     done.tuned.write(path)
@@ -327,8 +326,8 @@ def test_a_tuned_file_makes_a_program(plan: Plan, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("{", "no JSON"),
-        ("[]", "no tuned file"),
+        ("{", "not JSON"),
+        ("[]", "not a tuned file"),
         ('{"format": "gotlang.tuned", "format_version": 9}', "another version"),
         ('{"format": "gotlang.tuned", "format_version": 1, "program": "x"}', "damaged"),
     ],
@@ -340,7 +339,7 @@ def test_what_is_no_tuned_file_is_refused(tmp_path: Path, text: str, what: str) 
         read_tuned(path)
 
 
-def test_applying_changes_the_params_and_nothing_else(plan: Plan, tmp_path: Path) -> None:
+def test_applying_changes_the_params_and_nothing_else(plan: StudyPlan, tmp_path: Path) -> None:
     done = tune(plan, folder=None)
     assert done.tuned.params["style"] == "fancy"
     (path,) = apply(plan.program, done.tuned)
@@ -354,7 +353,7 @@ def test_applying_changes_the_params_and_nothing_else(plan: Plan, tmp_path: Path
     assert apply(load(path), done.tuned) == []
 
 
-def test_a_program_that_changed_meanwhile_is_not_overwritten(plan: Plan, tmp_path: Path) -> None:
+def test_a_program_that_changed_meanwhile_is_not_overwritten(plan: StudyPlan, tmp_path: Path) -> None:
     done = tune(plan, folder=None)
     (tmp_path / "guess.got").write_text("# mine\n" + GUESS)
     with pytest.raises(UsageError, match="has changed"):
@@ -369,7 +368,7 @@ BAD_STORAGES = {
     "mysql://me:secret@host/x": "driver|DB access module",
     "redis://me:secret@host/x": "removed",
     "://": "URL",
-    "study.got": "no storage of a study",
+    "study.got": "not the storage of a study",
     "study.got/x": "exists|[Nn]ot a directory",
     "sqlite:////nowhere/at/all.db": "unable to open",
 }
@@ -392,23 +391,23 @@ def test_a_constraint_that_nothing_keeps_is_said(tmp_path: Path, bound: str) -> 
     wish = f"train 10, test 10\nminimize error(result, target)\nsubject to {bound}\ntrials 6"
     done = tune(guess_plan(tmp_path, wish), folder=None)
     assert done.held_out is not None
-    assert done.held_out.verdict == "nothing allowed"
+    assert done.held_out.verdict == "no feasible trial"
     assert done.unmet == [bound]
     assert {p.name: p.default for p in done.plan.program.ir(0).params} == dict(done.tuned.params)
 
 
-def test_a_study_whose_program_changed_is_not_gone_on_with(plan: Plan, tmp_path: Path) -> None:
+def test_a_study_whose_program_changed_is_not_gone_on_with(plan: StudyPlan, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     tune(replace(plan, trials=3), folder=folder)
-    assert len(tune(replace(plan, trials=4), folder=folder, takeover=True).records) == 4
+    assert len(tune(replace(plan, trials=4), folder=folder, takeover=True).trials) == 4
     (tmp_path / "guess.got").write_text(GUESS.replace("in 1..8", "in 1..9"))
     changed = replace(read_plan(tmp_path / "study.got"), trials=3)
     with pytest.raises(UsageError, match="have changed"):
         tune(changed, folder=folder, takeover=True)
-    assert len(tune(changed, folder=folder).records) == 3
+    assert len(tune(changed, folder=folder).trials) == 3
 
 
-def test_a_study_that_reads_other_columns_is_another_one(plan: Plan, tmp_path: Path) -> None:
+def test_a_study_that_reads_other_columns_is_another_one(plan: StudyPlan, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     plan.data.write_text("Target,Other\n" + "".join(f"{n},{n + 500}\n" for n in range(40)))
     tune(replace(plan, trials=2), folder=folder)
@@ -489,7 +488,7 @@ def test_a_bound_without_a_value_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_any_whole_number_is_a_seed(tmp_path: Path, sampler: str, seed: int) -> None:
     clauses = f"train 3, test 3\nminimize error(result, target)\ntrials 2, sampler {sampler}"
-    assert len(tune(replace(guess_plan(tmp_path, clauses), seed=seed), folder=None).records) == 2
+    assert len(tune(replace(guess_plan(tmp_path, clauses), seed=seed), folder=None).trials) == 2
 
 
 def test_a_study_opens_files_of_its_project_only(tmp_path: Path) -> None:
@@ -523,7 +522,7 @@ def test_a_study_may_stand_in_its_program(tmp_path: Path) -> None:
         read_plan_of_text('study t:\n    data "x.csv"\n    minimize cost\n', tmp_path)
 
 
-def read_plan_of_text(text: str, folder: Path) -> Plan:
+def read_plan_of_text(text: str, folder: Path) -> StudyPlan:
     path = folder / "alone.got"
     path.write_text(text)
     return read_plan(path)
@@ -532,7 +531,7 @@ def read_plan_of_text(text: str, folder: Path) -> Plan:
 def test_a_plan_of_a_program_without_a_study() -> None:
     from gotlang.tune.plan import plan_of
 
-    with pytest.raises(UsageError, match="holds no study"):
+    with pytest.raises(UsageError, match="has no study"):
         plan_of(compile(GUESS, "guess.got").compilation, Path())
 
 
@@ -553,13 +552,13 @@ def test_a_program_tunes_itself(tmp_path: Path) -> None:
         fusion=False,
         folder=None,
     )
-    assert len(done.records) == 8
+    assert len(done.trials) == 8
     assert set(done.tuned.params) == {"tries", "style"}
     with pytest.raises(CompileError):
         load(tmp_path / "guess.got").tune(data="numbers.csv", minimize="eror(result)", folder=None)
 
 
-def test_a_program_tunes_any_scheme_of_its_file(tmp_path: Path) -> None:
+def test_a_program_tunes_any_scheme_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guess_study(tmp_path, "train 5, test 5\nminimize cost")
     path = tmp_path / "guess.got"
     path.write_text(GUESS + 'scheme words(word: str) -> str:\n    Map() word + "!"\n')
@@ -572,5 +571,6 @@ def test_a_program_tunes_any_scheme_of_its_file(tmp_path: Path) -> None:
     done = load(path).tune(**wish, train=5, test=5, trials=2, folder=None)
     assert (done.plan.scheme, done.tuned.scheme, done.tuned.program) == ("near", "near", "guess")
     assert apply(load(path), replace(done.tuned, params={"tries": 5})) == [path]
-    with pytest.raises(UsageError, match="stands in a file"):
-        compile(path.read_text(), "guess.got").tune(**wish, folder=None)
+    monkeypatch.chdir(tmp_path)
+    alone = compile(path.read_text(), "guess.got").tune(**wish, train=5, test=5, trials=2, folder=None)
+    assert alone.plan.scheme == "near"

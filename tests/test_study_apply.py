@@ -15,8 +15,7 @@ from gotlang.errors import CompileError
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Param
 from gotlang.syntax.format import format_module
-from gotlang.tune.texts import Texts, shot
-from gotlang.tune.tuned import Tuned, apply, tuned
+from gotlang.tune.tuned import Texts, Tuned, apply, shot, tuned
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = sorted(p for p in (ROOT / "programs").glob("*.got") if "\nparam " in p.read_text())

@@ -20,15 +20,16 @@ from support.studies import guess_plan
 from gotlang.api import compile
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.models.base import DecodingSettings, Message, Price, Request
+from gotlang.statistics import MOST_EXACT, signed_rank
 from gotlang.syntax.format import format_module
-from gotlang.tune.forecast import Forecast
+from gotlang.tune.budget import SpendLog, StudyBudget
 from gotlang.tune.plan import Method, read_plan
-from gotlang.tune.proposals import Proposals, Told, batch_of, batch_start
-from gotlang.tune.purse import Book, Purse
-from gotlang.tune.racing import MOST_EXACT, Race, signed_rank
-from gotlang.tune.rows import read_rows, split
+from gotlang.tune.sampler import Forecast, Proposals, batch_of, batch_start
+from gotlang.tune.search import Race
 from gotlang.tune.space import Dimension, Space, space_of
-from gotlang.tune.texts import Texts, edited, literal, rewritten, shot
+from gotlang.tune.study import split
+from gotlang.tune.trials import TrialResult, looks
+from gotlang.tune.tuned import Texts, edited, literal, rewritten, shot
 
 # ---------------------------------------------------------------- rows
 
@@ -52,8 +53,8 @@ def test_no_row_is_on_both_sides(
         return
     parts = split(plan)
     assert parts == split(plan)
-    trained = {row.inputs["target"] for row in read_rows(plan, parts.train)}
-    tested = {row.inputs["target"] for row in read_rows(plan, parts.test)}
+    trained = {row.inputs["target"] for row in plan.read_rows(parts.train).rows}
+    tested = {row.inputs["target"] for row in plan.read_rows(parts.test).rows}
     assert len(trained) == train
     assert len(tested) == test
     assert not trained & tested
@@ -131,9 +132,11 @@ def test_a_grid_of_infinitely_many_points_is_refused(tmp_path: Path) -> None:
 SQUARE = Space((Dimension("x", "x", 0, 0, 20, whole=True), Dimension("y", "y", 0, 0, 20, whole=True)), {})
 
 
-def far(point: object) -> Told:
+def far(point: object) -> TrialResult:
     assert isinstance(point, dict)
-    return Told(((point["x"] - 12) ** 2 + (point["y"] - 5) ** 2,), {"sum": point["x"] + point["y"] - 25.0})
+    return TrialResult(
+        ((point["x"] - 12) ** 2 + (point["y"] - 5) ** 2,), {"sum": point["x"] + point["y"] - 25.0}
+    )
 
 
 def proposals(sampler: str, seed: int = 3, *, forecast: bool = True) -> Proposals:
@@ -154,7 +157,7 @@ def test_a_point_depends_on_earlier_batches_only(sampler: str) -> None:
     points = walked(first, 20)
     assert points[0] == SQUARE.start
 
-    def told(number: int) -> Told:
+    def told(number: int) -> TrialResult:
         assert number < batch_start(batch_of(19, 4), 4)
         return far(points[number])
 
@@ -238,9 +241,9 @@ def test_the_signed_rank_test_of_many_pairs_agrees_with_scipy_and_takes_no_time(
 @tried(30)
 @given(st.integers(1, 12), st.integers(1, 200))
 def test_waves_end_with_all_rows(first: int, rows: int) -> None:
-    looks = Race(first=first).waves(rows)
-    assert looks[-1] == rows
-    assert looks == sorted(set(looks))
+    found = looks(rows, first)
+    assert found[-1] == rows
+    assert found == sorted(set(found))
 
 
 def test_equal_programs_are_never_called_worse() -> None:
@@ -255,62 +258,62 @@ ASKED = Request("m", (Message("user", "x" * 100),), DecodingSettings(max_tokens=
 
 def test_the_book_outlives_a_worker_that_dies(tmp_path: Path) -> None:
     path = tmp_path / "book"
-    first = Book(path, "a")
+    first = SpendLog(path, "a")
     with first.locked():
         lost, kept = first.reserve(0.5), first.reserve(0.25)
     first.settle(kept, 1, 0.1)
     path.open("ab").write(b'{"request": "half a li')
-    second = Book(path, "b")
-    assert second.paid_usd == 0.1
+    second = SpendLog(path, "b")
+    assert second.spent_usd == 0.1
     assert second.open == {lost: 0.5}
     assert second.committed_usd == pytest.approx(0.6)
     second.settle(lost, 0, 0.0)
-    assert Book(path, "c").committed_usd == pytest.approx(0.1)
+    assert SpendLog(path, "c").committed_usd == pytest.approx(0.1)
 
 
 def test_a_file_that_is_no_book_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "book"
     path.write_text("hello\n")
-    with pytest.raises(CacheError, match="not a study's book"):
-        Book(path, "a")
+    with pytest.raises(CacheError, match="not the spend log of a study"):
+        SpendLog(path, "a")
 
 
 def test_workers_share_one_purse(tmp_path: Path) -> None:
     most = 0.003
 
     async def spend(worker: str) -> int:
-        purse = Purse(Book(tmp_path / "book", worker), most)
+        budget = StudyBudget(SpendLog(tmp_path / "book", worker), most)
         done = 0
         while True:
             try:
-                reservation = await purse.reserve(ASKED, 1, PRICE)
+                reservation = await budget.reserve(ASKED, 1, PRICE)
             except BudgetExceeded:
-                assert purse.empty
+                assert budget.exhausted
                 return done
             await asyncio.sleep(0)
-            purse.settle(reservation, 1, 0.0004)
+            budget.settle(reservation, 1, 0.0004)
             done += 1
 
     async def both() -> list[int]:
         return await asyncio.gather(*[spend(f"w{i}") for i in range(3)])
 
     answers = sum(asyncio.run(both()))
-    book = Book(tmp_path / "book", "z")
-    assert book.answers == answers > 0
-    assert book.paid_usd <= most
+    book = SpendLog(tmp_path / "book", "z")
+    assert book.calls == answers > 0
+    assert book.spent_usd <= most
 
 
 def test_money_that_may_come_back_is_waited_for(tmp_path: Path) -> None:
     async def go() -> tuple[int, int]:
-        purse = Purse(Book(tmp_path / "book", "w"), 0.0045)
-        first = await purse.reserve(ASKED, 2, PRICE)
-        second = asyncio.create_task(purse.reserve(ASKED, 3, PRICE))
+        budget = StudyBudget(SpendLog(tmp_path / "book", "w"), 0.0045)
+        first = await budget.reserve(ASKED, 2, PRICE)
+        second = asyncio.create_task(budget.reserve(ASKED, 3, PRICE))
         await asyncio.sleep(0)
         assert not second.done()  # one or two would fit now
-        purse.settle(first, 2, Fraction(1, 10_000))
+        budget.settle(first, 2, Fraction(1, 10_000))
         granted = await second
-        purse.settle(granted, 3, Fraction(1, 10_000))
-        return granted.answers, (await purse.reserve(ASKED, 100, PRICE)).answers
+        budget.settle(granted, 3, Fraction(1, 10_000))
+        return granted.answers, (await budget.reserve(ASKED, 100, PRICE)).answers
 
     granted, rest = asyncio.run(asyncio.wait_for(go(), 10))
     assert granted == 3

@@ -18,7 +18,7 @@ from support.studies import GUESS, guess_plan, guess_study
 
 from gotlang.report.plot import plot
 from gotlang.report.study import report
-from gotlang.tune.driver import tune
+from gotlang.tune.study import tune
 
 ROOT = Path(__file__).parents[1]
 CLAUSES = """
@@ -104,7 +104,7 @@ def test_trials_tell_what_became_of_them(tmp_path: Path) -> None:
     guess_study(tmp_path, "train 5, test 5\nminimize error(result, target)\nsubject to calls <= 1\ntrials 2")
     done = gotc(tmp_path, "tune", "study.got", "--model", "simulated")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"1 of 2 trials .* · trial 0: \S+ full but beyond a bound after 5 rows", done.stderr)
+    assert re.search(r"1 of 2 trials .* · trial 0: \S+ complete but infeasible after 5 rows", done.stderr)
     done = gotc(
         tmp_path, "tune", "study.got", "--model", "simulated", "--trials", "1", "--budget", "0.00000001"
     )
@@ -115,4 +115,4 @@ def test_a_file_without_a_study_is_said(tmp_path: Path) -> None:
     guess_study(tmp_path, CLAUSES)
     done = gotc(tmp_path, "tune", "guess.got")
     assert done.returncode == 2
-    assert "holds no study" in done.stderr
+    assert "has no study" in done.stderr

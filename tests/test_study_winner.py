@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -14,17 +15,13 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 from support.studies import guess_plan
 
 from gotlang.api import Options, Session, run_to_end
-from gotlang.tune.driver import tune
-from gotlang.tune.estimated import Estimated
-from gotlang.tune.evaluation import Evaluation
-from gotlang.tune.finals import UNLIKELY, may_win
-from gotlang.tune.objective import Measured
-from gotlang.tune.plan import Plan
-from gotlang.tune.pooled import pooled
-from gotlang.tune.proposals import Told
-from gotlang.tune.records import Record
-from gotlang.tune.rows import read_rows, split
+from gotlang.tune.finals import UNLIKELY, may_win, shrunk
+from gotlang.tune.plan import StudyPlan
+from gotlang.tune.points import Measured, PointRunner
+from gotlang.tune.sampler import CostModel
 from gotlang.tune.space import Dimension, Point, Space, space_of
+from gotlang.tune.study import split, tune
+from gotlang.tune.trials import Trial, TrialResult
 
 # ---------------------------------------------------------------- what trials are worth together
 
@@ -40,14 +37,14 @@ def worth(point: Point) -> float:
 
 def recorded(
     points: list[dict[str, object]], rng: random.Random, noise: float, rows: int = 20
-) -> dict[int, Record]:
+) -> dict[int, Trial]:
     """Trials as a search leaves them, some of them stopped early."""
-    out: dict[int, Record] = {}
+    out: dict[int, Trial] = {}
     for number, point in enumerate(points):
         count = rows if number % 3 == 0 else rows // 2
         values = [worth(point) + rng.gauss(0, noise) for _ in range(count)]  # type: ignore[arg-type]
         seen = tuple(Measured((value,), (), 0.01, 1.0, 5) for value in values)
-        out[number] = Record(number, point, seen, Told((fmean(values),), {}), "full")  # type: ignore[arg-type]
+        out[number] = Trial(number, point, seen, TrialResult((fmean(values),), {}), "complete")  # type: ignore[arg-type]
     return out
 
 
@@ -60,23 +57,23 @@ def test_trials_together_are_nearer_to_the_truth_than_each_alone() -> None:
     for seed in range(10):
         rng = random.Random(seed)
         records = recorded(points(rng, 40), rng, 3.0)
-        found = pooled(LINE, records)
+        found = shrunk(LINE, records)
         for number, record in records.items():
-            assert record.told.values is not None
-            alone += (record.told.values[0] - worth(record.point)) ** 2
+            assert record.result.values is not None
+            alone += (record.result.values[0] - worth(record.point)) ** 2
             together += (found[number] - worth(record.point)) ** 2
     assert together < 0.5 * alone
 
 
 def test_without_noise_each_trial_is_worth_what_it_is() -> None:
     records = recorded(points(random.Random(1), 30), random.Random(1), 0.0)
-    same = {n: Record(n, r.point, records[0].rows, r.told, r.ended) for n, r in records.items()}
-    assert pooled(LINE, same) == {n: r.told.values[0] for n, r in records.items() if r.told.values}
+    same = {n: Trial(n, r.point, records[0].rows, r.result, r.ended) for n, r in records.items()}
+    assert shrunk(LINE, same) == {n: r.result.values[0] for n, r in records.items() if r.result.values}
 
 
 def test_a_few_trials_are_believed_by_themselves() -> None:
     records = recorded(points(random.Random(2), 7), random.Random(2), 2.0)
-    assert pooled(LINE, records) == {n: r.told.values[0] for n, r in records.items() if r.told.values}
+    assert shrunk(LINE, records) == {n: r.result.values[0] for n, r in records.items() if r.result.values}
 
 
 def test_a_trial_that_is_proposed_again_says_nothing_new() -> None:
@@ -84,8 +81,8 @@ def test_a_trial_that_is_proposed_again_says_nothing_new() -> None:
     records = recorded(points(rng, 20), rng, 3.0)
     more = dict(records)
     for number in range(20, 30):
-        more[number] = Record(number, records[4].point, records[4].rows, records[4].told, "full")
-    once, often = pooled(LINE, records), pooled(LINE, more)
+        more[number] = Trial(number, records[4].point, records[4].rows, records[4].result, "complete")
+    once, often = shrunk(LINE, records), shrunk(LINE, more)
     assert often[25] == pytest.approx(once[4])
     assert {n: often[n] for n in once} == pytest.approx(once)
 
@@ -104,7 +101,7 @@ fusion false, early_stop false
 @pytest.fixture
 def nobody_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """All finalists run to the end, however far behind."""
-    monkeypatch.setattr("gotlang.tune.finals.UNLIKELY", 0.0)
+    monkeypatch.setattr(sys.modules["gotlang.tune.finals"], "UNLIKELY", 0.0)
 
 
 @pytest.mark.usefixtures("nobody_leaves")
@@ -112,14 +109,14 @@ def test_likely_winners_run_again_with_new_draws(tmp_path: Path) -> None:
     plan = guess_plan(tmp_path, NOISY + "finals 3")
     done = tune(plan, folder=None)
     assert 2 <= len(done.finals) <= 3
-    assert done.winner == done.finals[0].record
+    assert done.winner == done.finals[0].trial
     assert [f.mean for f in done.finals] == sorted(f.mean for f in done.finals)
     for finalist in done.finals:
-        assert len(finalist.record.rows) == finalist.rows == 20
+        assert len(finalist.trial.rows) == finalist.rows == 20
         assert finalist.again is not None
         assert finalist.again != finalist.before
         assert finalist.mean == pytest.approx((finalist.before + finalist.again) / 2)
-    assert done.as_json()["finals"][0]["trial"] == done.winner.number
+    assert done.to_dict()["finals"][0]["trial"] == done.winner.number
 
 
 @pytest.mark.parametrize(("unlikely", "seen"), [(0.1, 8), (UNLIKELY, 0)])
@@ -127,11 +124,11 @@ def test_who_is_too_far_behind_leaves_the_finals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlikely: float, seen: int
 ) -> None:
     plan = replace(guess_plan(tmp_path, NOISY + "finals 8"), train=12)
-    monkeypatch.setattr("gotlang.tune.finals.UNLIKELY", unlikely)
+    monkeypatch.setattr(sys.modules["gotlang.tune.finals"], "UNLIKELY", unlikely)
     done = tune(plan, folder=None)
     assert [f.rows for f in done.finals] == [seen, seen]
     # Where all of them run to the end the same one wins, for more money.
-    monkeypatch.setattr("gotlang.tune.finals.UNLIKELY", 0.0)
+    monkeypatch.setattr(sys.modules["gotlang.tune.finals"], "UNLIKELY", 0.0)
     whole = tune(plan, folder=None)
     assert [f.rows for f in whole.finals] == [12, 12]
     assert whole.winner == done.winner
@@ -172,17 +169,17 @@ def test_a_study_without_finals_pays_for_none(tmp_path: Path, more: str) -> None
 # ---------------------------------------------------------------- what points will cost
 
 
-def refused(plan: Plan, candidates: list[dict[str, object]]) -> list[tuple[dict[str, object], bool, float]]:
+def refused(
+    plan: StudyPlan, candidates: list[dict[str, object]]
+) -> list[tuple[dict[str, object], bool, float]]:
     """For each point whether it is refused, and what it costs in units of the untuned program."""
 
     async def go() -> list[tuple[dict[str, object], bool, float]]:
-        rows = read_rows(plan, split(plan).train)
-        async with Session(
-            plan.program, Options(fusion=plan.fusion, early_stop=plan.early_stop), virtual=True
-        ) as session:
+        rows = plan.read_rows(split(plan).train).rows
+        async with Session(plan.program, Options(fusion=plan.fusion, early_stop=plan.early_stop)) as session:
             space = space_of(plan)
-            evaluation = Evaluation(plan, space, session)
-            estimated = Estimated(plan, evaluation, rows)
+            evaluation = PointRunner(plan, space, session)
+            estimated = CostModel(evaluation, rows)
             assert estimated.broken({**space.start, "tries": 8}) == {}
             base = await evaluation.rows(space.start, rows)
             estimated.learn(base)
@@ -232,4 +229,4 @@ def test_no_trial_is_spent_on_what_is_surely_too_dear(tmp_path: Path) -> None:
     wish = "train 10, test 10\nminimize error(result, target)\nsubject to cost <= baseline\ntrials 12\n"
     done = tune(guess_plan(tmp_path, wish + NO_SAVING), folder=None)
     assert done.rejected > 0
-    assert {r.point["tries"] for r in done.records.values()} <= {1, 2}
+    assert {r.point["tries"] for r in done.trials.values()} <= {1, 2}

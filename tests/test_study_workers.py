@@ -26,9 +26,9 @@ from support.caches import no_postgres, postgres_schema
 from support.studies import course, guess_plan
 
 from gotlang.cache import open_cache
-from gotlang.tune.driver import Studied, tune
-from gotlang.tune.purse import Book
-from gotlang.tune.records import Record, Records
+from gotlang.tune.budget import SpendLog
+from gotlang.tune.study import StudyResult, tune
+from gotlang.tune.trials import Trial, TrialStore
 
 ROOT = Path(__file__).parents[1]
 KILLS = int(os.environ.get("GOTC_KILLS", "3"))
@@ -45,7 +45,7 @@ import os, signal, sys, threading, time
 from pathlib import Path
 
 def watch(lines):
-    while not any(book.read_bytes().count(b"\\n") >= lines for book in Path(".gotc/tune").glob("*.book")):
+    while not any(book.read_bytes().count(b"\\n") >= lines for book in Path(".gotc/tune").glob("*.spend")):
         time.sleep(0.0005)
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -74,10 +74,10 @@ def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
     return document
 
 
-def kept_trials(folder: Path) -> dict[int, Record]:
+def kept_trials(folder: Path) -> dict[int, Trial]:
     """The trials in the storage of the folder's study."""
     (journal,) = (folder / ".gotc" / "tune").glob("*.journal")
-    return Records(str(journal), journal.stem, [False]).finished()
+    return TrialStore(str(journal), journal.stem, [False]).finished()
 
 
 def kept_answers(folder: Path) -> int:
@@ -89,16 +89,16 @@ def kept_answers(folder: Path) -> int:
         cache.close()
 
 
-def the_book(folder: Path) -> Book:
-    (path,) = (folder / ".gotc" / "tune").glob("*.book")
-    return Book(path, "test")
+def the_spend_log(folder: Path) -> SpendLog:
+    (path,) = (folder / ".gotc" / "tune").glob("*.spend")
+    return SpendLog(path, "test")
 
 
-def undisturbed(folder: Path, clauses: str, budget: float | None = None) -> tuple[Studied, int]:
+def undisturbed(folder: Path, clauses: str, budget: float | None = None) -> tuple[StudyResult, int]:
     """The same study by one process that nobody kills, and the lines in its book."""
     folder.mkdir()
     done = tune(replace(guess_plan(folder, clauses, 60), budget=budget), folder=folder / "kept")
-    (book,) = (folder / "kept").glob("*.book")
+    (book,) = (folder / "kept").glob("*.spend")
     return done, len(book.read_bytes().splitlines())
 
 
@@ -112,16 +112,16 @@ def test_killed_at_random_moments_it_loses_and_repeats_nothing(tmp_path: Path) -
         _, err = child.communicate(timeout=120)
         assert child.returncode == -signal.SIGKILL, err
     done = ended(worker(tmp_path, "--budget", str(budget)))
-    assert course(kept_trials(tmp_path)) == course(alone.records)
+    assert course(kept_trials(tmp_path)) == course(alone.trials)
     assert done["winner"]["trial"] == alone.winner.number
-    assert done["held_out"]["compared"] == json.loads(json.dumps(alone.as_json()))["held_out"]["compared"]
+    assert done["held_out"]["compared"] == json.loads(json.dumps(alone.to_dict()))["held_out"]["compared"]
     # What was paid is kept, nothing was paid twice, and it is what a study pays that nobody killed.
-    book = the_book(tmp_path)
-    assert kept_answers(tmp_path) == alone.answers
-    assert book.answers <= alone.answers
+    book = the_spend_log(tmp_path)
+    assert kept_answers(tmp_path) == alone.calls
+    assert book.calls <= alone.calls
     # What was under way at a kill may have been charged: it stays in the book, and in the budget.
-    assert len(book.open) > 0 or book.answers == alone.answers
-    assert book.paid_usd <= alone.usd * (1 + 1e-9)
+    assert len(book.open) > 0 or book.calls == alone.calls
+    assert book.spent_usd <= alone.usd * (1 + 1e-9)
     assert book.committed_usd <= budget
 
 
@@ -146,7 +146,7 @@ def test_two_workers_share_a_study_in_a_database(tmp_path: Path, database: str) 
     guess_plan(tmp_path, clauses, 60)
     both = [worker(tmp_path, "--storage", database, "--out", f"{i}.json") for i in range(2)]
     for document in [ended(child) for child in both]:
-        assert document["trials"] == len(alone.records)
+        assert document["trials"] == len(alone.trials)
         assert document["winner"]["trial"] == alone.winner.number
 
 
@@ -156,11 +156,11 @@ def test_two_workers_share_a_study(tmp_path: Path, clauses: str) -> None:
     guess_plan(tmp_path, clauses, 60)
     both = [worker(tmp_path, "--out", f"{i}.json") for i in range(2)]
     documents = [ended(child) for child in both]
-    assert course(kept_trials(tmp_path)) == course(alone.records)
-    assert kept_answers(tmp_path) == alone.answers
+    assert course(kept_trials(tmp_path)) == course(alone.trials)
+    assert kept_answers(tmp_path) == alone.calls
     # Two workers may ask for the same draw at the same moment; what one has paid the other takes.
-    assert alone.answers <= the_book(tmp_path).answers <= 1.2 * alone.answers
+    assert alone.calls <= the_spend_log(tmp_path).calls <= 1.2 * alone.calls
     for document in documents:
-        assert document["trials"] == len(alone.records)
+        assert document["trials"] == len(alone.trials)
         assert document["winner"]["trial"] == alone.winner.number
         assert document["held_out"]["verdict"] == documents[0]["held_out"]["verdict"]

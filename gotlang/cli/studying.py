@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, final
 
 from gotlang.cli.output import complain
 from gotlang.cli.progress import duration
 from gotlang.result import dollars
+from gotlang.tune.space import point_text
 
 if TYPE_CHECKING:
-    from gotlang.tune.plan import Plan
-    from gotlang.tune.purse import Purse
-    from gotlang.tune.records import Record
-    from gotlang.tune.search import Progress
+    from gotlang.tune.budget import StudyBudget
+    from gotlang.tune.plan import StudyPlan
+    from gotlang.tune.search import StudyProgress
+    from gotlang.tune.trials import Trial
 
 _MOST_LINES = 8
 
@@ -25,7 +25,7 @@ _MOST_LINES = 8
 class Watch:
     """Shows how a study goes, while its block runs. `quiet` shows nothing."""
 
-    def __init__(self, plan: Plan, *, quiet: bool = False) -> None:
+    def __init__(self, plan: StudyPlan, *, quiet: bool = False) -> None:
         self._plan = plan
         self._quiet = quiet
         self._started = time.monotonic()
@@ -49,35 +49,35 @@ class Watch:
         if self._live is not None:
             self._live.stop()
 
-    def __call__(self, progress: Progress, purse: Purse) -> None:
+    def __call__(self, progress: StudyProgress, budget: StudyBudget) -> None:
         """The study went on."""
         if self._quiet:
             return
         if self._first is None and not progress.stage:
             self._first = len(progress.finished)
             if self._first:
-                complain(f"going on with a study: {self._first} of {progress.trials} trials are done")
+                complain(f"resuming the study: {self._first} of {progress.trials} trials are done")
                 self._told.update(progress.finished)
         if self._live is not None:
-            self._live.update(self._table(progress, purse))
+            self._live.update(self._table(progress, budget))
             return
         if progress.stage != self._stage:
             self._stage = progress.stage
-            complain(self.headline(progress, purse))
+            complain(self.headline(progress, budget))
         for number, record in progress.finished.items():
             if number not in self._told:
                 self._told.add(number)
-                complain(f"{self.headline(progress, purse)} · trial {number}: {self._told_of(record)}")
+                complain(f"{self.headline(progress, budget)} · trial {number}: {self._told_of(record)}")
 
-    def headline(self, progress: Progress, purse: Purse) -> str:
+    def headline(self, progress: StudyProgress, budget: StudyBudget) -> str:
         """Trials, best, spend and time left in one line."""
         done = len(progress.finished)
         parts = [f"{done} of {max(done, progress.trials)} trials"]
         best = progress.best
-        if best is not None and best.told.values is not None:
-            parts.append(f"best {best.told.values[0]:.4g} (trial {best.number})")
+        if best is not None and best.result.values is not None:
+            parts.append(f"best {best.result.values[0]:.4g} (trial {best.number})")
         limit = f" of ${self._plan.budget:g}" if self._plan.budget is not None else ""
-        parts.append(f"{dollars(purse.book.paid_usd)}{limit}")
+        parts.append(f"{dollars(budget.log.spent_usd)}{limit}")
         fresh = done - (self._first or 0)
         if fresh > 0 and done < progress.trials:
             seconds = (time.monotonic() - self._started) / fresh * (progress.trials - done)
@@ -86,12 +86,12 @@ class Watch:
             parts.append(progress.stage)
         return " · ".join(parts)
 
-    def _told_of(self, record: Record) -> str:
-        value = f"{record.told.values[0]:.4g}" if record.told.values else "no value"
-        over = " but beyond a bound" if record.ended == "full" and not record.feasible else ""
+    def _told_of(self, record: Trial) -> str:
+        value = f"{record.result.values[0]:.4g}" if record.result.values else "no value"
+        over = " but infeasible" if record.ended == "complete" and not record.feasible else ""
         return f"{value} {record.ended}{over} after {len(record.rows)} rows · {point_text(record.point)}"
 
-    def _table(self, progress: Progress, purse: Purse) -> Any:
+    def _table(self, progress: StudyProgress, budget: StudyBudget) -> Any:
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -100,21 +100,11 @@ class Watch:
         for column in ("trial", "value", "rows", "ended", "values"):
             table.add_column(column, justify="right" if column in {"trial", "value", "rows"} else "left")
         for record in list(progress.finished.values())[-_MOST_LINES:]:
-            value = f"{record.told.values[0]:.4g}" if record.told.values else ""
+            value = f"{record.result.values[0]:.4g}" if record.result.values else ""
             mark = " *" if record is progress.best else ""
             cells = (f"{record.number}{mark}", value, str(len(record.rows)), record.ended)
             table.add_row(*cells, Text(point_text(record.point)))
         if progress.number is not None:
             seen = f"{progress.seen} of {progress.rows}"
             table.add_row(str(progress.number), "", seen, "racing", Text(point_text(progress.point)))
-        return Group(Text(self.headline(progress, purse), style="bold"), table)
-
-
-def point_text(point: Mapping[str, Any]) -> str:
-    """`sort_tries=2 merge_tries=13`."""
-    from gotlang.tune.space import decoded
-
-    return " ".join(
-        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={decoded(value)}"
-        for name, value in point.items()
-    )
+        return Group(Text(self.headline(progress, budget), style="bold"), table)

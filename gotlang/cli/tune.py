@@ -22,8 +22,8 @@ from gotlang.cli.output import FORMAT_VERSION, complain, document, errors_as_doc
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
-    from gotlang.tune.driver import Studied
-    from gotlang.tune.plan import Plan
+    from gotlang.tune.plan import StudyPlan
+    from gotlang.tune.study import StudyResult
 
 BUDGET = 3
 """The exit code of a study that its budget ended."""
@@ -61,12 +61,14 @@ def command(**chosen: Any) -> int:
 
 
 def _tune(chosen: dict[str, Any]) -> int:
-    from gotlang.cli.evaluating import check_page
+    from gotlang.cli.evaluating import check_page, complain_of_inferred
     from gotlang.cli.studying import Watch
-    from gotlang.tune.driver import tune
+    from gotlang.tune.study import tune
     from gotlang.tune.tuned import apply
 
     plan = _plan(chosen)
+    if not chosen["quiet"]:
+        complain_of_inferred(plan.read_rows(()).matching)
     options = _options(plan, chosen)
     if "-" in (chosen["out"], chosen["report"]):
         raise UsageError("--out and --report need a file each", help="`--json` prints the result")
@@ -89,7 +91,7 @@ def _tune(chosen: dict[str, Any]) -> int:
         changed = apply(plan.program, done.tuned)
     if chosen["json"]:
         content = {"file": str(out), "applied": [str(path) for path in changed]}
-        document({"format_version": FORMAT_VERSION, **done.as_json(), **content})
+        document({"format_version": FORMAT_VERSION, **done.to_dict(), **content})
     else:
         _summary(done, out, quiet=chosen["quiet"])
         if chosen["apply"]:
@@ -101,7 +103,7 @@ def _tune(chosen: dict[str, Any]) -> int:
     return BUDGET if done.partial is not None else 0
 
 
-def _plan(chosen: dict[str, Any]) -> Plan:
+def _plan(chosen: dict[str, Any]) -> StudyPlan:
     from dataclasses import replace
 
     from gotlang.tune.plan import read_plan
@@ -117,14 +119,16 @@ def _plan(chosen: dict[str, Any]) -> Plan:
     )
 
 
-def _options(plan: Plan, chosen: dict[str, Any]) -> Any:
+def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Any:
     from gotlang.api import Options
     from gotlang.models.registry import default_model
 
     concurrency = chosen["concurrency"]
     model = plan.model or default_model()
     if model == "simulated" and plan.model is None:
-        complain("no model is configured: the program's own stand-ins answer (--model simulated says so)")
+        complain(
+            "no model is configured: using the program's simulators (silence this with --model simulated)"
+        )
     return Options(
         model=model,
         seed=plan.seed,
@@ -141,13 +145,13 @@ def _options(plan: Plan, chosen: dict[str, Any]) -> Any:
     )
 
 
-def _why(done: Studied) -> str:
+def _why(done: StudyResult) -> str:
     return done.held_out.verdict if done.held_out is not None else "the test rows were not run"
 
 
-def _summary(done: Studied, out: Path, *, quiet: bool) -> None:
-    from gotlang.cli.studying import point_text
-    from gotlang.tune.heldout import VERDICTS, amount
+def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
+    from gotlang.tune.space import point_text
+    from gotlang.tune.study import VERDICTS
 
     values = {**done.tuned.params, **done.tuned.settings}
     say(point_text(values) or "the original")
@@ -156,26 +160,19 @@ def _summary(done: Studied, out: Path, *, quiet: bool) -> None:
     else:
         say(f"{done.held_out.verdict}: {VERDICTS[done.held_out.verdict]}")
         for found in done.held_out.compared:
-            if done.held_out.verdict.startswith("nothing") or found.original is None or found.tuned is None:
-                continue
-            lead = [
-                amount(found.name, x, sign=True) for x in (found.lead.low, found.lead.mean, found.lead.high)
-            ]
-            say(
-                f"  {found.name}: {amount(found.name, found.original)} -> {amount(found.name, found.tuned)}"
-                f"  (by {lead[1]}, 95% from {lead[0]} to {lead[2]})"
-            )
+            if not done.held_out.unchanged and None not in (found.original, found.tuned):
+                say(f"  {found.name}: {found}")
     for name, texts in done.tuned.texts.items():
         if texts.instruction is not None:
             say(f"  prompt {name}: {texts.instruction.strip()}")
     if quiet:
         return
     for constraint in done.unmet:
-        complain(f"no trial kept `{constraint}`")
+        complain(f"no trial satisfied `{constraint}`")
     simulated = " (simulated)" if done.simulated else ""
-    ended = ", ".join(f"{count} {word}" for word, count in done.as_json()["ended"].items())
-    complain(f"{len(done.records)} trials ({ended}), {done.rejected} refused before a call")
-    complain(f"${done.usd:.4f} for {done.answers:,} answers of {done.model}{simulated}; result in {out}")
+    ended = ", ".join(f"{count} {word}" for word, count in done.ended.items())
+    complain(f"{len(done.trials)} trials ({ended}), {done.rejected} rejected before any call")
+    complain(f"${done.usd:.4f} for {done.calls:,} calls of {done.model}{simulated}; result in {out}")
     if done.partial is not None:
         complain(f"ended early: {done.partial}")
     sys.stderr.flush()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from gotlang.answers.forms import Form
 from gotlang.diagnostics import Diagnostic
 from gotlang.errors import CompileError, EvaluationError
 from gotlang.ir import program as ir
@@ -39,29 +39,32 @@ def _value(node: e.Expression) -> Any:
         raise CompileError((diagnostic,)) from None
 
 
-def _example(node: n.Example, result: Type, form: Form | None) -> ir.Example:
+def _example(node: n.Example, prompt: ir.Prompt) -> ir.Example:
     """The IR of an example. Raises CompileError if no response text would be read as its output."""
     inputs = tuple((a.name.text, _value(a.value)) for a in node.inputs if a.name is not None)
-    output = _value(node.output)
-    if isinstance(output, str) and not accepts(result, STR) and fits(result, output) is not None:
-        return ir.Example(inputs, output, output)  # the response itself
-    from gotlang.answers.reader import write
-
     try:
-        return ir.Example(inputs, output, write(output, result, form))
+        return build_example(inputs, _value(node.output), prompt)
     except EvaluationError as error:
         raise CompileError((Diagnostic("GOT0405", error.message, node.output.span),)) from None
 
 
+def build_example(inputs: tuple[tuple[str, Any], ...], output: Any, prompt: ir.Prompt) -> ir.Example:
+    """An example of a prompt. Raises EvaluationError if no response text would be read as its output."""
+    result: Type = ListType(prompt.result) if prompt.many else prompt.result
+    if isinstance(output, str) and not accepts(result, STR) and fits(result, output) is not None:
+        return ir.Example(inputs, output, output)  # the response itself
+    from gotlang.answers.reader import write
+
+    return ir.Example(inputs, output, write(output, result, prompt.form))
+
+
 def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
     """The IR of a prompt whose types are known."""
-    result: Type = ListType(signature.result) if signature.many else signature.result
-    form = node.parse.form if node.parse else None
 
     def template(constant: e.Constant | None) -> Template | None:
         return Template.parse(str(constant.value)) if constant is not None else None
 
-    return ir.Prompt(
+    prompt = ir.Prompt(
         signature.name,
         signature.parameters,
         signature.result,
@@ -69,10 +72,11 @@ def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
         tuple((s.name.text, s.value) for s in node.settings if s.name.text != "count"),
         template(node.system),
         template(node.instruction),
-        tuple(_example(example, result, form) for example in node.examples),
+        (),
         template(node.user),
-        form,
+        node.parse.form if node.parse else None,
         node.parse.function.text if node.parse and node.parse.function else None,
         next((s.value for s in node.settings if s.name.text == "count"), None),
         span=node.span,
     )
+    return replace(prompt, examples=tuple(_example(example, prompt) for example in node.examples))

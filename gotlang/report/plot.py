@@ -79,7 +79,7 @@ def plot(
         return _run(subject, view)
     from gotlang.evaluate.comparison import Comparison
     from gotlang.evaluate.evaluation import Evaluation
-    from gotlang.tune.driver import Studied
+    from gotlang.tune.study import StudyResult
 
     if isinstance(subject, (Comparison, Evaluation)):
         from gotlang.report import charts, results
@@ -88,7 +88,7 @@ def plot(
         title = results.title_of(found)
         drawn = partial(charts.stacked, title, [chart for chart, _ in results.charts(found)])
         return Plot(title, {".html": partial(results.results_page, found), ".svg": drawn})
-    if isinstance(subject, Studied):
+    if isinstance(subject, StudyResult):
         from gotlang.report import charts, study
 
         title = f"Study {subject.plan.name}"

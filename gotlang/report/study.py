@@ -14,12 +14,11 @@ from gotlang.errors import UsageError
 from gotlang.report.charts import BELOW, RIGHT, TOP, Chart, Plane, Quantity, plane
 from gotlang.report.page import figure, page, table
 from gotlang.result import dollars
-from gotlang.tune.driver import Studied
-from gotlang.tune.heldout import VERDICTS, Compared, amount
-from gotlang.tune.objective import bound, mean
-from gotlang.tune.records import Record
+from gotlang.tune.points import bound, mean
 from gotlang.tune.space import decoded
-from gotlang.tune.texts import Texts
+from gotlang.tune.study import VERDICTS, Compared, StudyResult, amount
+from gotlang.tune.trials import Trial
+from gotlang.tune.tuned import Texts
 
 WHISKER_WIDTH = 220
 SHADES = 5
@@ -27,11 +26,11 @@ SHADES = 5
 WIDE = 1100.0
 TRIAL = "trial"
 """The title of the axis of trial numbers."""
-_MOOD = {"better": "good", "worse": "bad", "over the constraint": "bad"}
+_MOOD = {"better": "good", "worse": "bad", "constraint violated": "bad"}
 _STYLES = ("colors.css", "page.css", "charts.css", "report.css", "study.css")
 
 
-def write_report(done: Studied, path: Path) -> None:
+def write_report(done: StudyResult, path: Path) -> None:
     """Write the page of a study. Raises UsageError if the file cannot be written."""
     try:
         path.write_text(report(done), encoding="utf-8")
@@ -39,7 +38,7 @@ def write_report(done: Studied, path: Path) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
-def report(done: Studied) -> str:
+def report(done: StudyResult) -> str:
     """The page."""
     parts = [
         _head(done),
@@ -52,16 +51,16 @@ def report(done: Studied) -> str:
         _trials(done),
     ]
     body = f'<main class="sheet">{"".join(parts)}</main>\n'
-    return page(f"Study {done.plan.name}", body, done.as_json(), styles=_STYLES, scripts=())
+    return page(f"Study {done.plan.name}", body, done.to_dict(), styles=_STYLES, scripts=())
 
 
-def _head(done: Studied) -> str:
+def _head(done: StudyResult) -> str:
     goals = [f"{'maximize' if o.maximize else 'minimize'} {o.text}" for o in done.plan.objectives]
     goals += [f"subject to {constraint.text}" for constraint in done.plan.constraints]
     facts = [
         done.model,
-        f"{len(done.records)} trials",
-        f"{dollars(done.usd)} for {done.answers:,} calls",
+        f"{len(done.trials)} trials",
+        f"{dollars(done.usd)} for {done.calls:,} calls",
         f"{done.rejected} points rejected without a call",
     ]
     notes = ["Simulated: no real model was asked."] if done.simulated else []
@@ -79,12 +78,12 @@ def _head(done: Studied) -> str:
 # ---------------------------------------------------------------- original and tuned
 
 
-def _verdict(done: Studied) -> str:
+def _verdict(done: StudyResult) -> str:
     held_out = done.held_out
     if held_out is None:
         return '<div class="verdict"><b>not compared</b> the budget was spent before the held-out rows</div>'
     word, objectives = held_out.verdict, {o.text: o.maximize for o in done.plan.objectives}
-    unchanged = held_out.verdict.startswith("nothing")
+    unchanged = held_out.unchanged
     widest = max((abs(b) for c in held_out.compared for b in _relative(c)), default=0.0) or 1.0
     rows = []
     for c in held_out.compared:
@@ -132,14 +131,14 @@ def _whisker(compared: Compared, maximize: bool | None, widest: float) -> str:
     )
 
 
-def _constraints(done: Studied) -> str:
+def _constraints(done: StudyResult) -> str:
     """Each constraint on the rows of the search: the limit, and whether the tuned program satisfies it."""
     rows = []
     for place, constraint in enumerate(done.plan.constraints):
-        base, tuned = (mean([m.quantities[place] for m in r.rows]) for r in (done.records[0], done.winner))
+        base, tuned = (mean([m.quantities[place] for m in r.rows]) for r in (done.trials[0], done.winner))
         if base is None or tuned is None:
             continue
-        broken = done.winner.told.excess.get(constraint.text, 0.0) > 0
+        broken = done.winner.result.excess.get(constraint.text, 0.0) > 0
         chip = (
             f'<span class="chip {"bad" if broken else "good"}">{"violated" if broken else "satisfied"}</span>'
         )
@@ -154,7 +153,7 @@ def _constraints(done: Studied) -> str:
     )
 
 
-def _params(done: Studied) -> str:
+def _params(done: StudyResult) -> str:
     defaults = {param.name: param.default for param in done.plan.program.ir(0).params}
     rows = [
         (escape(name), escape(str(before)), text if value == before else f"<b>{text}</b>")
@@ -164,7 +163,7 @@ def _params(done: Studied) -> str:
     return f"<h2>Params</h2>{table(('', 'original', 'tuned'), rows, 'narrow')}" if rows else ""
 
 
-def _prompt(done: Studied, name: str, texts: Texts) -> str:
+def _prompt(done: StudyResult, name: str, texts: Texts) -> str:
     prompt = done.plan.program.ir(0).prompt(name)
     template = prompt.instruction or prompt.user
     before = template.text if template is not None else ""
@@ -194,15 +193,15 @@ def _marked(before: str, after: str) -> tuple[str, str]:
 # ---------------------------------------------------------------- trials
 
 
-def _finals(done: Studied) -> str:
+def _finals(done: StudyResult) -> str:
     rows = [
         (
-            str(f.record.number),
+            str(f.trial.number),
             f"{f.before:.4g}",
             f"{f.again:.4g}",
             str(f.rows),
             f"<b>{f.mean:.4g}</b>",
-            (escape(_point(f.record)), "left wrap"),
+            (escape(_point(f.trial)), "left wrap"),
         )
         for f in done.finals
         if f.again is not None
@@ -216,23 +215,23 @@ def _finals(done: Studied) -> str:
     )
 
 
-def _trials(done: Studied) -> str:
-    mood = {"full": "good", "infeasible": "bad", "failed": "bad"}
+def _trials(done: StudyResult) -> str:
+    mood = {"complete": "good", "infeasible": "bad", "failed": "bad"}
     rows = [
         (
             f"{r.number}{' ★' if r.number == done.winner.number else ''}",
-            "–" if r.told.values is None else ", ".join(f"{v:.4g}" for v in r.told.values),
+            "–" if r.result.values is None else ", ".join(f"{v:.4g}" for v in r.result.values),
             str(len(r.rows)),
             (f'<span class="chip {mood.get(r.ended, "")}">{escape(r.ended)}</span>', "left"),
             (escape(_point(r)), "left wrap"),
         )
-        for r in done.records.values()
+        for r in done.trials.values()
     ]
     heads = ("trial", "train", "rows", ("state", "left"), ("values", "left"))
-    return f"<details><summary>All {len(done.records)} trials</summary>{table(heads, rows)}</details>"
+    return f"<details><summary>All {len(done.trials)} trials</summary>{table(heads, rows)}</details>"
 
 
-def _point(record: Record) -> str:
+def _point(record: Trial) -> str:
     return ", ".join(f"{name} = {_text(value)}" for name, value in record.point.items())
 
 
@@ -243,7 +242,7 @@ def _text(value: Any) -> str:
 # ---------------------------------------------------------------- charts
 
 
-def charts(done: Studied) -> Iterator[tuple[str, str, list[Chart] | str]]:
+def charts(done: StudyResult) -> Iterator[tuple[str, str, list[Chart] | str]]:
     """Titles and captions of charts of the search, each with its charts or with why it cannot be drawn."""
     drawn = [
         ("History", "Trials and the best feasible one so far. Gray trials violate a constraint.", _history),
@@ -262,7 +261,7 @@ def charts(done: Studied) -> Iterator[tuple[str, str, list[Chart] | str]]:
             yield title, "", str(error)
 
 
-def _figures(done: Studied) -> Iterator[str]:
+def _figures(done: StudyResult) -> Iterator[str]:
     for title, caption, made in charts(done):
         if isinstance(made, str):
             yield f'<figure><h3>{title}</h3><p class="soft">Not drawn: {escape(made)}</p></figure>'
@@ -275,10 +274,10 @@ def _figures(done: Studied) -> Iterator[str]:
 class _Search:
     """The trials that have values, and what varied between them. Raises ValueError if there is none."""
 
-    def __init__(self, done: Studied) -> None:
+    def __init__(self, done: StudyResult) -> None:
         self.done = done
-        self.values = {r.number: r.told.values for r in done.records.values() if r.told.values}
-        self.trials = [done.records[number] for number in self.values]
+        self.values = {r.number: r.result.values for r in done.trials.values() if r.result.values}
+        self.trials = [done.trials[number] for number in self.values]
         if not self.trials:
             raise ValueError("no trial has a value")
         self.objectives = [
@@ -294,20 +293,20 @@ class _Search:
             for rank, r in enumerate(best_first)
         }
 
-    def value(self, record: Record) -> float:
+    def value(self, record: Trial) -> float:
         """Its first objective."""
         return self.values[record.number][0]
 
-    def kind(self, record: Record) -> str:
+    def kind(self, record: Trial) -> str:
         """How its dots are drawn."""
         return f"dot {self.shades[record.number]}"
 
-    def title(self, record: Record) -> str:
+    def title(self, record: Trial) -> str:
         """What is shown of it under the mouse."""
         values = ", ".join(f"{value:.4g}" for value in self.values[record.number])
         return f"trial {record.number}: {values} ({_point(record)})"
 
-    def plot(self, across: Quantity, up: Quantity, kind: Callable[[Record], str], **size: float) -> Plane:
+    def plot(self, across: Quantity, up: Quantity, kind: Callable[[Trial], str], **size: float) -> Plane:
         """A chart with a dot for each trial that has both quantities."""
         chart, horizontal, vertical = plane(f"{up.title} against {across.title}", across, up, **size)
         for record in self.trials:
@@ -316,7 +315,7 @@ class _Search:
                 chart.dot(kind(record), horizontal(x), vertical(y), self.title(record), radius=5)
         return chart, horizontal, vertical
 
-    def quantity(self, record: Record, quantity: Quantity) -> Any:
+    def quantity(self, record: Trial, quantity: Quantity) -> Any:
         """Its value of a quantity; None if it has none."""
         if quantity.title == TRIAL:
             return record.number
@@ -328,7 +327,7 @@ class _Search:
 def _fronts(search: _Search) -> list[Chart]:
     best = {record.number for record in search.done.pareto}
 
-    def kind(record: Record) -> str:
+    def kind(record: Trial) -> str:
         return "point front" if record.number in best else "dot" if record.feasible else "dot off"
 
     return [search.plot(a, b, kind)[0] for a, b in combinations(search.objectives, 2)]

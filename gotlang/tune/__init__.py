@@ -1,7 +1,5 @@
-"""Studies: better params and prompts for a program under a cost constraint.
+"""Studies: params and prompts that make a program better at no more than the allowed cost.
 
-The way of a study: `plan` (what the declaration asks for) → `rows` (train and test apart) → `space` (what is
-varied) → `search` (trials: `proposals` says what to try, `evaluation` runs it, `racing` stops what is worse,
-`records` keeps what came of it) → `heldout` (the winner beside the original on rows nobody has seen) →
-`tuned` (the result as a file) → `apply` (the result in the program's text).
-"""
+`plan` says what is asked for, `space` what varies, `points` runs the program at a point, `sampler` proposes,
+`search` and `finals` run trials that `trials` stores, `budget` limits spending, `study` is all of it in
+order."""

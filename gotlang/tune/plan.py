@@ -1,29 +1,36 @@
-"""What a study asks for, as plain data: from its declaration and the program it names."""
+"""What a study asks for, as plain data: from its declaration, or from Python."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 from gotlang.compiler import Compilation
-from gotlang.errors import UsageError
+from gotlang.data.table import Table
+from gotlang.diagnostics import Diagnostic
+from gotlang.errors import CompileError, UsageError
+from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset
 from gotlang.files import beside, compile_file
+from gotlang.ir.names import free_names
 from gotlang.program import CheckedProgram
-from gotlang.semantics.studies import Target, sides
+from gotlang.semantics.report import Report
+from gotlang.semantics.studies import Target, check_study, sides
 from gotlang.semantics.study_settings import OPTIONS, constant, method
-from gotlang.span import Span
+from gotlang.span import NOWHERE, Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
+from gotlang.syntax.parse import parse_expression
 
 TRIALS = 50
 PARALLEL = 4
 TRAIN_SHARE = 0.5
 FINALS = 8
 SEEDS = 2**32
-"""As many seeds samplers have; a study's own may be any whole number."""
+"""The number of seeds that samplers have; a study's own may be any whole number."""
 
 
 @final
@@ -38,18 +45,23 @@ class Method:
 @final
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A quantity to make small, or large, on average over rows; `text` is as the study writes it."""
+    """A quantity to minimize or maximize, on average over rows; `text` is as the study writes it."""
 
     expression: e.Expression
     maximize: bool
     text: str
 
+    @property
+    def sign(self) -> float:
+        """1 to minimize, -1 to maximize: less of `sign * value` is better."""
+        return -1.0 if self.maximize else 1.0
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """`quantity <= bound` on average over rows; `least` turns it round. In `bound`, `baseline` is the
-    quantity of the untuned program on the same rows."""
+    """`quantity <= bound` on average over rows; `least` reverses it. In `bound`, `baseline` is the quantity
+    of the untuned program on the same rows."""
 
     quantity: e.Expression
     bound: e.Expression
@@ -61,7 +73,7 @@ class Constraint:
 @final
 @dataclass(frozen=True, slots=True)
 class PromptSearch:
-    """Prompts whose texts or examples an optimizer proposes."""
+    """Prompts for which an optimizer proposes texts or examples."""
 
     prompts: tuple[str, ...]
     optimizer: Method
@@ -69,20 +81,18 @@ class PromptSearch:
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """A whole study. Money is in US dollars; `train` and `test` are numbers of rows (None: half of them
     each).
 
-    `folder` is where the study's paths start, `parallel` how many trials are proposed from the same
-    knowledge, so how many workers can share the study without changing it, `finals` how many of the best
-    trials run again with new draws (below 2: none).
-    """
+    `parallel` is how many trials are proposed from the same knowledge, so how many workers can share the
+    study without changing it, `finals` how many of the best trials are rerun with new samples (below 2:
+    none)."""
 
     name: str
     program: CheckedProgram
     scheme: str
-    folder: Path
-    data: Path
+    data: Path | Table
     columns: Mapping[str, str]
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...] = ()
@@ -106,44 +116,48 @@ class Plan:
     race: Method | None = field(default_factory=lambda: Method("wilcoxon"))
 
     def fingerprint(self, *more: object) -> str:
-        """16 hexadecimal digits that stand for everything the course of the study depends on, but for its
-        length.
+        """16 hexadecimal digits of everything the course of the study depends on, but for its length.
 
-        A study whose program, wishes or data changed is another study; more trials or money go on with it.
+        A study whose program, objectives or data changed is another study; more trials or money continue it.
         """
-        texts = [source.text for source in self.program.compilation.sources.values()]
-        wishes = [
-            *[f"{o.maximize} {o.text}" for o in self.objectives],
-            *[c.text for c in self.constraints],
-            *[repr((v.name.text, v.domain)) for v in self.vary],
-            *[repr((s.prompts, s.optimizer.name, dict(s.optimizer.arguments))) for s in self.searches],
-        ]
-        rest: list[object] = [self.scheme, self.train, self.test, self.split_seed, self.parallel, self.seed]
-        rest += [self.failed, self.fusion, self.early_stop, sorted(self.columns.items())]
-        methods = [repr((m.name, dict(m.arguments))) if m else "" for m in (self.sampler, self.race)]
-        whole = "\0".join(map(str, (*texts, *wishes, *rest, *methods, *more)))
+        parts: list[object] = [source.text for source in self.program.compilation.sources.values()]
+        parts += [f"{o.maximize} {o.text}" for o in self.objectives]
+        parts += [c.text for c in self.constraints]
+        parts += [repr((v.name.text, v.domain)) for v in self.vary]
+        parts += [(s.prompts, s.optimizer.name, dict(s.optimizer.arguments)) for s in self.searches]
+        parts += [self.scheme, self.train, self.test, self.split_seed, self.parallel, self.seed]
+        parts += [self.failed, self.fusion, self.early_stop, sorted(self.columns.items())]
+        parts += [(m.name, dict(m.arguments)) if m else "" for m in (self.sampler, self.race)]
+        whole = "\0".join(map(str, (*parts, *more)))
         return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:16]
 
+    def read_rows(self, numbers: Sequence[int] | None = None) -> Dataset:
+        """These rows of the study's data (None: all), in this order. Raises UsageError as `read_dataset`."""
+        table, program = as_table(self.data), self.program.ir(0)
+        expressions = [o.expression for o in self.objectives] + [c.quantity for c in self.constraints]
+        truth = any(TRUTH in free_names(node) for node in expressions)
+        truth = truth or any(column.casefold() == TRUTH for column in table.columns)
+        scheme = program.scheme(self.scheme)
+        return read_dataset(table, program, scheme, self.columns, numbers=numbers, truth=truth)
 
-def read_plan(path: str | Path, study: str | None = None) -> Plan:
+
+def read_plan(path: str | Path, study: str | None = None) -> StudyPlan:
     """The plan of a study in a file: the one named, or the only one.
 
-    Raises UsageError where there is none, CompileError with every mistake.
+    Raises UsageError if there is none, CompileError with every mistake.
     """
     return plan_of(compile_file(path).compiled(), Path(path).parent, study)
 
 
-def plan_of(compilation: Compilation, folder: Path, study: str | None = None) -> Plan:
-    """The plan of a study in a file that compiles; `folder` is where its paths start."""
+def plan_of(compilation: Compilation, folder: Path, study: str | None = None) -> StudyPlan:
+    """The plan of a study in a file that compiles; its paths are relative to `folder`."""
     declared = {d.name.text: d for d in compilation.modules[0].declarations if isinstance(d, n.Study)}
     if not declared:
-        raise UsageError(
-            f"{compilation.source.name} holds no study", help="a study starts with `study name:`"
-        )
+        raise UsageError(f"{compilation.source.name} has no study", help="a study starts with `study name:`")
     if study is None and len(declared) > 1:
         raise UsageError(
-            f"{compilation.source.name} holds several studies: {', '.join(declared)}",
-            help=f"say which: `--study {next(iter(declared))}`",
+            f"{compilation.source.name} has several studies: {', '.join(declared)}",
+            help=f"choose one: `--study {next(iter(declared))}`",
         )
     if study is not None and study not in declared:
         raise UsageError(f"there is no study `{study}`", help=f"there are {', '.join(declared)}")
@@ -151,35 +165,121 @@ def plan_of(compilation: Compilation, folder: Path, study: str | None = None) ->
     program = CheckedProgram(compilation)
     if node.program is not None:
         program = CheckedProgram(compile_file(beside(folder, str(node.program.value))))
-    return _plan(node, program, folder, compilation.source.text)
+    text = compilation.source.text
+    data = beside(folder, str(node.data.path.value)) if node.data is not None else folder
+    return _plan(node, program, data, lambda span: text[span.start : span.end])
 
 
-def _plan(node: n.Study, program: CheckedProgram, folder: Path, text: str) -> Plan:
-    assert node.data is not None
-    checked = program.compilation.checked
-    scheme = Target(checked.symbols, program.name).scheme(node.scheme.text if node.scheme else None)
-    assert scheme is not None
+def make_plan(
+    program: CheckedProgram,
+    *,
+    data: str | Path | Table | Sequence[Mapping[str, Any]],
+    minimize: str | None = None,
+    maximize: str | None = None,
+    subject_to: Sequence[str] = (),
+    vary: Sequence[str] = (),
+    prompts: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    scheme: str | None = None,
+    train: int | None = None,
+    test: int | None = None,
+    split_seed: int = 0,
+    name: str = "tuned",
+    **settings: Any,
+) -> StudyPlan:
+    """The plan of a study of a program, from Python.
 
-    def written(span: Span) -> str:
-        return text[span.start : span.end]
+    Expressions are texts as a study writes them: `minimize="mistakes(result, numbers)"`, `subject_to=["cost
+    <= baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`. `data` is a path,
+    relative to the program's file, or rows in memory; `columns` maps inputs to columns, those left out are
+    inferred. Further settings are those of a study: `trials=50`, `budget=2.0`, `sampler="gp"`.
 
+    Raises CompileError with every mistake in them, UsageError for data that cannot be read.
+    """
+    own = program.compilation.source
+    sources = {**program.compilation.sources}
+
+    def read(text: str, place: str) -> e.Expression:
+        source = Source.of(f"<{place}>", text)
+        sources[source.name] = source
+        found = parse_expression(source)
+        if isinstance(found, Diagnostic):
+            raise CompileError((found,), sources)
+        return found
+
+    def value(name: str, given: Any) -> e.Expression:
+        is_method = name in {"sampler", "race"} and isinstance(given, str)
+        return read(given, name) if is_method else e.Constant(NOWHERE, given)
+
+    def options(given: Mapping[str, Any]) -> tuple[n.Setting, ...]:
+        known = ((name, each) for name, each in given.items() if each is not None or name == "race")
+        return tuple(n.Setting(NOWHERE, _name(name), value(name, each)) for name, each in known)
+
+    wanted = [(word, text) for word, text in (("minimize", minimize), ("maximize", maximize)) if text]
+    path = e.Constant(NOWHERE, str(data) if isinstance(data, str | Path) else "<rows>")
+    split = options({"train": train, "test": test, "seed": split_seed})
+    node = n.Study(
+        NOWHERE,
+        _name(name),
+        None,
+        _name(program.scheme(scheme).name),
+        n.StudyData(NOWHERE, path, tuple((columns or {}).items()), split),
+        tuple((word, read(text, word)) for word, text in wanted),
+        tuple(read(text, f"subject_to {i}") for i, text in enumerate(subject_to, 1)),
+        tuple(_vary(text, partial(read, place=f"vary {i}")) for i, text in enumerate(vary, 1)),
+        tuple(
+            n.StudyPrompts(NOWHERE, (_name(prompt),), read(text, f"prompts {prompt}"))
+            for prompt, text in (prompts or {}).items()
+        ),
+        options(settings),
+    )
+    report = Report()
+    check_study(node, _target(program), report)
+    if errors := tuple(d for d in report.diagnostics if d.severity == "error"):
+        raise CompileError(errors, sources)
+    folder = Path(own.name).resolve().parent if Path(own.name).exists() else Path.cwd()
+    table = beside(folder, str(data)) if isinstance(data, str | Path) else as_table(data)
+    return _plan(node, program, table, lambda span: sources[span.source].text[span.start : span.end])
+
+
+def _target(program: CheckedProgram) -> Target:
+    return Target(program.compilation.checked.symbols, program.name)
+
+
+def _name(text: str) -> e.Identifier:
+    return e.Identifier(NOWHERE, text)
+
+
+def _vary(text: str, read: Callable[[str], e.Expression]) -> n.Vary:
+    """`tries in 1..5`, `style in ["plain", "json"]`, or a name alone."""
+    name, _, domain = (part.strip() for part in text.partition(" in "))
+    if not domain:
+        return n.Vary(NOWHERE, _name(name), None)
+    low, dots, high = domain.partition("..")
+    if dots and not domain.startswith("["):
+        return n.Vary(NOWHERE, _name(name), n.Range(NOWHERE, read(low), read(high)))
+    values = read(domain)
+    choices = values.elements if isinstance(values, e.ListDisplay) else (values,)
+    return n.Vary(NOWHERE, _name(name), n.Choices(NOWHERE, tuple(choices)))
+
+
+def _plan(
+    node: n.Study, program: CheckedProgram, data: Path | Table, written: Callable[[Span], str]
+) -> StudyPlan:
+    """The plan of a checked study; `written` gives the text of a span."""
+    scheme = _target(program).scheme(node.scheme.text if node.scheme else None)
     settings = {option.name.text: option.value for option in node.options}
-    data = {option.name.text: constant(option.value) for option in node.data.options}
-    constants = {
-        name: constant(settings[name])
-        for name, kind in OPTIONS.items()
-        if name in settings and not isinstance(kind, dict)
-    }
+    split = _constants(node.data.options if node.data else ())
+    constants = _constants(o for o in node.options if not isinstance(OPTIONS[o.name.text], dict))
     methods = {name: _method(settings[name]) for name in ("sampler", "race") if name in settings}
     if methods.get("sampler", True) is None:
         del methods["sampler"]
-    return Plan(
+    return StudyPlan(
         name=node.name.text,
         program=program,
-        scheme=scheme,
-        folder=folder,
-        data=beside(folder, str(node.data.path.value)),
-        columns=dict(node.data.columns),
+        scheme=str(scheme),
+        data=data,
+        columns=dict(node.data.columns) if node.data else {},
         objectives=tuple(
             Objective(value, word == "maximize", written(value.span)) for word, value in node.objectives
         ),
@@ -189,12 +289,16 @@ def _plan(node: n.Study, program: CheckedProgram, folder: Path, text: str) -> Pl
             PromptSearch(tuple(name.text for name in p.names), _method(p.optimizer) or Method("copro"))
             for p in node.prompts
         ),
-        train=data.get("train"),
-        test=data.get("test"),
-        split_seed=data.get("seed", 0),
+        train=split.get("train"),
+        test=split.get("test"),
+        split_seed=split.get("seed", 0),
         **constants,
         **methods,  # type: ignore[arg-type]
     )
+
+
+def _constants(options: Iterable[n.Setting]) -> dict[str, Any]:
+    return {option.name.text: constant(option.value) for option in options}
 
 
 def _method(node: e.Expression) -> Method | None:
@@ -206,6 +310,6 @@ def _method(node: e.Expression) -> Method | None:
 
 def _constraint(node: e.Expression, text: str) -> Constraint:
     found = sides(node)
-    assert found is not None
+    assert found is not None  # the checker has seen to it
     quantity, bound, sign = found
     return Constraint(quantity, bound, sign in {">", ">="}, sign in {"<", ">"}, text)

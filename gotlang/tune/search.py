@@ -1,4 +1,8 @@
-"""The trials of a study: what is proposed is run in waves of rows, and stopped as soon as it cannot win."""
+"""The trials of a study: proposed points run in waves of rows, and stop as soon as they cannot win.
+
+All trials see the same rows in the same order, and equal requests get the same samples, so two trials are
+compared pair by pair, with Wilcoxon's one-sided signed-rank test.
+"""
 
 from __future__ import annotations
 
@@ -7,223 +11,217 @@ from dataclasses import dataclass, field
 from typing import final
 
 from gotlang.errors import UsageError
-from gotlang.tune.evaluation import Evaluation
-from gotlang.tune.objective import Measured, excess, mean
-from gotlang.tune.plan import Plan
-from gotlang.tune.proposals import Proposals, Told, batch_of, batch_start
-from gotlang.tune.racing import Race
-from gotlang.tune.records import Record, Records
-from gotlang.tune.rows import Row
+from gotlang.evaluate.rows import Row
+from gotlang.statistics import signed_rank
+from gotlang.tune.plan import StudyPlan
+from gotlang.tune.points import Measured, PointRunner, excess, leads, mean
+from gotlang.tune.sampler import Proposals, batch_of, batch_start
 from gotlang.tune.space import Point
+from gotlang.tune.trials import DEFAULT_FIRST, Trial, TrialResult, TrialStore, looks
 
 FAILURES = "failures"
-"""The constraint that every study has: not more rows without a result than the untuned program."""
+"""The constraint that every study has: no more rows without a result than the untuned program."""
+DEFAULT_P = 0.1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Stop a trial if the test says worse with at most `p`; the first look is after `first` rows."""
+
+    p: float = DEFAULT_P
+    first: int = DEFAULT_FIRST
+
+    def worse(self, differences: Sequence[float]) -> bool:
+        """Whether a trial is worse, by its differences to the best so far (above 0 is worse)."""
+        return sum(differences) > 0 and signed_rank(differences) <= self.p
 
 
 @final
 @dataclass(slots=True)
-class Progress:
-    """Where a study stands, for who watches it. `stage` says what it does beside trials, in words."""
+class StudyProgress:
+    """How far a study is. `stage` names what it does besides trials."""
 
     trials: int
-    finished: dict[int, Record] = field(default_factory=dict)
+    finished: dict[int, Trial] = field(default_factory=dict)
     number: int | None = None
     point: Point = field(default_factory=dict)
     seen: int = 0
     rows: int = 0
-    best: Record | None = None
+    best: Trial | None = None
     rejected: int = 0
     stage: str = ""
 
 
 @final
 class Search:
-    """Runs the trials of a study that are this worker's. `rows` are the train rows: it is given no others."""
+    """Runs the trials of a study that are this worker's. `rows` are the train rows: it is given no others.
+
+    `on_baseline` is told of the untuned program's trial, before the first of the others.
+    """
 
     def __init__(
         self,
-        plan: Plan,
-        evaluation: Evaluation,
-        records: Records,
+        points: PointRunner,
+        store: TrialStore,
         proposals: Proposals,
         rows: Sequence[Row],
-        observe: Callable[[Progress], None] = lambda _: None,
+        observe: Callable[[StudyProgress], None] = lambda _: None,
+        on_baseline: Callable[[Trial], None] = lambda _: None,
     ) -> None:
-        self.plan = plan
-        self.evaluation = evaluation
-        self.records = records
+        self.plan: StudyPlan = points.plan
+        self.points = points
+        self.store = store
         self.proposals = proposals
         self.train = tuple(rows)
-        self.race = Race(**dict(plan.race.arguments)) if plan.race is not None else None
-        self.progress = Progress(plan.trials)
+        self.race = Race(**dict(self.plan.race.arguments)) if self.plan.race is not None else None
+        self.progress = StudyProgress(self.plan.trials)
         self._observe = observe
-        self.on_baseline: Callable[[Record], None] = lambda _: None
-        """Told of the untuned program's trial, before the first of the others."""
-        self._based = False
+        self._on_baseline: Callable[[Trial], None] | None = on_baseline
 
     async def run(self) -> None:
-        """Run trials until none is left. Raises BudgetExceeded; what is finished is kept."""
+        """Run trials until none is left. Raises BudgetExceeded; what is finished is stored."""
         limit = self.plan.trials
-        while True:
-            number = self.records.orphan(limit)
-            if number is None:
-                number = self.records.claim(limit)
-            if number is None:
-                break
-            await self._trial(number)
-        while len(self.records.wait(limit)) < limit:
-            orphan = self.records.orphan(limit)
-            if orphan is not None:
-                await self._trial(orphan)
-        self._show(None, {}, 0)
+        while (number := self.store.orphan(limit)) is not None or (
+            number := self.store.claim(limit)
+        ) is not None:
+            await self._run(number)
+        await self._all_below(limit)
+        self._show()
 
-    async def _trial(self, number: int) -> None:
+    async def _all_below(self, limit: int) -> dict[int, Trial]:
+        """All trials below a number; runs those whose workers no longer do."""
+        known = await self.store.wait(limit)
+        while len(known) < limit:
+            if (orphan := self.store.orphan(limit)) is not None:
+                await self._run(orphan)
+            known = await self.store.wait(limit)
+        return known
+
+    async def _run(self, number: int) -> None:
         """Run one trial, once all those are finished that it is proposed from."""
-        start = batch_start(batch_of(number, self.plan.parallel), self.plan.parallel)
-        known = self.records.wait(start)
-        while len(known) < start:
-            orphan = self.records.orphan(start)
-            if orphan is not None:
-                await self._trial(orphan)
-            known = self.records.wait(start)
-        if 0 in known and not self._based:
-            self._based = True
-            self.on_baseline(known[0])
-        point = self.proposals.point(number, lambda n: self.records.finished()[n].told)
-        record = await self._evaluate(number, point, known)
-        self.records.finish(self.evaluation.space, record)
-        self._show(None, {}, 0)
+        known = await self._all_below(batch_start(batch_of(number, self.plan.parallel), self.plan.parallel))
+        if 0 in known and self._on_baseline is not None:
+            self._on_baseline(known[0])
+            self._on_baseline = None
+        point = self.proposals.point(number, lambda n: self.store.finished()[n].result)
+        trial = await self._evaluate(number, point, known)
+        self.store.finish(self.points.space, trial)
+        self._show()
 
-    async def _evaluate(self, number: int, point: Point, known: dict[int, Record]) -> Record:
-        baseline = known.get(0)
-        if baseline is not None and number > 0:
+    async def _evaluate(self, number: int, point: Point, known: dict[int, Trial]) -> Trial:
+        baseline = known.get(0) if number > 0 else None
+        if baseline is not None:
             for other in known.values():
                 if dict(other.point) == dict(point) and other.ended != "skipped":
-                    return Record(number, point, other.rows, other.told, other.ended)
+                    return Trial(number, point, other.rows, other.result, other.ended)
         best = best_of(self.plan, known.values())
-        looks = [len(self.train)]
-        if self.race is not None and baseline is not None:
-            looks = self.race.waves(len(self.train))
         rows: list[Measured] = []
-        for look in looks:
+        racing = self.race is not None and baseline is not None
+        for look in looks(len(self.train), self.race.first) if self.race and racing else [len(self.train)]:
             self._show(number, point, len(rows))
-            rows += await self.evaluation.rows(point, self.train[len(rows) : look])
-            if baseline is not None and self.race is not None and look < len(self.train):
-                ended = self._stopped(rows, baseline, best)
-                if ended is not None:
-                    return Record(number, point, tuple(rows), told(self.plan, rows, baseline.rows), ended)
-        if number == 0 and all(row.failure for row in rows):
+            rows += await self.points.rows(point, self.train[len(rows) : look])
+            if self.race is None or baseline is None or look == len(self.train):
+                continue
+            if ended := self._stopped(self.race, rows, baseline, best):
+                return Trial(number, point, tuple(rows), result_of(self.plan, rows, baseline.rows), ended)
+        failed = all(row.failure for row in rows)
+        if number == 0 and failed:
             raise UsageError(
                 f"the untuned program fails on every train row: {rows[0].failure}",
                 help="`gotc run` on one of them shows more",
             )
-        against = baseline.rows if baseline is not None else rows
-        ended = "failed" if all(row.failure for row in rows) else "full"
-        return Record(number, point, tuple(rows), told(self.plan, rows, against), ended)
+        result = result_of(self.plan, rows, baseline.rows if baseline is not None else rows)
+        return Trial(number, point, tuple(rows), result, "failed" if failed else "complete")
 
-    def _stopped(self, rows: Sequence[Measured], baseline: Record, best: Record | None) -> str | None:
-        """Why a trial need not go on, judged by the rows it has seen; None where it must."""
-        assert self.race is not None
+    def _stopped(
+        self, race: Race, rows: Sequence[Measured], baseline: Trial, best: Trial | None
+    ) -> str | None:
+        """Why a trial need not go on, judged by the rows it has seen; None if it must."""
         if all(row.failure for row in rows):
             return "failed"
-        pairs = list(zip(rows, baseline.rows, strict=False))
-        if self.race.worse([float(bool(a.failure)) - float(bool(b.failure)) for a, b in pairs]):
+        if race.worse(leads(rows, baseline.rows, _failed)):
             return "infeasible"
         for place, constraint in enumerate(self.plan.constraints):
-            over = [
-                excess(constraint, quantity, base)
-                for a, b in pairs
-                if (quantity := a.quantities[place]) is not None and (base := b.quantities[place]) is not None
-            ]
-            if self.race.worse(over):
+            pairs = (
+                (a.quantities[place], b.quantities[place]) for a, b in zip(rows, baseline.rows, strict=False)
+            )
+            over = [excess(constraint, a, b) for a, b in pairs if a is not None and b is not None]
+            if race.worse(over):
                 return "infeasible"
         if best is None or len(self.plan.objectives) > 1:
             return None
-        sign = -1.0 if self.plan.objectives[0].maximize else 1.0
-        behind = [
-            sign * (value - other)
-            for a, b in zip(rows, best.rows, strict=False)
-            if (value := a.objectives[0]) is not None and (other := b.objectives[0]) is not None
-        ]
-        return "worse" if self.race.worse(behind) else None
+        return "pruned" if race.worse(behind(self.plan, rows, best.rows)) else None
 
     def show_stage(self, stage: str) -> None:
-        """Tell who watches what comes after the trials."""
+        """Tell observers what follows the trials."""
         self.progress.stage = stage
-        self._show(None, {}, 0)
+        self._show()
 
-    def _show(self, number: int | None, point: Point, seen: int) -> None:
+    def _show(self, number: int | None = None, point: Point | None = None, seen: int = 0) -> None:
         progress = self.progress
-        progress.finished = self.records.finished()
+        progress.finished = self.store.finished()
         progress.best = best_of(self.plan, progress.finished.values())
-        progress.number, progress.point, progress.seen, progress.rows = number, point, seen, len(self.train)
-        progress.rejected = self.proposals.rejected
+        progress.number, progress.point, progress.seen = number, point or {}, seen
+        progress.rows, progress.rejected = len(self.train), self.proposals.rejected
         self._observe(progress)
 
 
-def told(plan: Plan, rows: Sequence[Measured], baseline: Sequence[Measured]) -> Told:
+def _failed(row: Measured) -> float:
+    return float(bool(row.failure))
+
+
+def behind(plan: StudyPlan, rows: Sequence[Measured], others: Sequence[Measured]) -> list[float]:
+    """By how much rows are worse than another trial's in the first objective, pair by pair."""
+    sign = plan.objectives[0].sign
+    return leads(rows, others, lambda row: None if (v := row.objectives[0]) is None else sign * v)
+
+
+def result_of(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Measured]) -> TrialResult:
     """What a sampler is told of a trial.
 
-    Where only some rows were seen, the trial's lead over the untuned program on those is added to what that
-    has on all rows: rows differ more than points do, so this is nearer to the truth than the mean of the
-    rows seen.
-    """
-    pairs = list(zip(rows, baseline, strict=False))
+    If only some rows were seen, the trial's lead over the untuned program on those is added to what that has
+    on all rows: rows differ more than points do, so this is nearer to the truth than the mean of the rows
+    seen."""
     values: list[float] = []
     for place in range(len(plan.objectives)):
         whole = mean([row.objectives[place] for row in baseline])
-        lead = mean(
-            [
-                value - other
-                for a, b in pairs
-                if (value := a.objectives[place]) is not None and (other := b.objectives[place]) is not None
-            ]
-        )
+        lead = mean(leads(rows, baseline, lambda row: row.objectives[place]))  # noqa: B023
         if whole is None or lead is None:
-            return Told(None, {FAILURES: 1.0})
+            return TrialResult(None, {FAILURES: 1.0})
         values.append(whole + lead)
-    broken = {
-        FAILURES: (mean([float(bool(a.failure)) - float(bool(b.failure)) for a, b in pairs]) or 0.0),
-    }
+    pairs = list(zip(rows, baseline, strict=False))
+    broken = {FAILURES: mean(leads(rows, baseline, _failed)) or 0.0}
     for place, constraint in enumerate(plan.constraints):
         quantity = mean([a.quantities[place] for a, _ in pairs])
         base = mean([b.quantities[place] for _, b in pairs])
-        over = 1.0 if quantity is None or base is None else excess(constraint, quantity, base)
-        broken[constraint.text] = over
-    return Told(tuple(values), broken)
+        known = quantity is not None and base is not None
+        broken[constraint.text] = excess(constraint, quantity, base) if known else 1.0  # type: ignore[arg-type]
+    return TrialResult(tuple(values), broken)
 
 
-def best_of(plan: Plan, records: Iterable[Record]) -> Record | None:
-    """The best of the trials that saw every row and break no constraint; the earlier one where two are
-    equal."""
-    best: Record | None = None
-    for record in records:
-        if record.ended != "full" or not record.feasible or record.told.values is None:
-            continue
-        if best is None or _value(plan, record) < _value(plan, best):
-            best = record
-    return best
+def _costs(plan: StudyPlan, trial: Trial) -> list[float]:
+    """A trial's objectives, so that less of each is better."""
+    return [o.sign * v for o, v in zip(plan.objectives, trial.result.values or (), strict=True)]
 
 
-def _value(plan: Plan, record: Record) -> float:
-    assert record.told.values is not None
-    return -record.told.values[0] if plan.objectives[0].maximize else record.told.values[0]
+def _able(trials: Iterable[Trial]) -> list[Trial]:
+    """The trials that saw every row and violate no constraint."""
+    return [t for t in trials if t.ended == "complete" and t.feasible and t.result.values is not None]
 
 
-def front(plan: Plan, records: Iterable[Record]) -> list[Record]:
-    """The trials that no other beats in every objective, of those that saw every row and break no
-    constraint."""
-    signs = [-1.0 if objective.maximize else 1.0 for objective in plan.objectives]
-    able = [r for r in records if r.ended == "full" and r.feasible and r.told.values]
+def best_of(plan: StudyPlan, trials: Iterable[Trial]) -> Trial | None:
+    """The best of the complete feasible trials in the first objective; the first of equals."""
+    return min(_able(trials), key=lambda trial: _costs(plan, trial)[0], default=None)
 
-    def costs(record: Record) -> list[float]:
-        return [sign * value for sign, value in zip(signs, record.told.values or (), strict=True)]
 
-    def beaten(record: Record) -> bool:
-        mine = costs(record)
+def front(plan: StudyPlan, trials: Iterable[Trial]) -> list[Trial]:
+    """The Pareto-optimal ones of the complete feasible trials."""
+    able = [(trial, _costs(plan, trial)) for trial in _able(trials)]
+
+    def dominated(mine: list[float]) -> bool:
         return any(
-            all(a <= b for a, b in zip(costs(other), mine, strict=True)) and costs(other) != mine
-            for other in able
+            theirs != mine and all(a <= b for a, b in zip(theirs, mine, strict=True)) for _, theirs in able
         )
 
-    return [record for record in able if not beaten(record)]
+    return [trial for trial, mine in able if not dominated(mine)]

@@ -1,38 +1,35 @@
 """What a study varies: the params that its scheme uses, each with its range, and a few settings of the run.
 
-A list with `each` is one dimension for every element, `samples[0]`, `samples[1]`; a param with `when` is a
-dimension only where its condition holds. Beside them stand texts that a prompt optimizer proposed.
+A list with `each` has a dimension per element, `samples[0]`, `samples[1]`; a param with `when` is a dimension
+only if its condition holds. Texts that a prompt optimizer proposed are dimensions too.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
 from gotlang.errors import UsageError
 from gotlang.ir.evaluate import evaluate
-from gotlang.ir.names import free_names
-from gotlang.ir.program import Domain, Param
+from gotlang.ir.names import free_names, reached_names
+from gotlang.ir.program import Domain, Param, Program
 from gotlang.semantics.study_settings import VARIED, constant
-from gotlang.semantics.symbols import Symbols
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.walk import walk
-from gotlang.tune.plan import Plan
+from gotlang.tune.plan import StudyPlan
 from gotlang.types import FLOAT
 
 Value = int | float | str | bool | None
 Point = Mapping[str, Value]
-"""One place in a space: a value for each dimension that is in force there."""
-
+"""One point of a space: a value for each dimension that is active there."""
 
 _MARK = "json:"
-"""What a list, or nothing, among plain choices starts with, as JSON."""
+"""The prefix of a choice that is written as JSON, since Optuna knows plain choices only."""
 TEXTS = "prompt "
-"""What the name of a dimension starts with whose values number texts of a prompt."""
+"""The prefix of a dimension whose values number texts of a prompt."""
 
 
 class Suggests(Protocol):
@@ -51,13 +48,14 @@ class Suggests(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One thing that varies. `param` is the param or setting it belongs to, `index` its place in a list."""
+    """One thing that varies, from `low` to `high` or among `choices`. `param` is the param or setting it
+    belongs to, `index` its place in a list."""
 
     name: str
     param: str
     default: Value
-    low: float | int | None = None
-    high: float | int | None = None
+    low: float | int = 0
+    high: float | int = 0
     choices: tuple[Value, ...] = ()
     index: int | None = None
     whole: bool = False
@@ -68,10 +66,13 @@ class Dimension:
         if self.choices:
             chosen: Value = trial.suggest_categorical(self.name, list(self.choices))
             return chosen
-        assert self.low is not None and self.high is not None
         if self.whole:
             return trial.suggest_int(self.name, int(self.low), int(self.high))
         return trial.suggest_float(self.name, float(self.low), float(self.high))
+
+    def scaled(self, value: Value) -> float:
+        """Where in its range a number is, from 0 to 1."""
+        return (float(value or 0) - self.low) / ((self.high - self.low) or 1)
 
 
 @final
@@ -85,8 +86,8 @@ class Space:
 
     @property
     def start(self) -> dict[str, Value]:
-        """Where the untuned program stands. Settings are left out: there they are as the program has them."""
-        chosen = self._in_force(lambda d: d.default)
+        """The point of the untuned program. Settings are left out: there they are as the program has them."""
+        chosen = self._active(lambda d: d.default)
         return {d.name: d.default for d in chosen if d.param not in self.settings}
 
     def suggest(self, trial: Suggests) -> dict[str, Value]:
@@ -97,12 +98,11 @@ class Space:
             chosen[dimension.name] = dimension.suggest(trial)
             return chosen[dimension.name]
 
-        for _ in self._in_force(choose):
-            pass
+        list(self._active(choose))
         return chosen
 
-    def _in_force(self, choose: Any) -> Iterator[Dimension]:
-        """The dimensions that are in force where `choose` says what is chosen for each."""
+    def _active(self, choose: Callable[[Dimension], Value]) -> Iterator[Dimension]:
+        """The dimensions that are active if `choose` gives the value of each."""
         values = dict(self.defaults)
         for dimension in self.dimensions:
             if dimension.guard is None or bool(evaluate(dimension.guard, values)):
@@ -110,7 +110,7 @@ class Space:
                 yield dimension
 
     def values(self, point: Point) -> dict[str, Any]:
-        """Params and settings at a point, those that do not vary there left out."""
+        """Params and settings at a point, without those that do not vary there."""
         values = dict(self.defaults)
         touched: dict[str, None] = {}
         for dimension in self.dimensions:
@@ -121,85 +121,83 @@ class Space:
 
     @property
     def combinations(self) -> int:
-        """How many points the grid has, the untuned program's counted where it is none of them."""
+        """How many points the grid has, and one more if the untuned program's is not among them."""
         values, start = self.grid(), self.start
         inside = all(name in start and start[name] in known for name, known in values.items())
         return math.prod(map(len, values.values())) + (not inside)
 
     def grid(self) -> dict[str, list[Value]]:
-        """Every value of every dimension. Raises UsageError where one is not countable."""
+        """Every value of every dimension. Raises UsageError if one is not countable."""
         out: dict[str, list[Value]] = {}
         for dimension in self.dimensions:
-            if dimension.choices:
-                out[dimension.name] = list(dimension.choices)
-            elif dimension.whole:
-                assert dimension.low is not None and dimension.high is not None
-                out[dimension.name] = list(range(int(dimension.low), int(dimension.high) + 1))
-            else:
+            if not dimension.choices and not dimension.whole:
                 raise UsageError(
                     f"`{dimension.name}` has infinitely many values, so there is no grid",
                     help="give it choices: `vary " + dimension.name + " in [0.1, 0.5, 1.0]`",
                 )
+            numbers = range(int(dimension.low), int(dimension.high) + 1)
+            out[dimension.name] = list(dimension.choices or numbers)
         return out
 
 
 def _put(values: dict[str, Any], dimension: Dimension, value: Value) -> None:
     if dimension.index is None:
         values[dimension.param] = decoded(value)
-        return
-    whole = list(values[dimension.param])
-    whole[dimension.index] = value
-    values[dimension.param] = whole
+    else:
+        whole = list(values[dimension.param])
+        whole[dimension.index] = value
+        values[dimension.param] = whole
 
 
 def _encoded(value: Any) -> Value:
-    """A value as Optuna takes it, which knows plain choices only."""
+    """A value as Optuna accepts it."""
     plain = isinstance(value, int | float | str | bool) and not str(value).startswith(_MARK)
     return value if plain else _MARK + json.dumps(value)
 
 
 def decoded(value: Value) -> Any:
     """A value of a point as the program has it."""
-    return (
-        json.loads(value.removeprefix(_MARK)) if isinstance(value, str) and value.startswith(_MARK) else value
+    marked = isinstance(value, str) and value.startswith(_MARK)
+    return json.loads(str(value).removeprefix(_MARK)) if marked else value
+
+
+def point_text(point: Point, between: str = " ", equals: str = "=") -> str:
+    """A point in one line: `sort_tries=2 merge_tries=13`."""
+    return between.join(
+        f"{name}{equals}{value:.4g}" if isinstance(value, float) else f"{name}{equals}{decoded(value)}"
+        for name, value in point.items()
     )
 
 
-def space_of(plan: Plan) -> Space:
+def space_of(plan: StudyPlan) -> Space:
     """The space of a study: what `vary` names, else every param with a range that the scheme depends on.
 
-    Raises UsageError where nothing varies and no prompt is searched.
+    Raises UsageError if nothing varies and no prompt is searched.
     """
     program = plan.program.ir(0)
     params = {param.name: param for param in program.params}
-    checked = plan.program.compilation.checked
-    used = used_names(checked.symbols, plan.scheme)
     ranges = {vary.name.text: _domain(vary.domain) for vary in plan.vary}
+    used = used_names(program, plan.scheme)
     names = list(ranges) or [name for name in params if name in used and params[name].domain is not None]
     dimensions: list[Dimension] = []
     for name in _in_order(names, params):
         domain = ranges.get(name) or (params[name].domain if name in params else None)
-        assert domain is not None
-        if name in params:
-            dimensions += _dimensions(params[name], domain)
-        else:
-            dimensions.append(_setting(name, domain))
+        assert domain is not None  # the checker has seen to it
+        dimensions += _dimensions(params[name], domain) if name in params else [_setting(name, domain)]
     if not dimensions and not plan.searches:
         raise UsageError(
             f"nothing varies in the scheme `{plan.scheme}`",
             help="give a param a range, `param tries = 5 in 1..10`, or write `vary tries in 1..10`",
         )
-    defaults = {name: param.default for name, param in params.items()}
     settings = frozenset(name for name in names if name not in params)
+    defaults = {d.param: d.default for d in dimensions if d.param in settings}
     return Space(
-        tuple(dimensions),
-        {**defaults, **{d.param: d.default for d in dimensions if d.param in settings}},
-        settings,
+        tuple(dimensions), {**{name: param.default for name, param in params.items()}, **defaults}, settings
     )
 
 
 def with_texts(space: Space, counts: Mapping[str, int]) -> Space:
-    """A space where so many texts of each prompt are to choose from, the first its own."""
+    """A space with so many texts of each prompt to choose from, the first its own."""
     added = tuple(
         Dimension(TEXTS + name, TEXTS + name, 0, choices=tuple(range(count)))
         for name, count in counts.items()
@@ -208,25 +206,15 @@ def with_texts(space: Space, counts: Mapping[str, int]) -> Space:
     return replace(space, dimensions=(*space.dimensions, *added))
 
 
-def used_names(symbols: Symbols, start: str) -> set[str]:
-    """Every name that a scheme refers to, itself or through what it calls."""
-    found, pending = {start}, [start]
-    while pending:
-        node = symbols.nodes.get(pending.pop())
-        for part in walk(node) if node is not None else ():
-            name = None
-            if isinstance(part, e.Reference):
-                name = part.name
-            elif isinstance(part, e.Call):
-                name = part.function.text
-            if name is not None and name not in found:
-                found.add(name)
-                pending.append(name)
-    return found
+def used_names(program: Program, scheme: str) -> set[str]:
+    """Every name that a scheme refers to, itself, through what it calls, or in a condition of a param."""
+    found = reached_names(program, program.scheme(scheme))
+    guards = [param.guard for param in program.params if param.name in found and param.guard is not None]
+    return found.union(*map(free_names, guards))
 
 
 def _in_order(names: list[str], params: Mapping[str, Param]) -> list[str]:
-    """The names so that each comes after those its condition asks for."""
+    """The names, each after those its condition refers to."""
     out: list[str] = []
 
     def visit(name: str, above: tuple[str, ...]) -> None:
@@ -252,26 +240,26 @@ def _domain(node: n.Range | n.Choices | None) -> Domain | None:
 
 
 def _dimensions(param: Param, domain: Domain) -> list[Dimension]:
-    if param.each and isinstance(param.default, list):
-        return [
-            _dimension(f"{param.name}[{i}]", param, domain, value, i) for i, value in enumerate(param.default)
-        ]
-    return [_dimension(param.name, param, domain, param.default, None)]
+    """A param's dimensions. The untuned program takes part, even if the study's range excludes its values."""
 
-
-def _dimension(name: str, param: Param, domain: Domain, default: Any, index: int | None) -> Dimension:
-    whole = param.type != FLOAT and isinstance(domain.low, int) and isinstance(domain.high, int)
-    low, high = domain.low, domain.high
-    choices = tuple(_encoded(choice) for choice in domain.choices)
-    # The untuned program takes part, also where the study's range leaves its values out.
-    if choices and _encoded(default) not in choices:
-        choices = (*choices, _encoded(default))
-    if low is not None and high is not None:
+    def dimension(name: str, default: Any, index: int | None) -> Dimension:
+        known = _encoded(default)
+        choices = tuple(_encoded(choice) for choice in domain.choices)
+        if choices:
+            choices = choices if known in choices else (*choices, known)
+            return Dimension(name, param.name, known, choices=choices, index=index, guard=param.guard)
+        low, high = domain.low or 0, domain.high or 0
+        whole = param.type != FLOAT and isinstance(low, int) and isinstance(high, int)
         low, high = min(low, default), max(high, default)
-    return Dimension(name, param.name, _encoded(default), low, high, choices, index, whole, param.guard)
+        return Dimension(name, param.name, known, low, high, (), index, whole, param.guard)
+
+    if param.each and isinstance(param.default, list):
+        return [dimension(f"{param.name}[{i}]", value, i) for i, value in enumerate(param.default)]
+    return [dimension(param.name, param.default, None)]
 
 
 def _setting(name: str, domain: Domain) -> Dimension:
-    whole = VARIED[name] != FLOAT
     default: Value = domain.choices[0] if domain.choices else domain.low
-    return Dimension(name, name, default, domain.low, domain.high, domain.choices, None, whole)
+    return Dimension(
+        name, name, default, domain.low or 0, domain.high or 0, domain.choices, None, VARIED[name] != FLOAT
+    )

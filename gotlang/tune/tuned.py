@@ -1,7 +1,8 @@
-"""The result of a study as a file, and a program with that result in it.
+"""The result of a study: as a file, in a program, and in the text of a program's own files.
 
-A tuned file is JSON: `params`, `prompts` (instructions and examples), `settings` of the run, what the test
-rows said, and where it all comes from. It holds no code.
+A tuned file is JSON: `params`, `prompts` (instructions and examples), `settings` of the run, the held-out
+comparison and the provenance. It holds no code. In a program's text only the values that change are replaced;
+everything else stays, to the character, so that `git diff` shows what changed.
 """
 
 from __future__ import annotations
@@ -14,25 +15,71 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, final
 
-from gotlang.compiler import Compilation
+from gotlang.compiler import Compilation, compile_source
 from gotlang.errors import UsageError
 from gotlang.program import CheckedProgram
+from gotlang.semantics.params import constant_value
 from gotlang.semantics.study_settings import ASKED
-from gotlang.span import Source
+from gotlang.span import Source, Span
+from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
+from gotlang.syntax.texts import long_lines, quote
 from gotlang.tune.space import used_names
-from gotlang.tune.texts import Texts, edited, rewritten
 
 P = TypeVar("P", bound=CheckedProgram)
 
 FORMAT = "gotlang.tuned"
 FORMAT_VERSION = 1
+_HELP = "`gotc tune` writes tuned files"
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class Shot:
+    """A worked example: its inputs by name and its output, each as JSON, so that shots can be compared."""
+
+    inputs: tuple[tuple[str, str], ...]
+    output: str
+
+
+def shot(inputs: Mapping[str, Any], output: Any) -> Shot:
+    """A worked example from plain values."""
+    return Shot(tuple((name, json.dumps(value)) for name, value in inputs.items()), json.dumps(output))
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class Texts:
+    """Texts for one prompt; None leaves the program's own. `instruction` is the template of the instruction,
+    or of the user's text if the prompt has no instruction."""
+
+    instruction: str | None = None
+    examples: tuple[Shot, ...] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As files hold it; what is left as it is is left out."""
+        out: dict[str, Any] = {} if self.instruction is None else {"instruction": self.instruction}
+        if self.examples is not None:
+            out["examples"] = [
+                {"inputs": {k: json.loads(v) for k, v in shot.inputs}, "output": json.loads(shot.output)}
+                for shot in self.examples
+            ]
+        return out
+
+    @classmethod
+    def of_dict(cls, given: Mapping[str, Any]) -> Texts:
+        """Read back. Raises KeyError and TypeError for anything else."""
+        examples, instruction = given.get("examples"), given.get("instruction")
+        if not isinstance(instruction, str | None):
+            raise TypeError("an instruction is a text")
+        shots = None if examples is None else tuple(shot(x["inputs"], x["output"]) for x in examples)
+        return cls(instruction, shots)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What a study found. `provenance` says from which program, data, model, seed, money and versions."""
+    """What a study found. `provenance` has its program, data, model, seed, spending and versions."""
 
     program: str
     scheme: str
@@ -42,7 +89,7 @@ class Tuned:
     held_out: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The document."""
         return {
             "format": FORMAT,
@@ -50,45 +97,47 @@ class Tuned:
             "program": self.program,
             "scheme": self.scheme,
             "params": dict(self.params),
-            "prompts": {name: texts.as_json() for name, texts in self.texts.items()},
+            "prompts": {name: texts.to_dict() for name, texts in self.texts.items()},
             "settings": dict(self.settings),
             "held_out": dict(self.held_out),
             "provenance": dict(self.provenance),
         }
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all. Raises UsageError where that cannot be done."""
-        whole = json.dumps(self.as_json(), indent=2, ensure_ascii=False) + "\n"
-        beside = path.with_name(path.name + ".new")
+        """Write the file, whole or not at all. Raises UsageError if that fails."""
         try:
-            beside.write_text(whole, encoding="utf-8")
-            beside.replace(path)
+            write_whole(path, json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
 def read_tuned(path: str | Path) -> Tuned:
-    """A tuned file. Raises UsageError for what is none."""
+    """Load a tuned file. Raises UsageError if it is not one."""
     path = Path(path)
     try:
         whole = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError:
-        raise UsageError(f"{path} is no JSON", help="`gotc tune` writes tuned files") from None
+        raise UsageError(f"{path} is not JSON", help=_HELP) from None
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
-        raise UsageError(f"{path} is no tuned file", help="`gotc tune` writes tuned files")
+        raise UsageError(f"{path} is not a tuned file", help=_HELP)
     if whole.get("format_version") != FORMAT_VERSION:
-        raise UsageError(f"{path} is of another version of the format", help="run the study again")
+        raise UsageError(f"{path} has another version of the format", help="run the study again")
     try:
         return Tuned(
             str(whole["program"]),
             str(whole["scheme"]),
             dict(whole["params"]),
-            {str(name): Texts.of_json(texts) for name, texts in whole["prompts"].items()},
-            dict(whole["settings"]),
-            dict(whole["held_out"]),
-            dict(whole["provenance"]),
+            {str(name): Texts.of_dict(texts) for name, texts in whole["prompts"].items()},
+            *(dict(whole[name]) for name in ("settings", "held_out", "provenance")),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is damaged: {error}", help="run the study again") from None
@@ -98,12 +147,13 @@ def tuned(program: P, file: str | Path | Tuned) -> P:
     """A program with what a study found in it. Only `concurrency` and `schedule`, which change no result, are
     left to the options of its runs.
 
-    Raises UsageError where the file is none or is of another program, CompileError where they do not fit.
+    Raises UsageError for a file that is not tuned or is of another program, CompileError if they do not fit.
     """
     found = file if isinstance(file, Tuned) else read_tuned(file)
-    asking = _asking(program, found)
     try:
-        return program.changed(rewritten(program.compilation, found.params, found.texts, asking))
+        return program.changed(
+            rewritten(program.compilation, found.params, found.texts, _settings_of(program, found))
+        )
     except UsageError as error:
         if found.program == program.name:
             raise
@@ -113,25 +163,23 @@ def tuned(program: P, file: str | Path | Tuned) -> P:
 
 
 def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
-    """Write what a study found into the program's own files; those that changed. A file that was canonical
-    stays so: columns of params are set anew.
+    """Write what a study found into the program's own files; gives those that changed. A file that was
+    canonical stays so: columns of params are realigned.
 
-    Raises UsageError where a file is not as it was when the program was read, CompileError where the
-    program would not compile any more.
+    Raises UsageError if a file has changed since the program was read, CompileError if the program would no
+    longer compile.
     """
-    compilation, asking = program.compilation, _asking(program, found)
-    done = rewritten(compilation, found.params, found.texts, asking)
+    compilation, settings = program.compilation, _settings_of(program, found)
+    done = rewritten(compilation, found.params, found.texts, settings)
     changed = []
     was, now_is = _formatted(compilation), _formatted(done)
-    for name, source in edited(compilation, found.params, found.texts, asking).items():
-        before = compilation.sources[name]
-        if source.text == before.text:
+    for name, source in edited(compilation, found.params, found.texts, settings).items():
+        before = compilation.sources[name].text
+        if source.text == before:
             continue
-        if was.get(name) == before.text:
-            source = Source(name, now_is[name])
         path = Path(name)
         try:
-            _overwrite(path, before.text, source.text)
+            _overwrite(path, before, now_is[name] if was.get(name) == before else source.text)
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
         changed.append(path)
@@ -157,20 +205,157 @@ def _overwrite(path: Path, before: str, after: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _asking(program: CheckedProgram, found: Tuned) -> dict[str, dict[str, Any]]:
-    """What every prompt of the tuned scheme asks with, where the study varied that."""
+def _settings_of(program: CheckedProgram, found: Tuned) -> dict[str, dict[str, Any]]:
+    """The tuned settings of every prompt that the tuned scheme uses."""
     settings = {name: value for name, value in found.settings.items() if name in ASKED}
-    checked = program.compilation.checked
-    if not settings:
-        return {}
-    used = used_names(checked.symbols, found.scheme)
-    return {prompt: settings for prompt in checked.symbols.prompts if prompt in used}
+    ir = program.ir(0)
+    used = used_names(ir, found.scheme) if settings else set()
+    return {prompt.name: settings for prompt in ir.prompts if prompt.name in used}
 
 
 def _formatted(compilation: Compilation) -> dict[str, str]:
     """The canonical texts of a program's files, by name."""
-    sources = [compilation.sources[module.span.source] for module in compilation.modules]
-    return {
-        source.name: format_module(module, source)
-        for module, source in zip(compilation.modules, sources, strict=True)
-    }
+    sources = ((module, compilation.sources[module.span.source]) for module in compilation.modules)
+    return {source.name: format_module(module, source) for module, source in sources}
+
+
+# ---------------------------------------------------------------- in a program's text
+
+PromptSettings = Mapping[str, Mapping[str, Any]]
+"""By prompt, the settings that it asks with, such as `temperature`."""
+_NONE: PromptSettings = {}
+_Edit = tuple[Span, str]
+
+
+def rewritten(
+    compilation: Compilation,
+    params: Mapping[str, Any],
+    texts: Mapping[str, Texts],
+    settings: PromptSettings = _NONE,
+) -> Compilation:
+    """A program compiled with other defaults, texts and settings of prompts.
+
+    Raises UsageError if it has no such param or prompt, CompileError if it no longer compiles.
+    """
+    sources = edited(compilation, params, texts, settings)
+    return compile_source(sources[compilation.source.name], lambda name: sources[name].text).compiled()
+
+
+def edited(
+    compilation: Compilation,
+    params: Mapping[str, Any],
+    texts: Mapping[str, Texts],
+    settings: PromptSettings = _NONE,
+) -> dict[str, Source]:
+    """The sources of a program, by name, with other defaults of params, texts and settings of prompts."""
+    out = dict(compilation.sources)
+    left_params, left_texts = dict(params), dict(texts)
+    for module in compilation.modules:
+        source = compilation.sources[module.span.source]
+        edits: list[_Edit] = []
+        for d in module.declarations:
+            if isinstance(d, n.Param) and d.name.text in left_params:
+                value, old = left_params.pop(d.name.text), constant_value(d.default)
+                if type(old) is not type(value) or old != value:
+                    edits.append((d.default.span, literal(value)))
+            elif isinstance(d, n.Prompt):
+                edits += _texts(d, left_texts.pop(d.name.text, Texts()), source)
+                edits += _settings(d, settings.get(d.name.text, {}), source)
+        if edits:
+            out[source.name] = _replaced(source, edits)
+    for kind, left in (("param", left_params), ("prompt", left_texts)):
+        if left:
+            raise UsageError(f"`{compilation.source.name}` has no {kind} `{next(iter(left))}`")
+    return out
+
+
+def _replaced(source: Source, edits: list[_Edit]) -> Source:
+    text = source.text
+    for span, new in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
+        text = text[: span.start] + new + text[span.end :]
+    return Source(source.name, text)
+
+
+def literal(value: Any) -> str:
+    """A plain value as the language writes it."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return quote(value)
+        case float():
+            text = repr(value)
+            return text if "." in text or "e" not in text else text.replace("e", ".0e", 1)
+        case list() | tuple():
+            return "[" + ", ".join(map(literal, value)) + "]"
+        case dict():
+            keys = (k if k.isidentifier() and k.islower() else quote(k) for k in value)
+            pairs = zip(keys, map(literal, value.values()), strict=True)
+            return "{" + ", ".join(f"{key}: {each}" for key, each in pairs) + "}"
+    return str(value)
+
+
+def _texts(node: n.Prompt, texts: Texts, source: Source) -> list[_Edit]:
+    edits: list[_Edit] = []
+    text, new = node.instruction or node.user, texts.instruction
+    if new is not None and text is not None and new != text.value:
+        written = quote(new)
+        if text.long or "\n" in new or len(new) > 60:
+            margin = _margin(source, text.span.start)
+            body = "".join(f"{margin}{line}\n" if line else "\n" for line in long_lines(new))
+            written = f'"""\n{body}{margin}"""'
+        edits.append((text.span, written))
+    if texts.examples is not None:
+        edits += _examples(node, texts.examples, source)
+    return edits
+
+
+def _settings(node: n.Prompt, settings: Mapping[str, Any], source: Source) -> list[_Edit]:
+    """Other values of settings that the prompt has, and new settings above its first text."""
+    known = {setting.name.text: setting.value.span for setting in node.settings}
+    edits = [
+        (known[name], literal(value))
+        for name, value in settings.items()
+        if name in known and source.text[known[name].start : known[name].end] != literal(value)
+    ]
+    first = min(text.span.start for text in (node.system, node.instruction, node.user) if text is not None)
+    margin = _margin(source, first)
+    new = "".join(f"{margin}{name} {literal(v)}\n" for name, v in settings.items() if name not in known)
+    return [*edits, _insertion(source, _line_start(source, first), new)] if new else edits
+
+
+def _examples(node: n.Prompt, shots: tuple[Shot, ...], source: Source) -> list[_Edit]:
+    lines = [
+        ", ".join(f"{name} = {literal(json.loads(value))}" for name, value in shot.inputs)
+        + f" -> {literal(json.loads(shot.output))}"
+        for shot in shots
+    ]
+    if node.examples:
+        first, last = node.examples[0].span, node.examples[-1].span
+        if lines:
+            return [(first.to(last), f"\n{_margin(source, first.start)}".join(lines))]
+        start = _line_start(source, source.text.rindex("examples", 0, first.start))
+        return [(Span(source.name, start, source.text.find("\n", last.end) + 1), "")]
+    place = node.user or node.instruction
+    if not lines or place is None:
+        return []
+    below = source.text.find("\n", place.span.end) + 1
+    margin = _margin(source, place.span.start)
+    block = f"{margin}examples:\n" + "".join(f"{margin}    {line}\n" for line in lines)
+    return [_insertion(source, _line_start(source, place.span.start) if node.user else below, block)]
+
+
+def _insertion(source: Source, at: int, text: str) -> _Edit:
+    return Span(source.name, at, at), text
+
+
+def _line_start(source: Source, at: int) -> int:
+    return source.text.rfind("\n", 0, at) + 1
+
+
+def _margin(source: Source, at: int) -> str:
+    """The indentation of the line of a place."""
+    line = source.text[_line_start(source, at) : at]
+    return " " * (len(line) - len(line.lstrip(" ")))

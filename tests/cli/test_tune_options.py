@@ -24,7 +24,7 @@ def test_limits_and_seeds_reach_the_study(gotc: Gotc, folder: Path, monkeypatch:
         given.append((plan.seed, options.seed, options.rpm, options.tpm, options.timeout))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gotlang.tune.driver.tune", noted)
+    monkeypatch.setattr("gotlang.tune.study.tune", noted)
     some = ("tune", "study.got", "--model", "simulated")
     assert gotc(*some, "--rpm", 5, "--tpm", 100, "--timeout", 3, "--seed", 0).code == 130
     gotc(*some)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
-from gotlang.tune.plan import Plan, read_plan
-from gotlang.tune.records import Record
+from gotlang.tune.plan import StudyPlan, read_plan
+from gotlang.tune.trials import Trial
 
 GUESS = """
 simulate with "guess_sim.py"
@@ -56,7 +56,7 @@ def guess_study(folder: Path, clauses: str, rows: int = 40) -> Path:
     return path
 
 
-def guess_plan(folder: Path, clauses: str = "", rows: int = 40) -> Plan:
+def guess_plan(folder: Path, clauses: str = "", rows: int = 40) -> StudyPlan:
     """Its plan; by default small, for the error at no more than the cost."""
     default = """
         train 20, test 20
@@ -68,10 +68,10 @@ def guess_plan(folder: Path, clauses: str = "", rows: int = 40) -> Plan:
     return read_plan(guess_study(folder, clauses or default, rows))
 
 
-def course(records: Mapping[int, Record]) -> list[tuple[Any, ...]]:
+def course(records: Mapping[int, Trial]) -> list[tuple[Any, ...]]:
     """All that a study decided."""
     return [
-        (n, tuple(r.point.items()), r.ended, r.told.values, tuple(m.objectives for m in r.rows))
+        (n, tuple(r.point.items()), r.ended, r.result.values, tuple(m.objectives for m in r.rows))
         for n, r in records.items()
     ]
 
@@ -146,7 +146,7 @@ def as_answer(text: str, proposal: str) -> str:
     return "\n\n".join(f"[[ ## {name} ## ]]\n{'' if name == 'completed' else proposal}" for name in fields)
 
 
-def prompt_plan(folder: Path, optimizer: str, more: str = "", program: str = TWO_PROMPTS) -> Plan:
+def prompt_plan(folder: Path, optimizer: str, more: str = "", program: str = TWO_PROMPTS) -> StudyPlan:
     """A study that searches both prompts of the program above."""
     (folder / "both.got").write_text(program)
     (folder / "numbers.csv").write_text("number\n" + "".join(f"{n}\n" for n in range(3, 33)))

@@ -57,6 +57,11 @@ class Budget:
         return self.max_usd is not None or self.max_calls is not None
 
     @property
+    def exhausted(self) -> bool:
+        """Whether a request was not sent because it could exceed a limit."""
+        return self.refused > 0
+
+    @property
     def spent_usd(self) -> float:
         """US dollars spent so far, by requests whose price is known."""
         return float(self._spent)

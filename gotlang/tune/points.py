@@ -1,0 +1,293 @@
+"""Runs a program at points of the space, and measures a study's objectives and constraints."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from statistics import fmean
+from typing import Any, final
+
+import msgspec
+
+from gotlang.errors import BudgetExceeded, EvaluationError, ModelError, RunError, UsageError
+from gotlang.evaluate.evaluation import RowRun, run_each
+from gotlang.evaluate.metric import Metric, ScoreKind
+from gotlang.evaluate.rows import Row
+from gotlang.ir import program as ir
+from gotlang.ir.declarations import build_example
+from gotlang.ir.evaluate import Evaluator, evaluate
+from gotlang.ir.names import free_names
+from gotlang.passes import optimize
+from gotlang.runtime.run import Runner, check_params
+from gotlang.runtime.sampler.events import Observer
+from gotlang.semantics.studies import BASELINE
+from gotlang.semantics.study_settings import ASKED
+from gotlang.session import Session
+from gotlang.span import NOWHERE
+from gotlang.statistics import bounded
+from gotlang.syntax import expressions as e
+from gotlang.templates import Template
+from gotlang.tune.plan import Constraint, StudyPlan
+from gotlang.tune.space import TEXTS, Point, Space
+from gotlang.tune.tuned import Texts
+
+OF_RESULTS = frozenset({"result", "score", "latency"})
+"""Metrics undefined for a failed run."""
+SPENT = frozenset({"cost", "calls"})
+"""Metrics still defined for it. Constraints count failed runs; objectives use `failed`, so that failing early
+is not rewarded."""
+
+_SEED_STEP = 1_000_003
+"""Between the seeds of two measurements of the same rows: endpoints get the seed plus the sample's number."""
+_PROBES = 2**40
+_TRIES = 3
+"""Seeds from here on are of probes of whether the model still answers, sent so many times."""
+
+
+@final
+class Measured(msgspec.Struct, frozen=True, array_like=True):
+    """One run of one row. `objectives` are None if it ended without a result, `quantities` are those of the
+    constraints. `usd` is None if a price is unknown; a run without a result was paid for too."""
+
+    objectives: tuple[float | None, ...]
+    quantities: tuple[float | None, ...]
+    usd: float | None
+    seconds: float
+    calls: int
+    failure: str | None = None
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """The mean of those that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def leads(
+    rows: Sequence[Measured], others: Sequence[Measured], of: Callable[[Measured], float | None]
+) -> list[float]:
+    """By how much rows exceed those of another trial, pair by pair, wherever both have a value."""
+    pairs = ((of(a), of(b)) for a, b in zip(rows, others, strict=False))
+    return [a - b for a, b in pairs if a is not None and b is not None]
+
+
+def bound(constraint: Constraint, baseline: float) -> float:
+    """The bound of a constraint if the untuned program's quantity is `baseline`. Raises UsageError for one
+    without a value."""
+    try:
+        return bounded(evaluate(constraint.bound, {BASELINE: baseline}))
+    except EvaluationError as error:
+        where = f"where the baseline is {baseline:g}"
+        raise UsageError(f"the bound of `{constraint.text}` has no value {where}: {error.message}") from None
+
+
+def excess(constraint: Constraint, quantity: float, baseline: float) -> float:
+    """By how much a constraint is violated; 0 or less if it holds."""
+    over = quantity - bound(constraint, baseline)
+    over = -over if constraint.least else over
+    return over + 1e-12 if constraint.strict else over
+
+
+@final
+class PointRunner:
+    """Runs points over rows, all rows at the same time. `texts` are the proposals for each prompt, by the
+    number that a point holds."""
+
+    def __init__(
+        self,
+        plan: StudyPlan,
+        space: Space,
+        session: Session,
+        texts: Mapping[str, Sequence[Texts]] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.space = space
+        self.session = session
+        self.texts = dict(texts or {})
+        self._evaluate = Evaluator({s.name: s for s in session.ir.scores}, session.runner.functions)
+        self._programs: dict[str, ir.Program] = {}
+        self._answered: Row | None = None
+
+    async def rows(self, point: Point, rows: Sequence[Row], *, again: int = 0) -> list[Measured]:
+        """Measure these rows; `again` counts how often they were measured before, each time with new samples.
+
+        A row that the model left partly unanswered runs once more. Raises BudgetExceeded if the budget does
+        not allow a row, ModelError if the model no longer answers."""
+        runner = self.runner(point)
+        runner = _seeded(runner, runner.settings.seed + again * _SEED_STEP)
+        runs = await self._run(runner, rows)
+        lost = [run.row for run in runs if run.missing]
+        self._answered = next((run.row for run in runs if run.calls and not run.missing), self._answered)
+        if lost and self._answered is not None:
+            await self._probe(self._answered)
+            repeated = {run.row.number: run for run in await self._run(runner, lost)}
+            runs = [repeated.get(run.row.number, run) for run in runs]
+        return [self.measured(run) for run in runs]
+
+    async def _probe(self, row: Row) -> None:
+        """Ask the model once more as the untuned program does on a row that it answered before.
+
+        Raises ModelError if it does not answer: what it left unanswered would else count against the point.
+        """
+        for _ in range(_TRIES):
+            runner = _seeded(self.runner(self.space.start), _PROBES + secrets.randbits(32))
+            (found,) = await self._run(runner, [row])
+            if found.calls:
+                return
+        raise ModelError(
+            f"the model does not answer any more: {found.reason}",
+            help="the same command goes on with the study, with the trial that was under way",
+        )
+
+    async def run(
+        self,
+        texts: Mapping[str, Texts],
+        values: Mapping[str, Any],
+        rows: Sequence[Row],
+        observe: Observer | None = None,
+    ) -> list[RowRun]:
+        """Run rows with given texts and values of params and settings; `observe` is told of events."""
+        runner = self._runner(texts, values)
+        return await self._run(runner if observe is None else replace(runner, observe=observe), rows)
+
+    async def _run(self, runner: Runner, rows: Sequence[Row]) -> list[RowRun]:
+        scheme = runner.program.scheme(self.plan.scheme)
+        own = Metric(ScoreKind())
+        runs: dict[int, RowRun] = {}
+        parallel = max(1, len(rows))
+        running = run_each(runner, scheme, rows, metric=own, parallel=parallel, count_missing=True)
+        async with aclosing(running):
+            async for run in running:
+                if run.error is not None and not isinstance(run.error, RunError):
+                    raise run.error
+                runs[run.row.number] = run
+        for run in (runs[row.number] for row in rows):
+            if run.state == "partial":
+                raise BudgetExceeded(run.reason or "")
+            if run.state == "failed" and runner.budget.exhausted:
+                raise BudgetExceeded(runner.budget.reason())  # its calls are missing for want of money
+        return [runs[row.number] for row in rows]
+
+    def measured(self, run: RowRun) -> Measured:
+        """The objectives and constrained quantities of a run. Raises UsageError for one without a value."""
+        failed = run.state == "failed"
+        names: dict[str, Any] = {
+            **run.row.inputs,
+            "cost": run.usd,
+            "calls": run.calls or 0,
+            "latency": run.seconds or 0.0,
+            "right": float(bool(run.truth)),
+            "failures": float(failed),
+            "result": run.value,
+            "score": run.score,
+            "truth": run.row.truth,
+        }
+        unknown = OF_RESULTS if run.calls is not None else OF_RESULTS | SPENT
+        objectives = tuple(
+            self.plan.failed
+            if failed and _uses(OF_RESULTS | SPENT, objective.expression)
+            else self._number(objective.expression, names, objective.text, run.row)
+            for objective in self.plan.objectives
+        )
+        quantities = tuple(
+            None
+            if failed and _uses(unknown, constraint.quantity)
+            else self._number(constraint.quantity, names, constraint.text, run.row)
+            for constraint in self.plan.constraints
+        )
+        usd = run.usd if run.calls is not None else 0.0
+        failure = (run.reason or "failed") if failed else None
+        return Measured(objectives, quantities, usd, run.seconds or 0.0, run.calls or 0, failure)
+
+    def _number(self, node: e.Expression, names: Mapping[str, Any], text: str, row: Row) -> float:
+        try:
+            found = self._evaluate(node, names)
+            if found is not None and math.isfinite(number := bounded(found)):
+                return number
+            why = "the result was not scored" if names["score"] is None else f"it is {found}"
+        except (EvaluationError, TypeError) as error:
+            why = str(error)
+        if names["cost"] is None and _uses(frozenset({"cost"}), node):
+            raise UsageError(
+                f"`{text}` has no value: the model's price is unknown",
+                help="give it in a file with `--prices`",
+            )
+        raise UsageError(f"`{text}` has no value for row {row.number} of the data: {why}")
+
+    def runner(self, point: Point) -> Runner:
+        """What runs the program at a point."""
+        return self._runner(self.chosen_texts(point), self.space.values(point))
+
+    def chosen_texts(self, point: Point) -> dict[str, Texts]:
+        """The texts that a point chooses, by prompt."""
+        chosen = {name: point.get(TEXTS + name) for name in self.texts}
+        return {name: self.texts[name][number] for name, number in chosen.items() if isinstance(number, int)}
+
+    def _runner(self, texts: Mapping[str, Texts], values: Mapping[str, Any]) -> Runner:
+        settings = {name: values[name] for name in self.space.settings if name in values}
+        params = {name: value for name, value in values.items() if name not in settings}
+        program = self._program(texts, {name: settings[name] for name in ASKED if name in settings})
+        base = self.session.runner
+        chosen = {name: settings[name] for name in ("concurrency", "schedule") if name in settings}
+        return replace(
+            base,
+            program=program,
+            params=check_params(program, params),
+            settings=replace(base.settings, **chosen),
+            gate=base.gate.at(chosen["concurrency"]) if "concurrency" in chosen else base.gate,
+            engines=base.engines,
+        )
+
+    def _program(self, texts: Mapping[str, Texts], settings: Mapping[str, Any]) -> ir.Program:
+        """The optimized program with other texts and settings of its prompts."""
+        key = repr((sorted(texts.items()), sorted(settings.items())))
+        if key not in self._programs:
+            program = self.session.ir
+            if texts:
+                changed = with_prompts(self.plan.program.ir(0), texts)
+                program = optimize(changed, self.session.options.level, self.session.options.skipped_passes)
+            self._programs[key] = _with_settings(program, settings)
+        return self._programs[key]
+
+
+def with_prompts(program: ir.Program, texts: Mapping[str, Texts]) -> ir.Program:
+    """A program whose prompts have other texts. Raises TemplateError and EvaluationError for invalid ones."""
+
+    def changed(prompt: ir.Prompt) -> ir.Prompt:
+        found = texts.get(prompt.name, Texts())
+        if found.instruction is not None:
+            part = "instruction" if prompt.instruction is not None else "user"
+            changes: dict[str, Any] = {part: Template.parse(found.instruction)}
+            prompt = replace(prompt, **changes)
+        if found.examples is not None:
+            shots = [(shot.inputs, json.loads(shot.output)) for shot in found.examples]
+            inputs = (tuple((name, json.loads(value)) for name, value in given) for given, _ in shots)
+            made = (build_example(i, output, prompt) for i, (_, output) in zip(inputs, shots, strict=True))
+            prompt = replace(prompt, examples=tuple(made))
+        return prompt
+
+    return replace(program, prompts=tuple(map(changed, program.prompts)))
+
+
+def _with_settings(program: ir.Program, settings: Mapping[str, Any]) -> ir.Program:
+    """A program whose prompts ask with these settings, whatever they say themselves."""
+    if not settings:
+        return program
+    given = tuple((name, e.Constant(NOWHERE, value)) for name, value in settings.items())
+    prompts = tuple(
+        replace(p, settings=(*((n, v) for n, v in p.settings if n not in settings), *given))
+        for p in program.prompts
+    )
+    return replace(program, prompts=prompts)
+
+
+def _seeded(runner: Runner, seed: int) -> Runner:
+    return replace(runner, settings=replace(runner.settings, seed=seed))
+
+
+def _uses(names: frozenset[str], node: e.Expression) -> bool:
+    return bool(free_names(node).keys() & names)

@@ -1,0 +1,576 @@
+"""A whole study: train and test rows, proposed texts, search, finals, held-out comparison, result."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+import platform
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, final
+
+from gotlang import data
+from gotlang.cache.memory import MemoryCache
+from gotlang.errors import BudgetExceeded, UsageError
+from gotlang.evaluate.rows import as_table
+from gotlang.options import Options
+from gotlang.result import Displayed
+from gotlang.session import Session, run_to_end
+from gotlang.statistics import LEVEL, Interval, difference_interval, verdict
+from gotlang.tune.budget import SpendLog, StudyBudget
+from gotlang.tune.finals import Finalist, finals
+from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
+from gotlang.tune.points import Measured, PointRunner, excess, mean
+from gotlang.tune.prompts import SHARE, propose
+from gotlang.tune.sampler import CostModel, Proposals
+from gotlang.tune.search import Search, StudyProgress, front
+from gotlang.tune.space import point_text, space_of, with_texts
+from gotlang.tune.trials import Trial, TrialStore, worker_name
+from gotlang.tune.tuned import Tuned
+from gotlang.version import __version__
+
+FOLDER = Path(".gotc") / "tune"
+"""Where studies are stored, relative to the current folder."""
+RESERVE = 1.25
+"""Reserved for the test rows: so many times what the untuned program cost on as many train rows."""
+
+VERDICTS = {
+    "better": "the tuned program is better on held-out rows",
+    "not significant": "the interval of the difference contains 0",
+    "worse": "the tuned program is worse on held-out rows: the original stays",
+    "constraint violated": "the tuned program violates a constraint on held-out rows: the original stays",
+    "no improvement found": "no trial was feasible and better than the original",
+    "no feasible trial": "no trial satisfies the constraints, and the original does not either",
+}
+STAYS = frozenset(VERDICTS) - {"better", "not significant"}
+"""The verdicts after which the result of a study is the original program."""
+
+Observe = Callable[[StudyProgress, StudyBudget], None]
+
+
+# ---------------------------------------------------------------- rows
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Numbers of rows, in the order they are taken, and the fingerprint of the whole data."""
+
+    train: tuple[int, ...]
+    test: tuple[int, ...]
+    fingerprint: str
+
+
+def split(plan: StudyPlan) -> Split:
+    """Which rows are for training and testing, by the study's split seed. Equal rows count once: none is in
+    both. Raises UsageError if there are too few."""
+    table = as_table(plan.data)
+    rows = plan.read_rows().rows
+    distinct = {json.dumps(row.inputs, sort_keys=True, default=str): row.number for row in reversed(rows)}
+    numbers = sorted(distinct.values())
+    random.Random(f"split {plan.split_seed}").shuffle(numbers)
+    train = plan.train
+    if train is None:
+        train = len(numbers) - plan.test if plan.test is not None else int(len(numbers) * TRAIN_SHARE)
+    test = plan.test if plan.test is not None else len(numbers) - train
+    if train < 1 or test < 1 or train + test > len(numbers):
+        raise UsageError(
+            f"{table.path} has {len(numbers)} different rows, too few for {train} to train and {test} to "
+            "test",
+            help="both need at least one, and none can be in both",
+        )
+    return Split(tuple(numbers[:train]), tuple(numbers[train : train + test]), data.fingerprint(table))
+
+
+# ---------------------------------------------------------------- held-out comparison
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One quantity of both programs: means, and the tuned one's lead (tuned minus original)."""
+
+    name: str
+    original: float | None
+    tuned: float | None
+    lead: Interval
+
+    def to_dict(self) -> dict[str, Any]:
+        """As files hold it; unknown bounds are null."""
+        bounds = [x if math.isfinite(x) else None for x in (self.lead.low, self.lead.high)]
+        return {
+            "name": self.name,
+            "original": self.original,
+            "tuned": self.tuned,
+            "difference": bounds,
+        }
+
+    def __str__(self) -> str:
+        low, middle, high = (
+            amount(self.name, x, sign=True) for x in (self.lead.low, self.lead.mean, self.lead.high)
+        )
+        both = f"{amount(self.name, self.original)} -> {amount(self.name, self.tuned)}"
+        return f"{both} ({middle}, 95% CI {low} to {high})"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """The winner compared with the original on the test rows. `verdict` is one of `VERDICTS`."""
+
+    rows: int
+    compared: tuple[Compared, ...]
+    verdict: str
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the original itself won the search, so that there was nothing to compare."""
+        return self.verdict in {"no improvement found", "no feasible trial"}
+
+    def to_dict(self) -> dict[str, Any]:
+        """As files hold it."""
+        return {
+            "rows": self.rows,
+            "level": LEVEL,
+            "compared": [c.to_dict() for c in self.compared],
+            "verdict": self.verdict,
+            "meaning": VERDICTS[self.verdict],
+        }
+
+
+def compare_held_out(
+    plan: StudyPlan, original: Sequence[Measured], tuned: Sequence[Measured], *, same: str | None = None
+) -> HeldOut:
+    """Judge the tuned program by rows that both ran. `same` is the verdict if no other point won."""
+
+    def quantities(row: Measured) -> dict[str, float | None]:
+        always = {
+            "cost": row.usd,
+            "latency": row.seconds,
+            "calls": float(row.calls),
+            "failures": float(bool(row.failure)),
+        }
+        objectives = dict(zip((o.text for o in plan.objectives), row.objectives, strict=True))
+        return {**objectives, **{name: value for name, value in always.items() if name not in objectives}}
+
+    both = [(quantities(a), quantities(b)) for a, b in zip(original, tuned, strict=True)]
+    compared = []
+    for name in both[0][0]:
+        pairs = [(a[name], b[name]) for a, b in both]
+        known = [(a, b) for a, b in pairs if a is not None and b is not None]
+        lead = difference_interval([b for _, b in known], [a for a, _ in known])
+        compared.append(Compared(name, mean([a for a, _ in pairs]), mean([b for _, b in pairs]), lead))
+    judged = same or _verdict(plan, original, tuned, compared)
+    return HeldOut(len(original), tuple(compared), judged)
+
+
+def _verdict(
+    plan: StudyPlan,
+    original: Sequence[Measured],
+    tuned: Sequence[Measured],
+    compared: Sequence[Compared],
+) -> str:
+    for place, constraint in enumerate(plan.constraints):
+        quantity = mean([m.quantities[place] for m in tuned])
+        base = mean([m.quantities[place] for m in original])
+        if quantity is None or base is None or excess(constraint, quantity, base) > 0:
+            return "constraint violated"
+    if sum(bool(m.failure) for m in tuned) > sum(bool(m.failure) for m in original):
+        return "constraint violated"
+    verdicts = {
+        verdict(found.lead, lower_is_better=not objective.maximize)
+        for objective, found in zip(plan.objectives, compared, strict=False)
+    }
+    return next(word for word in ("worse", "better", "not significant") if word in verdicts)
+
+
+def amount(name: str, value: float | None, *, sign: bool = False) -> str:
+    """A quantity as people write it: dollars, seconds, or four digits."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    before = "-" if value < 0 else "+" if sign else ""
+    size = abs(value)
+    if name == "cost":
+        digits = 4 if size >= 0.001 or size == 0 else 2 - math.floor(math.log10(size))
+        return f"{before}${size:.{digits}f}"
+    return f"{before}{size:.4g}{' s' if name == 'latency' else ''}"
+
+
+# ---------------------------------------------------------------- the study
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class StudyResult(Displayed):
+    """The result of a study. `partial` says why the search ended early, if it did; `unmet` names the
+    constraints that no trial satisfied.
+
+    `usd` and `calls` are what the whole study spent, by all its workers, restarts and roles.
+    """
+
+    plan: StudyPlan
+    name: str
+    trials: dict[int, Trial]
+    winner: Trial
+    finals: list[Finalist]
+    pareto: list[Trial]
+    held_out: HeldOut | None
+    tuned: Tuned
+    usd: float
+    calls: int
+    simulated: bool
+    model: str
+    wall_s: float
+    rejected: int
+    unmet: list[str]
+    partial: str | None
+    storage: str | None
+    study: Any = None
+
+    @property
+    def ended(self) -> Counter[str]:
+        """How many trials ended in which way."""
+        return Counter(trial.ended for trial in self.trials.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gotc tune --json` prints."""
+        return {
+            "study": self.plan.name,
+            "model": self.model,
+            "simulated": self.simulated,
+            "trials": len(self.trials),
+            "ended": dict(self.ended),
+            "rejected": self.rejected,
+            "unmet": list(self.unmet),
+            "winner": {
+                **_brief(self.winner),
+                "params": dict(self.tuned.params),
+                "settings": dict(self.tuned.settings),
+            },
+            "finals": [finalist.to_dict() for finalist in self.finals],
+            "original": {"train": _brief(self.trials[0])["train"]},
+            "pareto": [_brief(trial) for trial in self.pareto],
+            "held_out": self.held_out.to_dict() if self.held_out is not None else None,
+            "spent": {"usd": self.usd, "calls": self.calls},
+            "wall_s": self.wall_s,
+            "partial": self.partial,
+            "storage": self.storage,
+            "tuned": self.tuned.to_dict(),
+        }
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The verdict, the point found, what was compared, and what it cost."""
+        compared = self.held_out.compared if self.held_out is not None else ()
+        values = {**self.tuned.params, **self.tuned.settings}
+        return [
+            ("verdict", self.held_out.verdict if self.held_out is not None else "not compared"),
+            ("tuned", point_text(values) or "the original"),
+            *((each.name, str(each)) for each in compared if each.tuned is not None),
+            ("trials", str(len(self.trials))),
+            ("spent", f"{amount('cost', self.usd)} for {self.calls:,} calls"),
+            ("model", self.model + (" (simulated)" if self.simulated else "")),
+        ]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The trials: a data frame has one row per trial."""
+        texts = [objective.text for objective in self.plan.objectives]
+        return [
+            {
+                "trial": trial.number,
+                "ended": trial.ended,
+                "rows": len(trial.rows),
+                **dict(zip(texts, trial.result.values or [None] * len(texts), strict=True)),
+                **trial.point,
+            }
+            for trial in self.trials.values()
+        ]
+
+
+def _brief(trial: Trial) -> dict[str, Any]:
+    train = list(trial.result.values or ())
+    return {"trial": trial.number, "point": dict(trial.point), "train": train}
+
+
+def tune(
+    plan: StudyPlan,
+    options: Options | None = None,
+    *,
+    folder: Path | None = FOLDER,
+    takeover: bool = False,
+    observe: Observe = lambda _, __: None,
+) -> StudyResult:
+    """Run a study and wait for its end; see `run_study`."""
+    options = options or Options()
+    work = run_study(plan, options, folder=folder, takeover=takeover, observe=observe)
+    return run_to_end(work, virtual=_options(plan, options).simulated)
+
+
+async def run_study(
+    plan: StudyPlan,
+    options: Options | None = None,
+    *,
+    folder: Path | None = FOLDER,
+    takeover: bool = False,
+    observe: Observe = lambda _, __: None,
+) -> StudyResult:
+    """Run a study, or this worker's part of one that others share.
+
+    `options` are those of its runs; `params` and `max_usd` in them are ignored, the study sets both.
+    `folder` holds the study's trials and its spend log; None keeps them in memory, so that nothing can be
+    resumed. Equal studies in one folder are one study. `takeover` continues trials of workers on other
+    machines that no longer run.
+
+    Raises UsageError, RunError and BudgetExceeded, the last if not even the untuned program could be
+    measured."""
+    try:
+        import optuna  # noqa: F401
+    except ImportError:
+        raise UsageError("studies need Optuna", help="pip install 'gotlang[tune]'") from None
+    options = _options(plan, options or Options())
+    with tempfile.TemporaryDirectory() as temporary:
+        async with Session(plan.program, options) as session:
+            study = _Study(plan, session, folder or Path(temporary), folder is not None, takeover, observe)
+            try:
+                return await study.run()
+            finally:
+                study.log.close()
+
+
+def _options(plan: StudyPlan, options: Options) -> Options:
+    return replace(
+        options,
+        model=plan.model or options.chosen_model,
+        seed=plan.seed or options.seed,
+        params={},
+        max_usd=None,
+        fusion=options.fusion and plan.fusion,
+        early_stop=options.early_stop and plan.early_stop,
+        cache=MemoryCache() if options.chosen_cache is None else options.chosen_cache,
+    )
+
+
+@final
+class _Study:
+    """One worker's run of a study, step by step."""
+
+    def __init__(
+        self,
+        plan: StudyPlan,
+        session: Session,
+        folder: Path,
+        keep: bool,
+        takeover: bool,
+        observe: Observe,
+    ) -> None:
+        self.started = time.monotonic()
+        self.session, self.takeover = session, takeover
+        self.model = session.model
+        if self.model.price is None and plan.budget is not None:
+            raise UsageError(
+                f"the price of `{self.model.name}` is unknown, so the study's budget cannot be enforced",
+                help="give its price in a file with `--prices`",
+            )
+        self.plan = plan
+        self.split = split(plan)
+        self.train = plan.read_rows(self.split.train).rows
+        seed = session.options.seed
+        self.identity = plan.fingerprint(self.split.fingerprint, self.model.name, seed)
+        self.name = f"{plan.name}-{self.identity}"
+        self.file = folder / self.name
+        if takeover:
+            stored = {path.stem for path in folder.glob(f"{plan.name}-*.spend")}
+            if stored and self.name not in stored:
+                raise UsageError(
+                    f"the stored study `{plan.name}` is another one: its program, data, model or objectives "
+                    "have changed",
+                    help="without `--resume` it starts anew; requests as before come from the cache",
+                )
+        self.storage = plan.storage or (f"{self.file}.journal" if keep else None)
+        self.log = SpendLog(Path(f"{self.file}.spend"), worker_name())
+        self.budget = StudyBudget(self.log, plan.budget)
+        session.runner = replace(session.runner, budget=self.budget)
+        self.observe: Callable[[StudyProgress], None] = lambda progress: observe(progress, self.budget)
+        self.partial: str | None = None
+
+    async def run(self) -> StudyResult:
+        """All steps."""
+        points = await self._propose()
+        await self._search(points)
+        trials = {n: t for n, t in self.store.finished().items() if t.ended != "skipped"}
+        met = await self._finals(points, trials)
+        winner = met[0].trial if met else trials[0]
+        same = None if winner.number else "no improvement found" if met else "no feasible trial"
+        held_out = await self._held_out(points, trials[0], winner, same)
+        return await self._result(points, trials, met, winner, held_out)
+
+    async def _propose(self) -> PointRunner:
+        """What runs points, with proposed texts where the study searches prompts."""
+        plan, space = self.plan, space_of(self.plan)
+        if plan.searches:
+            self.budget.allow(None if plan.budget is None else SHARE * plan.budget)
+            self.observe(StudyProgress(plan.trials, stage="texts are proposed"))
+        with self._alone():
+            points = PointRunner(plan, space, self.session)
+            texts = await propose(points, self.train, Path(f"{self.file}.texts.json"))
+        self.budget.allow(plan.budget)
+        space = with_texts(space, {prompt: len(found) for prompt, found in texts.items()})
+        if plan.sampler.name == "grid":
+            self.plan = plan = replace(plan, trials=min(plan.trials, space.combinations))
+        return PointRunner(plan, space, self.session, texts)
+
+    async def _search(self, points: PointRunner) -> None:
+        """All trials; why they ended early goes to `partial`."""
+        plan, maximize = self.plan, [objective.maximize for objective in self.plan.objectives]
+        facts = {"program": plan.program.name, "data": self.split.fingerprint, "model": self.model.name}
+        self.store = TrialStore(self.storage, self.name, maximize, facts=facts, takeover=self.takeover)
+        costs = CostModel(points, self.train)
+        proposals = Proposals(
+            points.space,
+            plan.sampler,
+            seed=self.session.options.seed,
+            size=plan.parallel,
+            maximize=maximize,
+            estimate=costs.broken,
+        )
+
+        def on_baseline(trial: Trial) -> None:
+            self._reserve(trial, len(self.split.test) + (len(self.train) if plan.finals > 1 else 0))
+            costs.learn(trial.rows)
+
+        self.search = Search(points, self.store, proposals, self.train, self.observe, on_baseline)
+        try:
+            await self.search.run()
+        except BudgetExceeded as error:
+            self.partial = error.message
+            if 0 not in self.store.finished():
+                raise BudgetExceeded(
+                    f"the budget of {amount('cost', plan.budget)} is too small for the untuned program on "
+                    f"{len(self.train)} rows",
+                    help="`gotc explain` estimates the cost of one row; paid responses stay in the cache",
+                ) from None
+        finally:
+            self.store.leave()
+
+    def _reserve(self, baseline: Trial, rows: int) -> None:
+        """Reserve what is needed to run two programs on so many rows later."""
+        if self.plan.budget is not None:
+            each = mean([row.usd for row in baseline.rows]) or 0.0
+            self.budget.allow(max(0.0, self.plan.budget - RESERVE * 2 * each * rows))
+
+    async def _finals(self, points: PointRunner, trials: Mapping[int, Trial]) -> list[Finalist]:
+        self._reserve(trials[0], len(self.split.test))
+        self.budget.refused = 0
+        self.search.show_stage("finals")
+        with self._alone():
+            return await finals(points, trials, self.train)
+
+    async def _held_out(
+        self, points: PointRunner, original: Trial, winner: Trial, same: str | None
+    ) -> HeldOut | None:
+        """The original and the winner on the test rows, which are read only now. None if the budget did not
+        last. Of several workers the first pays, the others find its responses in the cache."""
+        self.budget.allow(self.plan.budget)
+        self.search.show_stage("held-out rows")
+        rows = self.plan.read_rows(self.split.test).rows
+        with self._alone():
+            try:
+                before = await points.rows(original.point, rows)
+                after = before if same is not None else await points.rows(winner.point, rows)
+            except BudgetExceeded:
+                self.partial = self.partial or "the budget did not last for the test rows"
+                return None
+        return compare_held_out(self.plan, before, after, same=same)
+
+    async def _result(
+        self,
+        points: PointRunner,
+        trials: dict[int, Trial],
+        met: list[Finalist],
+        winner: Trial,
+        held_out: HeldOut | None,
+    ) -> StudyResult:
+        plan, options = self.plan, self.session.options
+        await asyncio.sleep(0)  # what was settled last is logged
+        with self.log.locked():
+            spent, calls = self.log.spent_usd, self.log.calls
+        stays = held_out is not None and held_out.verdict in STAYS
+        chosen = trials[0].point if stays else winner.point
+        provenance = {
+            "study": plan.name,
+            "identity": self.identity,
+            "data": {"file": Path(as_table(plan.data).path).name, "sha256": self.split.fingerprint},
+            "rows": {"train": list(self.split.train), "test": list(self.split.test)},
+            "source_sha256": {
+                Path(source.name).name: hashlib.sha256(source.text.encode()).hexdigest()
+                for source in plan.program.compilation.sources.values()
+            },
+            "model": self.model.name,
+            "simulated": self.model.simulated,
+            "seed": options.seed,
+            "trials": len(trials),
+            "spent_usd": spent,
+            "spent_calls": calls,
+            "partial": self.partial,
+            "versions": _versions(),
+        }
+        values, settings = points.space.values(chosen), points.space.settings
+        return StudyResult(
+            plan=plan,
+            name=self.name,
+            trials=trials,
+            winner=winner,
+            finals=met,
+            pareto=front(plan, trials.values()) if len(plan.objectives) > 1 else [],
+            held_out=held_out,
+            tuned=Tuned(
+                plan.program.name,
+                plan.scheme,
+                {name: value for name, value in values.items() if name not in settings},
+                points.chosen_texts(chosen),
+                {name: value for name, value in values.items() if name in settings},
+                held_out.to_dict() if held_out is not None else {},
+                provenance,
+            ),
+            usd=spent,
+            calls=calls,
+            simulated=self.model.simulated,
+            model=options.model if isinstance(options.model, str) else self.model.name,
+            wall_s=time.monotonic() - self.started,
+            rejected=self.search.proposals.rejected,
+            unmet=[
+                constraint.text
+                for constraint in plan.constraints
+                if all(t.result.excess.get(constraint.text, 1.0) > 0 for t in trials.values())
+            ],
+            partial=self.partial,
+            storage=self.storage,
+            study=self.store.study,
+        )
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """What only one worker at a time does; the others find its responses."""
+        import fcntl
+
+        with Path(f"{self.file}.lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _versions() -> dict[str, str]:
+    found = {"gotlang": __version__, "python": platform.python_version()}
+    for package in ("optuna", "dspy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,314 @@
+"""The trials of a study in a storage of Optuna's, shared by any number of workers.
+
+A trial is claimed by creating it: the storage numbers it. Its rows are stored with it, so that any worker can
+compare with it, and Optuna's own tools show the study.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import socket
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, final
+
+from gotlang.errors import UsageError
+from gotlang.records import from_json, to_json
+from gotlang.tune.points import Measured, mean
+from gotlang.tune.space import Point, Space
+
+DEFAULT_FIRST = 8
+"""Rows after which a race looks first."""
+WAIT_S = 0.02
+"""Between two looks at whether other workers have finished."""
+_ATTEMPTS = 4
+_RETRY_S = 0.25
+"""How often, and after how long, a database that did not open is tried."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """The result of a trial as a sampler is told it: objectives (None if the trial failed altogether), and by
+    how much each constraint is violated."""
+
+    values: tuple[float, ...] | None
+    excess: Mapping[str, float]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A finished trial. `ended` is `complete`, or why it stopped early: `pruned`, `infeasible`, `failed`; a
+    `skipped` one was never to be run."""
+
+    number: int
+    point: Point
+    rows: tuple[Measured, ...]
+    result: TrialResult
+    ended: str
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it violates no constraint."""
+        return all(excess <= 0 for excess in self.result.excess.values())
+
+
+def looks(rows: int, first: int = DEFAULT_FIRST) -> list[int]:
+    """After how many rows a race looks: after `first`, then after half as many again, at last after all."""
+    found: list[int] = []
+    seen = first
+    while seen < rows:
+        found.append(seen)
+        seen += max(1, seen // 2)
+    return [*found, rows]
+
+
+def worker_name() -> str:
+    """A name for this process, by which others on this machine can tell whether it still runs."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+
+
+def gone(worker: str) -> bool:
+    """Whether a worker no longer runs: one without a name, or a process of this machine that has ended. Of
+    workers on other machines nothing is known: False."""
+    host, _, rest = worker.partition(":")
+    pid, _, started = rest.partition(":")
+    return not worker or (host == socket.gethostname() and _started(int(pid)) != started)
+
+
+def _started(pid: int) -> str:
+    """When a process began, in the kernel's ticks; empty if it no longer runs."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if fields[0] == "Z" else fields[19]
+    except OSError:
+        if os.path.isdir("/proc/self"):
+            return ""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return ""
+    return "?"
+
+
+@final
+class TrialStore:
+    """The trials of one study. `takeover` also continues trials of workers on other machines."""
+
+    def __init__(
+        self,
+        storage: str | None,
+        name: str,
+        maximize: Sequence[bool],
+        *,
+        facts: Mapping[str, Any] | None = None,
+        takeover: bool = False,
+    ) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._states = optuna.trial.TrialState
+        self.worker = worker_name()
+        self._takeover = takeover
+        self._finished: dict[int, Trial] = {}
+        self._mine: dict[int, int] = {}
+        directions: Any = ["maximize" if upwards else "minimize" for upwards in maximize]
+        self.study: Any = _open_study(storage, name, directions)
+        self._storage: Any = self.study._storage
+        self._id: int = self.study._study_id
+        for key, value in (facts or {}).items():
+            self.study.set_user_attr(key, value)
+
+    def _trials(self) -> Any:
+        return self._storage.get_all_trials(self._id, deepcopy=False)
+
+    def orphan(self, limit: int) -> int | None:
+        """A trial below `limit` whose worker no longer runs, now this worker's; None if there is none."""
+        for trial in self._trials()[:limit]:
+            running = trial.state == self._states.RUNNING and trial.number not in self._mine
+            if running and (self._takeover or gone(trial.user_attrs.get("worker", ""))):
+                return self._take(trial.number, trial._trial_id)
+        return None
+
+    def claim(self, limit: int) -> int | None:
+        """The number of a new trial for this worker to run, below `limit`; None if there is none left."""
+        import optuna
+
+        if len(self._trials()) >= limit:
+            return None
+        template = optuna.trial.create_trial(state=self._states.RUNNING, user_attrs={"worker": self.worker})
+        trial_id = self._storage.create_new_trial(self._id, template_trial=template)
+        number = self._take(int(self._storage.get_trial(trial_id).number), trial_id)
+        if number < limit:
+            return number
+        self._save(Trial(number, {}, (), TrialResult(None, {}), "skipped"))  # another worker was faster
+        return None
+
+    def _take(self, number: int, trial_id: int) -> int:
+        self._storage.set_trial_user_attr(trial_id, "worker", self.worker)
+        self._mine[number] = trial_id
+        return number
+
+    def finish(self, space: Space, trial: Trial) -> None:
+        """Store a trial that this worker claimed."""
+        import optuna
+
+        trial_id, storage = self._mine[trial.number], self._storage
+        chosen = optuna.trial.FixedTrial(dict(trial.point))
+        with quiet():
+            for dimension in space.dimensions:
+                if dimension.name in trial.point:
+                    dimension.suggest(chosen)
+        for name, distribution in chosen.distributions.items():
+            value = distribution.to_internal_repr(trial.point[name])
+            storage.set_trial_param(trial_id, name, value, distribution)
+        for name, excess in trial.result.excess.items():
+            storage.set_trial_system_attr(trial_id, f"constraints:{name}", excess)
+        if len(self.study.directions) == 1:
+            # Each is a write of its own, and storages are slow: as many as a race has looks are plenty.
+            for seen in looks(len(trial.rows)):
+                so_far = mean([row.objectives[0] for row in trial.rows[:seen]])
+                if so_far is not None:
+                    storage.set_trial_intermediate_value(trial_id, seen, so_far)
+        self._save(trial)
+
+    def _save(self, trial: Trial) -> None:
+        trial_id = self._mine.pop(trial.number)
+        values = trial.result.values
+        stored = {
+            "point": dict(trial.point),
+            "rows": to_json(trial.rows),
+            "ended": trial.ended,
+            "values": list(values) if values else None,
+            "excess": dict(trial.result.excess),
+        }
+        for key, value in stored.items():
+            self._storage.set_trial_user_attr(trial_id, key, value)
+        state = self._states.COMPLETE if values else self._states.FAIL
+        self._storage.set_trial_state_values(trial_id, state=state, values=values)
+        self._finished[trial.number] = trial
+
+    def leave(self) -> None:
+        """Let others continue what this worker claimed and did not finish."""
+        for trial_id in self._mine.values():
+            self._storage.set_trial_user_attr(trial_id, "worker", "")
+        self._mine.clear()
+
+    def finished(self, below: int | None = None) -> dict[int, Trial]:
+        """The finished trials by number, those below a number if one is given."""
+        for trial in self._trials():
+            stored = trial.user_attrs
+            if trial.number in self._finished or not trial.state.is_finished() or "ended" not in stored:
+                continue
+            values = stored["values"]
+            self._finished[trial.number] = Trial(
+                trial.number,
+                stored["point"],
+                from_json(stored["rows"], tuple[Measured, ...]),
+                TrialResult(tuple(values) if values else None, stored["excess"]),
+                stored["ended"],
+            )
+        return {n: trial for n, trial in sorted(self._finished.items()) if below is None or n < below}
+
+    async def wait(self, below: int) -> dict[int, Trial]:
+        """The trials below a number, once all of them are finished, by whichever worker.
+
+        Returns fewer if one that is not finished belongs to a worker that no longer runs.
+        """
+        while True:
+            done = self.finished(below)
+            unfinished = (t for t in self._trials()[:below] if t.state == self._states.RUNNING)
+            if len(done) >= below or any(gone(t.user_attrs.get("worker", "")) for t in unfinished):
+                return done
+            await asyncio.to_thread(time.sleep, WAIT_S)  # of real time, also where time is simulated
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without Optuna's warnings of experimental features."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _open_study(storage: str | None, name: str, directions: Any) -> Any:
+    """The study in its storage, created if needed. Raises UsageError for an invalid storage."""
+    import optuna
+
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            with quiet():
+                return optuna.create_study(
+                    storage=open_storage(storage),
+                    study_name=name,
+                    directions=directions,
+                    load_if_exists=True,
+                    sampler=optuna.samplers.RandomSampler(),
+                )
+        except json.JSONDecodeError:
+            raise UsageError(f"{storage} is not the storage of a study") from None
+        except Exception as error:  # whatever a driver makes of a URL or of a server that does not answer
+            # Workers that start together create the tables of a new storage together; one of them loses.
+            if left and type(error).__module__.startswith("sqlalchemy") and "://" in str(storage):
+                time.sleep(_RETRY_S)
+                continue
+            help = "a storage is a file, or a URL of Optuna's such as `sqlite:///study.db`"
+            if isinstance(error, ImportError):
+                help = "its database needs a driver: `pip install 'psycopg[binary]'` for postgresql://"
+            # The first line of what the error says, without the password of a URL.
+            line = (str(error).splitlines() or [type(error).__name__])[0]
+            plain = re.sub(r"://[^@/\s]*@", "://...@", line)
+            raise UsageError(f"cannot open the storage: {plain}", help=help) from None
+    raise AssertionError("the last attempt returns or raises")
+
+
+def open_storage(where: str | None) -> Any:
+    """A storage of Optuna: memory for None, any URL that Optuna accepts, else a journal file.
+
+    Raises ImportError if the URL's driver is not installed.
+    """
+    import optuna
+    from optuna.storages import journal
+
+    if where is None:
+        return optuna.storages.InMemoryStorage()
+    if "://" in where:
+        # The package that a cache in PostgreSQL needs is enough for a storage in it.
+        plain, psycopg = "postgresql://", find_spec("psycopg") and not find_spec("psycopg2")
+        return optuna.storages.get_storage(
+            where.replace(plain, "postgresql+psycopg://", 1) if psycopg and where.startswith(plain) else where
+        )
+    path = Path(where)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return optuna.storages.JournalStorage(journal.JournalFileBackend(str(path), lock_obj=_file_lock(path)))
+
+
+def _file_lock(path: Path) -> Any:
+    """A lock that ends with its process. Optuna's own ones outlive a kill and make all others wait."""
+    import fcntl
+
+    from optuna.storages.journal._file import BaseJournalFileLock
+
+    class FileLock(BaseJournalFileLock):
+        _file = -1
+
+        def acquire(self) -> bool:
+            self._file = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            return True
+
+        def release(self) -> None:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+
+    return FileLock()
