@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import math
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -11,8 +12,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 import pytest
+from support.gotc import ROOT
 from support.listening import COMMAND
+from support.messages_server import KEY, error, messages_server
 from support.openai_server import OpenAIServer, status
+from werkzeug import Response
 
 from gotlang.cache.base import StoredSample
 from gotlang.cache.cassette import RecordedModel, Recording, ReplayModel
@@ -29,6 +33,7 @@ from gotlang.models.base import (
     Usage,
     token_bound,
 )
+from gotlang.models.endpoint import Endpoint
 from gotlang.models.local import FREE, LocalModel
 from gotlang.models.openai import OpenAIModel
 from gotlang.models.simulated import Latency, SimulatedModel
@@ -37,6 +42,7 @@ T = TypeVar("T")
 Open = Callable[[], Model]
 """Makes the model; called inside the event loop that it is used in."""
 
+PROVIDER = ROOT / "docs" / "contributing" / "gotc_anthropic.py"
 MODEL = "a-model"
 REQUEST = Request(
     MODEL,
@@ -73,6 +79,23 @@ def _openai_with_fewer() -> Iterator[Open]:
 def _openai_broken() -> Iterator[Open]:
     with OpenAIServer(faults=lambda seen: status(500, "out of order")) as server:
         yield lambda: OpenAIModel(MODEL, base_url=server.url, retries=0)
+
+
+@contextmanager
+def _anthropic(*faults: Response) -> Iterator[Open]:
+    spec = importlib.util.spec_from_file_location("gotc_anthropic", PROVIDER)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with messages_server(lambda body: "[1, 2, 3]", faults) as server:
+        at = Endpoint(server.url_for("").rstrip("/"), KEY, names=module.AnthropicModel.names)
+        yield lambda: module.AnthropicModel(MODEL, endpoint=at, retries=0 if faults else 6)
+
+
+@contextmanager
+def _anthropic_broken() -> Iterator[Open]:
+    with _anthropic(error(400, "invalid_request_error", "no")) as make:
+        yield make
 
 
 def _sorted(rng: object, numbers: list[int]) -> str:
@@ -131,12 +154,14 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "simulated": _simulated,
     "simulated-dry-run": _dry_run,
     "local": _local,
+    "anthropic": _anthropic,
     "replay": _replay,
 }
 BROKEN: dict[str, Implementation] = {
     "openai": _openai_broken,
     "simulated": _simulated_broken,
     "local": _local_broken,
+    "anthropic": _anthropic_broken,
     "replay": _replay_of_nothing,
 }
 """The same where nothing can answer `REQUEST`."""
