@@ -43,16 +43,16 @@ def keys(cache: Cache) -> list[str]:
 
 
 def test_sums_in_all_and_by_model(cache: Cache) -> None:
-    assert stats(cache).total == Totals()
+    assert stats(cache) == (Totals(), {})
     put(cache, 0, samples=5, model="large")
     put(cache, 1, created=500.0, model="small")
     put(cache, 2, created=600.0, model="small")
-    found = stats(cache)
+    total, models = stats(cache)
     size = sum(entry.bytes for entry in cache.entries())
     # The five draws came with one request of 40 tokens in and 6 out.
-    assert found.total == Totals(3, 7, size, 120, 18, oldest=500.0, newest=1004.0)
-    assert list(found.models) == ["large", "small"]
-    small = found.models["small"]
+    assert total == Totals(3, 7, size, 120, 18, oldest=500.0, newest=1004.0)
+    assert list(models) == ["large", "small"]
+    small = models["small"]
     assert (small.requests, small.samples, small.input_tokens, small.oldest, small.newest) == (
         2,
         2,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import final
 
 from gotlang.cache.base import Cache
@@ -26,15 +26,6 @@ class Totals:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Stats:
-    """The sums over a whole cache, and over each model in it by name."""
-
-    total: Totals = field(default_factory=Totals)
-    models: dict[str, Totals] = field(default_factory=dict)
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Pruned:
     """What `prune` deleted."""
 
@@ -43,13 +34,13 @@ class Pruned:
     bytes: int = 0
 
 
-def stats(cache: Cache) -> Stats:
-    """The sums over a cache. Reads every entry."""
-    found = Stats()
+def stats(cache: Cache) -> tuple[Totals, dict[str, Totals]]:
+    """The sums over a cache, and over each model in it by name. Reads every entry."""
+    total, models = Totals(), dict[str, Totals]()
     for entry in cache.entries():
         samples = cache.get(entry.key).values()
         times = [sample.created for sample in samples]
-        for totals in (found.total, found.models.setdefault(entry.model, Totals())):
+        for totals in (total, models.setdefault(entry.model, Totals())):
             totals.requests += 1
             totals.samples += len(samples)
             totals.bytes += entry.bytes
@@ -59,7 +50,7 @@ def stats(cache: Cache) -> Stats:
                     totals.output_tokens += sample.usage.output_tokens
             totals.oldest = min((time for time in (totals.oldest, *times) if time is not None), default=None)
             totals.newest = max((time for time in (totals.newest, *times) if time is not None), default=None)
-    return found
+    return total, models
 
 
 def prune(

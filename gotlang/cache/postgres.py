@@ -78,33 +78,48 @@ _Result = TypeVar("_Result")
 class PostgresCache(Cache):
     """The cache in the database at `address`: `postgresql://user:password@host:port/name`, as libpq reads it.
 
-    Missing tables are created. `readonly` opens existing ones and refuses `put` and `remove`. A broken
-    connection is replaced. May be used from several threads, not across a fork. Raises CacheError if psycopg
+    Missing tables are created. `readonly` opens existing ones and refuses `put` and `remove`. A connection
+    that breaks is replaced. May be used from several threads, not across a fork. Raises CacheError if psycopg
     is not installed, the server does not respond or refuses, or the tables are not a cache; no message shows
     the password.
     """
 
     def __init__(self, address: str, *, readonly: bool = False) -> None:
-        self._server = _Server(address, readonly=readonly)
+        try:
+            import psycopg
+        except ImportError as error:
+            raise CacheError(
+                "a cache on PostgreSQL needs psycopg, which is not installed",
+                help='pip install "gotlang[postgres]"',
+            ) from error
+        self._psycopg = psycopg
+        self._lock = threading.Lock()
+        self._connection: psycopg.Connection[Any] | None = None
+        given = self._parsed(address)
+        host, port, database = (str(given.get(part, "")) for part in ("host", "port", "dbname"))
+        name = f"the cache at postgresql://{host}{':' if port else ''}{port}/{database}"
+        self._handle = Handle(name, readonly=readonly)
+        options = f"{given.get('options', '')} {_SESSION}"
+        self._settings = {"connect_timeout": 10, **given, "options": options, "client_encoding": "utf8"}
         try:
             if not readonly:
-                self._server.call("open", _create_tables)
+                self._call("open", _create_tables)
             self._check_format()
         except BaseException:
-            self._server.close()
+            self.close()
             raise
 
     def get(self, key: str, samples: Iterable[int] | None = None) -> dict[int, StoredSample]:
         wanted = None if samples is None else list(samples)
         found = {}
-        for number, value in self._server.rows(_GET, {"key": key, "samples": wanted}):
+        for number, value in self._rows(_GET, {"key": key, "samples": wanted}):
             with suppress(InvalidRecord):  # a damaged sample is requested again and replaced
                 found[number] = decode_sample(value)
         return found
 
     def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
         check_key(key)
-        self._server.handle.check(writing=True)
+        self._handle.check(writing=True)
         if not samples:
             return
         named = (key, encode_request(request))
@@ -117,38 +132,81 @@ class PostgresCache(Cache):
                 cursor.execute(_PUT_REQUEST, named)
                 cursor.executemany(_PUT_SAMPLE, rows)
 
-        self._server.call("write", write)
+        self._call("write", write)
 
     def request(self, key: str) -> dict[str, Any] | None:
-        rows = self._server.rows("SELECT value FROM gotlang_requests WHERE key = %s", [key])
+        rows = self._rows("SELECT value FROM gotlang_requests WHERE key = %s", [key])
         return request_or_none(rows[0][0]) if rows else None
 
     def entries(self) -> Iterator[Entry]:
         last = 0
-        while rows := self._server.rows(_ENTRIES, [last, _BATCH]):
+        while rows := self._rows(_ENTRIES, [last, _BATCH]):
             for _, key, request, samples, size, created in rows:
                 if samples and is_key(key):
                     yield entry(key, request, samples, size, created)
             last = rows[-1][0]
 
     def remove(self, keys: Iterable[str]) -> int:
-        self._server.handle.check(writing=True)
+        self._handle.check(writing=True)
         remaining, removed = iter(keys), 0
         while some := list(islice(remaining, _BATCH)):
-            removed += self._server.call("write", partial(_remove, keys=some))
+            removed += self._call("write", partial(_remove, keys=some))
         return removed
 
     def flush(self) -> None:
-        self._server.handle.check()  # the server has on its disk what `put` returned from
+        self._handle.check()  # the server has on its disk what `put` returned from
 
     def close(self) -> None:
-        self._server.close()
+        if self._handle.close() and self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _rows(self, statement: str, arguments: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        return self._call("read", lambda connection: connection.execute(statement, arguments).fetchall())
+
+    def _call(self, doing: str, action: Callable[[psycopg.Connection[Any]], _Result]) -> _Result:
+        """The result of `action` on a connection that commits each statement outside of a transaction.
+
+        If the connection breaks, `action` runs once more on a new one: it must be safe to repeat. `doing`
+        completes "cannot ... the cache".
+        """
+        self._handle.check()
+        with self._lock:
+            try:
+                if self._connection is not None:
+                    try:
+                        return action(self._connection)
+                    except self._psycopg.OperationalError:
+                        if not self._connection.broken:
+                            raise
+                        self._connection.close()
+                        self._connection = None
+                self._connection = self._psycopg.connect(**self._settings, autocommit=True)
+                return action(self._connection)
+            except self._psycopg.Error as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                if password := str(self._settings.get("password") or ""):
+                    reason = reason.replace(password, "***")
+                help = "check that the server runs and accepts this user, or use another cache with --cache"
+                raise CacheError(f"cannot {doing} {self._handle.name}: {reason}", help=help) from None
+
+    def _parsed(self, address: str) -> dict[str, Any]:
+        with suppress(self._psycopg.Error):  # its text quotes the address, and with it the password
+            settings: dict[str, Any] = self._psycopg.conninfo.conninfo_to_dict(address)
+            # A password with an unescaped `/` or `@` ends up in one of these, and from there in messages.
+            parts = "".join(str(settings.get(part, "")) for part in ("host", "dbname"))
+            if "@" not in parts and set(str(settings.get("port", ""))) <= set("0123456789,"):
+                return settings
+        raise CacheError(
+            "invalid PostgreSQL address of the cache",
+            help="use postgresql://user:password@host:port/database, with special characters as %-escapes",
+        )
 
     def _check_format(self) -> None:
-        name = self._server.handle.name
-        if self._server.rows(_NO_TABLES) == [(True,)]:
+        name = self._handle.name
+        if self._rows(_NO_TABLES) == [(True,)]:
             raise CacheError(f"no tables of {name}", help="check the address given with --cache")
-        rows = self._server.rows("SELECT value FROM gotlang_about WHERE key = 'format'")
+        rows = self._rows("SELECT value FROM gotlang_about WHERE key = 'format'")
         stranger = CacheError(
             f"the tables gotlang_... of {name} belong to another program",
             help="use another database with --cache, or another schema in it by "
@@ -174,81 +232,3 @@ def _remove(connection: psycopg.Connection[Any], keys: Sequence[str]) -> int:
         samples = connection.execute("DELETE FROM gotlang_answers WHERE key = ANY(%s)", [locked])
         connection.execute("DELETE FROM gotlang_requests WHERE key = ANY(%s)", [locked])
         return samples.rowcount
-
-
-@final
-class _Server:
-    """A connection that is replaced when it breaks, and errors that show no password.
-
-    Connects at the first call. May be used from several threads. Raises CacheError.
-    """
-
-    def __init__(self, address: str, *, readonly: bool) -> None:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise CacheError(
-                "a cache on PostgreSQL needs psycopg, which is not installed",
-                help='pip install "gotlang[postgres]"',
-            ) from error
-        self._psycopg = psycopg
-        self._lock = threading.Lock()
-        self._connection: psycopg.Connection[Any] | None = None
-        given = self._parsed(address)
-        host, port, database = (str(given.get(part, "")) for part in ("host", "port", "dbname"))
-        name = f"the cache at postgresql://{host}{':' if port else ''}{port}/{database}"
-        self.handle = Handle(name, readonly=readonly)
-        options = f"{given.get('options', '')} {_SESSION}"
-        self._settings = {"connect_timeout": 10, **given, "options": options, "client_encoding": "utf8"}
-
-    def rows(self, statement: str, arguments: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
-        """The rows of a query."""
-        return self.call("read", lambda connection: connection.execute(statement, arguments).fetchall())
-
-    def call(self, doing: str, action: Callable[[psycopg.Connection[Any]], _Result]) -> _Result:
-        """The result of `action` on a connection that commits each statement outside of a transaction.
-
-        If the connection breaks, `action` runs once more on a new one: it must be safe to repeat. `doing`
-        completes "cannot ... the cache".
-        """
-        self.handle.check()
-        with self._lock:
-            try:
-                if self._connection is not None:
-                    try:
-                        return action(self._connection)
-                    except self._psycopg.OperationalError:
-                        if not self._connection.broken:
-                            raise
-                        self._connection.close()
-                        self._connection = None
-                self._connection = self._psycopg.connect(**self._settings, autocommit=True)
-                return action(self._connection)
-            except self._psycopg.Error as error:
-                raise self._failure(doing, error) from None
-
-    def close(self) -> None:
-        if self.handle.close() and self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _parsed(self, address: str) -> dict[str, Any]:
-        with suppress(self._psycopg.Error):  # its text quotes the address, and with it the password
-            settings: dict[str, Any] = self._psycopg.conninfo.conninfo_to_dict(address)
-            # A password with an unescaped `/` or `@` ends up in one of these, and from there in messages.
-            parts = "".join(str(settings.get(part, "")) for part in ("host", "dbname"))
-            if "@" not in parts and set(str(settings.get("port", ""))) <= set("0123456789,"):
-                return settings
-        raise CacheError(
-            "invalid PostgreSQL address of the cache",
-            help="use postgresql://user:password@host:port/database, with special characters as %-escapes",
-        )
-
-    def _failure(self, doing: str, error: Exception) -> CacheError:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        if password := str(self._settings.get("password") or ""):
-            reason = reason.replace(password, "***")
-        return CacheError(
-            f"cannot {doing} {self.handle.name}: {reason}",
-            help="check that the server runs and accepts this user, or use another cache with --cache",
-        )

@@ -122,13 +122,12 @@ class SqliteCache(Cache):
         self._reader.text_factory = bytes
 
     def get(self, key: str, samples: Iterable[int] | None = None) -> dict[int, StoredSample]:
-        rows = [f"{key}:{number}" for number in (self._numbers(key) if samples is None else samples)]
-        found = {}
-        for start in range(0, len(rows), _BATCH):
-            some = rows[start : start + _BATCH]
-            marks = ",".join("?" * len(some))
+        numbers = self._numbers(key) if samples is None else samples
+        remaining, found = (f"{key}:{number}" for number in numbers), {}
+        while rows := list(islice(remaining, _BATCH)):
+            marks = ",".join("?" * len(rows))
             statement = f"SELECT key, typeof(value), value FROM answers WHERE key IN ({marks})"  # noqa: S608
-            for row, kind, value in self._read(statement, some):
+            for row, kind, value in self._read(statement, rows):
                 if kind == b"blob":
                     raise _pickles(self.path)
                 with suppress(InvalidRecord, TypeError):  # a damaged sample is requested again and replaced

@@ -53,16 +53,16 @@ def stats(cache: str, json: bool) -> int:
     from gotlang.cache.maintenance import stats as sums
 
     with _opened(cache) as opened:
-        found = sums(opened)
+        total, models = sums(opened)
     if json:
-        models = {name: asdict(totals) for name, totals in found.models.items()}
-        document({"format_version": FORMAT_VERSION, "total": asdict(found.total), "models": models})
+        by_model = {name: asdict(totals) for name, totals in models.items()}
+        document({"format_version": FORMAT_VERSION, "total": asdict(total), "models": by_model})
         return 0
-    style, all_ = Style.of(sys.stdout), ("total", found.total)
-    width = max([5, *(len(harmless(name)) for name in found.models)])
+    style = Style.of(sys.stdout)
+    width = max([5, *(len(harmless(name)) for name in models)])
     heads = f"{'requests':>9} {'samples':>9} {'size':>9} {'tokens in':>12} {'tokens out':>12}"
     say(style.dim(f"{'model':{width}} {heads}"))
-    for name, totals in [*((harmless(name), totals) for name, totals in found.models.items()), all_]:
+    for name, totals in [*((harmless(name), totals) for name, totals in models.items()), ("total", total)]:
         say(
             f"{name:{width}} {totals.requests:>9,} {totals.samples:>9,} {_size(totals.bytes):>9} "
             f"{totals.input_tokens:>12,} {totals.output_tokens:>12,}"
