@@ -180,53 +180,55 @@ def of_value(value: object) -> Type:
     return ANY
 
 
+_PYTHON = {"bool": bool, "int": int, "float": int | float, "str": str, "none": type(None)}
+
+
 def fits(type_: Type, value: object) -> str | None:
-    """Why a plain value is not of a type, in words, with the place inside it; None where it is."""
+    """Why a plain value is not of a type, with the place inside it; None if it is."""
     match type_:
         case AnyType():
             return None
-        case Simple("bool"):
-            return None if isinstance(value, bool) else f"expected bool, found {describe(value)}"
-        case Simple("int"):
-            if isinstance(value, int) and not isinstance(value, bool):
+        case Simple(name):
+            if isinstance(value, _PYTHON[name]) and (name == "bool" or not isinstance(value, bool)):
                 return None
-            return f"expected int, found {describe(value)}"
-        case Simple("float"):
-            if isinstance(value, int | float) and not isinstance(value, bool):
+        case LiteralType(values):
+            if value in values:
                 return None
-            return f"expected float, found {describe(value)}"
-        case Simple("str"):
-            return None if isinstance(value, str) else f"expected str, found {describe(value)}"
-        case Simple():
-            return None if value is None else f"expected nothing, found {describe(value)}"
-        case LiteralType():
-            return None if value in type_.values else f"expected one of {type_}, found {describe(value)}"
-        case ListType():
-            if not isinstance(value, list | tuple):
-                return f"expected {type_}, found {describe(value)}"
-            for i, item in enumerate(value):
-                if why := fits(type_.element, item):
-                    return f"element {i}: {why}"
-            return None
-        case DictType():
-            if not isinstance(value, dict):
-                return f"expected {type_}, found {describe(value)}"
-            for key, item in value.items():
-                if why := fits(type_.value, item):
-                    return f"entry {key!r}: {why}"
-            return None
-        case RecordType():
-            if not isinstance(value, dict):
-                return f"expected {type_}, found {describe(value)}"
-            for name, field_type in type_.fields:
-                if name not in value:
-                    return f"field `{name}` is missing"
-                if why := fits(field_type, value[name]):
-                    return f"field `{name}`: {why}"
-            return None
+        case ListType(element):
+            if isinstance(value, list | tuple):
+                for i, item in enumerate(value):
+                    if why := fits(element, item):
+                        return f"element {i}: {why}"
+                return None
+        case DictType(item_type):
+            if isinstance(value, dict):
+                for key, item in value.items():
+                    if why := fits(item_type, item):
+                        return f"entry `{key}`: {why}"
+                return None
+        case RecordType(fields):
+            if isinstance(value, dict):
+                for name, field_type in fields:
+                    if name not in value:
+                        return f"field `{name}` is missing"
+                    if why := fits(field_type, value[name]):
+                        return f"field `{name}`: {why}"
+                return None
+    return f"expected {type_}, found {shown(value)}"
 
 
-def describe(value: object) -> str:
-    """A value in a few words, for messages."""
-    text = repr(value)
-    return f"{of_value(value)} {text if len(text) <= 40 else text[:37] + '...'}"
+def shown(value: object) -> str:
+    """A value in a few words for messages, whatever its size."""
+    match value:
+        case None:
+            return "nothing"
+        case list():
+            return f"a list of {len(value)}"
+        case dict():
+            names = ", ".join(f"`{str(name)[:20]}`" for name in list(value)[:3])
+            names = names.encode(errors="replace").decode() + (", ..." if len(value) > 3 else "")
+            return f"an object with {names}" if value else "an empty object"
+        case str():
+            return repr(value if len(value) <= 40 else value[:37] + "...")
+    text = "..." if value is ... else str(value)
+    return text if len(text) <= 40 else text[:37] + "..."

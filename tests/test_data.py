@@ -251,7 +251,7 @@ def test_a_row_of_json_may_lack_a_column() -> None:
         ("e.jsonl", "", "is empty"),
         ("e.jsonl", '{"a": 1}\n{"a": }\n', "line 2, column 7: "),
         ("e.jsonl", '{"a": 1}\n[1]\n', "line 2: not an object"),
-        ("e.jsonl", '{"a": NaN}\n', "line 1: NaN is no JSON value"),
+        ("e.jsonl", '{"a": NaN}\n', "line 1: NaN is not a JSON value"),
         ("e.json", '[{"a": 1},\n {"a": ]', "line 2, column 8: "),
         ("e.json", "[]", "has no rows"),
         ("e.json", "{}", "neither a list of objects nor an object of lists"),

@@ -28,6 +28,7 @@ from gotlang.types import (
     RecordType,
     Simple,
     Type,
+    shown,
 )
 
 YES: Final = {"yes": True, "true": True, "no": False, "false": False}
@@ -112,23 +113,6 @@ def clean(text: str) -> str:
 def same_name(name: str) -> str:
     """A name without case, spaces, `_` and `-`."""
     return re.sub(r"[\W_]+", "", name).casefold()
-
-
-def shown(value: Any) -> str:
-    """A value in a few words, whatever its size."""
-    match value:
-        case None:
-            return "nothing"
-        case list():
-            return f"a list of {len(value)}"
-        case dict():
-            names = ", ".join(f"`{clean(str(name))[:20]}`" for name in list(value)[:3])
-            more = ", ..." if len(value) > 3 else ""
-            return f"an object with {names}{more}" if value else "an empty object"
-        case str():
-            return repr(clean(value) if len(value) <= 40 else clean(value[:37]) + "...")
-    text = "..." if value is ... else str(value)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def _expected(type_: Type, value: Any) -> ReadError:

@@ -11,12 +11,12 @@ import re
 from itertools import chain
 from typing import Any
 
-from gotlang.answers.conversion import convert, from_text, record_from, shown
+from gotlang.answers.conversion import convert, from_text, record_from
 from gotlang.answers.extraction import fenced, lines_of, one, plain, several, unmarked
 from gotlang.answers.forms import After, Form, Json, Lines, Pattern, Tag
 from gotlang.answers.literals import strict
 from gotlang.errors import EvaluationError, ReadError
-from gotlang.types import STR, ListType, RecordType, Type, fits
+from gotlang.types import STR, ListType, RecordType, Type, fits, shown
 
 
 def read(text: str, type_: Type, form: Form | None, many: bool) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Checks prompts: their texts as templates, their settings, their examples and how the answer is read."""
+"""Checks prompts: their texts as templates, their settings, their examples and how the response is read."""
 
 from __future__ import annotations
 
@@ -23,32 +23,25 @@ def check_prompt(
 ) -> None:
     """Check one prompt."""
     report = expressions.report
+    prompt, names = f"prompt `{node.name.text}`", [name for name, _ in signature.parameters]
     if node.user is None and node.instruction is None:
-        report.error(
-            "GOT0401",
-            f"prompt `{node.name.text}` has no text",
-            node.name.span,
-            help='write it in triple quotes: """..."""',
-        )
+        help = 'write it in triple quotes: """..."""'
+        report.error("GOT0401", f"{prompt} has no text", node.name.span, help=help)
     _settings(node, signature, expressions)
     used: set[str] = set()
     for text in (node.system, node.instruction, node.user):
         if text is not None:
             used |= _template(text, signature, report)
-    for name, parameter in zip(dict(signature.parameters), node.parameters, strict=False):
-        if name not in used and used <= signature_names(signature):
-            report.warning(
-                "GOT0505",
-                f"prompt `{node.name.text}` never shows `{name}`",
-                parameter.name.span,
-                help=f"write `{{{{ {name} }}}}` in its text, or take the parameter away",
-            )
+    for name, parameter in zip(names, node.parameters, strict=False):
+        if name not in used and used.issubset(names):
+            help = f"write `{{{{ {name} }}}}` in its text, or remove the parameter"
+            report.warning("GOT0505", f"{prompt} never shows `{name}`", parameter.name.span, help=help)
     if node.examples and node.user is None and node.instruction is not None:
         report.error(
             "GOT0405",
-            f"prompt `{node.name.text}` has no text for its examples' inputs",
+            f"{prompt} has no text for its examples' inputs",
             node.examples[0].span,
-            help="an example is the text filled in: move what shows the inputs there from `instruction`",
+            help="an example fills in the text: move the part that shows the inputs there from `instruction`",
         )
     for example in node.examples:
         _example(node, example, signature, expressions)
@@ -56,72 +49,44 @@ def check_prompt(
         _parse_form(node.parse, signature, symbols, report)
 
 
-def signature_names(signature: Signature) -> set[str]:
-    """The names of a signature's parameters."""
-    return {name for name, _ in signature.parameters}
-
-
 def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionChecker) -> None:
     report = expressions.report
+    known = PROMPT_SETTINGS | {"count": INT}
     seen: set[str] = set()
     for setting in node.settings:
-        name = setting.name.text
-        wanted = INT if name == "count" else PROMPT_SETTINGS.get(name)
-        if wanted is None:
-            guess = nearest(name, [*PROMPT_SETTINGS, "count"])
-            report.error(
-                "GOT0402",
-                f"a prompt has no setting `{name}`",
-                setting.name.span,
-                notes=(f"it takes: {', '.join(PROMPT_SETTINGS)}; and `count` beside `many`",),
-                help=f"did you mean `{guess}`?" if guess else None,
-            )
+        name, span = setting.name.text, setting.name.span
+        if name not in known:
+            note = f"a prompt has: {', '.join(PROMPT_SETTINGS)}; and `count` with `many`"
+            report.unknown("GOT0402", "setting", name, span, known, note)
             continue
         if name in seen:
-            report.error("GOT0402", f"setting `{name}` stands twice", setting.span)
+            report.error("GOT0402", f"duplicate setting `{name}`", setting.span)
         seen.add(name)
-        scope = Scope()
-        if name == "count":
-            scope = scope.inside(*(Variable(p, type_) for p, type_ in signature.parameters))
-            if not node.many:
-                report.error(
-                    "GOT0402",
-                    "`count` is for prompts that give several values",
-                    setting.name.span,
-                    help="write `many` before the type of the result",
-                )
         if name == "structured":
-            _structured(node, signature, setting.name.span, report)
-        found = expressions.expect(setting.value, scope, wanted, f"`{name}`")
+            _structured(node, signature, span, report)
+        if name == "count" and not node.many:
+            help = "write `many` before the type of the result"
+            report.error("GOT0402", "`count` is for prompts that return several values", span, help=help)
+        inputs = [Variable(p, type_) for p, type_ in signature.parameters] if name == "count" else []
+        found = expressions.expect(setting.value, Scope().inside(*inputs), known[name], f"`{name}`")
         if name == "stop" and not (accepts(STR, found) or accepts(ListType(STR), found)):
-            report.error(
-                "GOT0201",
-                "`stop` must be a text or a list of texts",
-                setting.value.span,
-                f"this is {widen(found)}",
-            )
+            message = "`stop` must be a text or a list of texts"
+            report.error("GOT0201", message, setting.value.span, f"this is {widen(found)}")
         value = setting.value.value if isinstance(setting.value, e.Constant) else None
-        least = {"max_tokens": 1, "count": 1}.get(name, 0)
+        least = 1 if name in ("max_tokens", "count") else 0
         if isinstance(value, int | float) and value < least:
             report.error("GOT0312", f"`{name}` must be at least {least}", setting.value.span)
 
 
 def _structured(node: n.Prompt, signature: Signature, span: Span, report: Report) -> None:
-    """Endpoints can be held to a JSON object, and to nothing that is read in another way."""
+    """Endpoints can be required to return a JSON object, and nothing that is read in another way."""
     if node.many or not isinstance(signature.result, RecordType | DictType):
-        report.error(
-            "GOT0402",
-            f"`structured` is for prompts that give one record or dict, not {signature.result}",
-            span,
-            help="give it a record with one field, such as `{sorted: list[int]}`, or take the setting away",
-        )
+        help = "use a record with one field, such as `{sorted: list[int]}`, or remove the setting"
+        message = f"`structured` is for prompts that return one record or dict, not {signature.result}"
+        report.error("GOT0402", message, span, help=help)
     elif node.parse is not None and not isinstance(node.parse.form, Json):
-        report.error(
-            "GOT0402",
-            "`structured` makes the answer JSON, and `parse` reads another form",
-            span,
-            help="write `parse json`, or take one of them away",
-        )
+        message = "`structured` makes the response JSON, and `parse` reads another form"
+        report.error("GOT0402", message, span, help="write `parse json`, or remove one of them")
 
 
 def _template(text: e.Constant, signature: Signature, report: Report) -> set[str]:
@@ -132,8 +97,7 @@ def _template(text: e.Constant, signature: Signature, report: Report) -> set[str
     try:
         template = Template.parse(text.value)
     except TemplateError as error:
-        line = getattr(error, "line", None)
-        where = f" (line {line} of the text)" if line and text.long else ""
+        where = f" (line {error.line} of the text)" if error.line and text.long else ""
         report.error("GOT0403", f"{error.message}{where}", text.span, help=error.help)
         return set()
     known = dict(signature.parameters)
@@ -141,9 +105,9 @@ def _template(text: e.Constant, signature: Signature, report: Report) -> set[str
         guess = nearest(name, known)
         report.error(
             "GOT0404",
-            f"the text of prompt `{signature.name}` shows `{name}`, which it does not take",
+            f"the text of prompt `{signature.name}` shows `{name}`, which is not a parameter",
             text.span,
-            notes=(f"it takes: {signature.takes()}",),
+            notes=(f"parameters: {signature.takes()}",),
             help=f"did you mean `{guess}`?" if guess else f"add `{name}` to its parameters",
         )
     return set(template.names)
@@ -159,33 +123,27 @@ def _example(
         assert argument.name is not None
         name = argument.name.text
         if name in given:
-            report.error("GOT0405", f"`{name}` stands twice in this example", argument.span)
+            report.error("GOT0405", f"duplicate input `{name}`", argument.span)
         given.add(name)
-        if name not in wanted:
-            guess = nearest(name, wanted)
-            report.error(
-                "GOT0405",
-                f"prompt `{signature.name}` has no parameter `{name}`",
-                argument.span,
-                notes=(f"it takes: {signature.takes()}",),
-                help=f"did you mean `{guess}`?" if guess else None,
-            )
-            continue
-        _constant(argument.value, expressions)
-        expressions.expect(argument.value, Scope(), wanted[name], f"`{name}`")
-    if missing := [name for name in wanted if name not in given]:
-        report.error("GOT0405", f"this example lacks {', '.join(f'`{m}`' for m in missing)}", example.span)
+        if name in wanted:
+            _constant(argument.value, expressions)
+            expressions.expect(argument.value, Scope(), wanted[name], f"`{name}`")
+        else:
+            note = f"`{signature.name}` takes: {signature.takes()}"
+            report.unknown("GOT0405", "input", name, argument.span, wanted, note)
+    if missing := [f"`{name}`" for name in wanted if name not in given]:
+        report.error("GOT0405", f"missing {', '.join(missing)} in this example", example.span)
     _constant(example.output, expressions)
     result: Type = ListType(signature.result) if signature.many else signature.result
     found = expressions.infer(example.output, Scope())
     if not accepts(result, found) and not accepts(STR, found):
         report.error(
             "GOT0405",
-            f"an example of `{signature.name}` must answer {result}",
+            f"the output of an example of `{signature.name}` must be {result}",
             example.output.span,
             f"this is {widen(found)}",
             labels=(Label(node.result.span, "declared here"),),
-            help="a text is taken as the raw answer",
+            help="a text is read as the whole response",
         )
 
 
@@ -197,58 +155,43 @@ def _constant(node: e.Expression, expressions: ExpressionChecker) -> None:
         if isinstance(part, e.Call):
             name = part.function.text
         if name is not None and (name in symbols.nodes or name in symbols.functions):
-            expressions.report.error(
-                "GOT0405", "an example is made of constants", part.span, f"`{name}` is known only in a run"
-            )
+            message, at = "examples must be constants", f"`{name}` is known only in a run"
+            expressions.report.error("GOT0405", message, part.span, at)
 
 
 def _parse_form(node: n.ParseForm, signature: Signature, symbols: Symbols, report: Report) -> None:
-    from gotlang.answers.forms import After, Lines, Tag
+    from gotlang.answers.forms import After, Lines, Pattern, PatternError, Tag
 
     if node.function is not None:
         name = node.function.text
         symbols.used.add(name)
         if name not in symbols.functions:
-            report.unknown(
-                "GOT0406",
-                "function",
-                name,
-                node.function.span,
-                symbols.functions,
-                'import it: `import python "tools.py": ' + name + "`",
-            )
+            note = f'import it: `import python "tools.py": {name}`'
+            report.unknown("GOT0406", "function", name, node.function.span, symbols.functions, note)
     match node.form:
         case Tag(name) if not name.replace("_", "").replace("-", "").isalnum():
-            _bad_form(report, node.span, f"`{name}` is no name of a tag")
+            report.error("GOT0406", f"invalid tag name `{name}`", node.span)
         case After("") | Lines(""):
-            _bad_form(report, node.span, "this text is empty")
+            report.error("GOT0406", "this text is empty", node.span)
         case Lines(str() as pattern):
-            from gotlang.answers.forms import Pattern, PatternError
-
             try:
-                holes = Pattern.parse(pattern).holes
+                _holes(node, Pattern.parse(pattern).holes, signature, report)
             except PatternError as error:
-                _bad_form(report, node.span, str(error))
-            else:
-                _holes(node, holes, signature, report)
+                report.error("GOT0406", str(error), node.span)
 
 
 def _holes(node: n.ParseForm, holes: tuple[str, ...], signature: Signature, report: Report) -> None:
-    """A line gives a whole record, field by field, or with one hole a value of any other type."""
+    """A line is a whole record, field by field, or with one hole a value of any other type."""
     result = signature.result
     element = result.element if isinstance(result, ListType) and not signature.many else result
     if isinstance(element, RecordType):
         fields = [name for name, _ in element.fields]
         for hole in holes:
             if hole not in fields:
-                known = f"the record has: {', '.join(fields)}"
-                report.unknown("GOT0406", "field", hole, node.span, fields, known)
+                note = f"the record has: {', '.join(fields)}"
+                report.unknown("GOT0406", "field", hole, node.span, fields, note)
         for name in fields:
             if name not in holes:
-                _bad_form(report, node.span, f"no hole gives the field `{name}`")
+                report.error("GOT0406", f"no hole for the field `{name}`", node.span)
     elif len(holes) != 1 and not isinstance(element, AnyType):
-        _bad_form(report, node.span, f"{len(holes)} holes for one value of type {element}")
-
-
-def _bad_form(report: Report, span: Span, message: str) -> None:
-    report.error("GOT0406", message, span)
+        report.error("GOT0406", f"{len(holes)} holes for one value of type {element}", node.span)
