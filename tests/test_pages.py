@@ -249,7 +249,7 @@ def test_a_run_that_failed_says_why_where_one_clicks(window: Browser, tmp_path: 
     panel = text(window, "#panel")
     assert "ERROR" in panel
     assert "no number found: 'no idea'" in panel
-    window.type("#search", "no number in it")
+    window.type("#search", "no number found")
     assert text(window, "#found") == "1"
     keep(window, "run-failed")
     assert window.errors() == []
@@ -298,7 +298,7 @@ def test_a_comparison_shows_boxes_a_front_and_what_became_of_each_row(
     assert window.run(count, "svg .box") == 4
     assert window.run(count, "svg .bar") == 4
     assert window.run(count, "svg .point") == 4
-    assert window.run(count, "svg .difference") == 3
+    assert window.run(count, "svg .interval") == 3
     assert window.run(count, "#rows tbody tr") == 12
     keep(window, "compare")
     window.run("document.querySelector('#rows tr[data-row=\"3\"]').scrollIntoView({ block: 'center' })")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from gotlang.report.page import asset
 from gotlang.result import dollars
@@ -16,8 +16,13 @@ from gotlang.statistics import Interval
 LETTER = 7.2
 TICK_LETTER, TITLE_LETTER = 6.5, 6.2
 """The approximate widths of a letter of a name, of a tick's label, and of an axis's title, in pixels."""
+WIDTH, HEIGHT = 520.0, 340.0
 TOP, RIGHT, BELOW = 14.0, 30.0, 46.0
 """Around the marks: above, right of, and below them."""
+LINE = 34.0
+"""Height of a line of an interval chart."""
+MOST_LETTERS = 22
+"""Of a name in a chart."""
 GAP = 24.0
 """Between the charts of one file."""
 _EQUAL = 1e-9
@@ -202,7 +207,7 @@ class Chart:
         self.text(kind, x, y, words + suffix, name if words != name else "")
 
     def dot(
-        self, kind: str, x: float, y: float, title: str, *, radius: float = 4, row: int | None = None
+        self, kind: str, x: float, y: float, title: str, *, radius: float = 5, row: int | None = None
     ) -> None:
         """A point with what is shown of it under the mouse; pages select the `row` that is clicked."""
         data = "" if row is None else f' data-row="{row}"'
@@ -257,7 +262,7 @@ Plane = tuple[Chart, Axis, Axis]
 
 
 def plane(
-    label: str, across: Quantity, up: Quantity, *, width: float = 520.0, height: float = 340.0
+    label: str, across: Quantity, up: Quantity, *, width: float = WIDTH, height: float = HEIGHT
 ) -> Plane:
     """An empty chart with its axes."""
     chart = Chart(width, height, label)
@@ -266,3 +271,95 @@ def plane(
     chart.left(vertical, up.title)
     chart.below(horizontal, across.title)
     return chart, horizontal, vertical
+
+
+class Dot(NamedTuple):
+    """A point of a scatter plot: `title` is shown under the mouse, `name` beside it; `row` is selected by a
+    click, `ends` are those of its interval."""
+
+    x: Any
+    y: Any
+    title: str
+    kind: str = "dot"
+    name: str = ""
+    row: int | None = None
+    ends: tuple[float, ...] = ()
+
+
+def scatter(
+    across: Quantity,
+    up: Quantity,
+    points: Sequence[Dot],
+    *,
+    line: Sequence[tuple[float, float]] = (),
+    width: float = WIDTH,
+    height: float = HEIGHT,
+) -> Chart:
+    """Points, with a line in steps through others."""
+    chart, horizontal, vertical = plane(
+        f"{up.title} by {across.title}", across, up, width=width, height=height
+    )
+    if line:
+        (x, y), *rest = [(horizontal(x), vertical(y)) for x, y in line]
+        steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y in rest)
+        chart.path("front", f"M{x:.1f} {y:.1f}{steps}H{horizontal.end:.1f}")
+    places = [(horizontal(point.x), vertical(point.y)) for point in points]
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
+    for (x, y), point in zip(places, points, strict=True):
+        if all(map(math.isfinite, point.ends)) and point.ends:
+            low, high = (vertical(end) for end in point.ends)
+            chart.path("whisker", f"M{x:.1f} {low:.1f}V{high:.1f}")
+        chart.dot(point.kind, x, y, point.title, row=point.row)
+        if point.name:
+            anchor, dx, dy = _free(brief(point.name, MOST_LETTERS), x, y, width, taken)
+            chart.name(f"name {anchor}", x + dx, y + dy, point.name, LETTER * MOST_LETTERS)
+    return chart
+
+
+def _free(
+    name: str, x: float, y: float, width: float, taken: list[tuple[float, float, float, float]]
+) -> tuple[str, float, float]:
+    """Where a name goes beside its point without covering another, and which end of it is there; its box is
+    added to those `taken`."""
+    length = LETTER * len(name)
+    choices = [("start", 9.0, -8.0), ("end", -9.0, -8.0), ("start", 9.0, 17.0), ("end", -9.0, 17.0)]
+    for anchor, dx, dy in choices:
+        left, top = x + dx - (length if anchor == "end" else 0), y + dy - 11
+        right, bottom = left + length, top + 14
+        overlaps = any(left < b[2] and b[0] < right and top < b[3] and b[1] < bottom for b in taken)
+        if left > 24 and right < width and not overlaps:
+            taken.append((left, top, right, bottom))
+            return anchor, dx, dy
+    return choices[0]
+
+
+class Whisker(NamedTuple):
+    """A line of an interval chart: `kind` is its verdict, `title` is shown under the mouse."""
+
+    name: str
+    low: float
+    middle: float
+    high: float
+    title: str
+    kind: str = ""
+
+
+def intervals(title: str, whiskers: Sequence[Whisker], text: Callable[[float], str]) -> Chart:
+    """Named intervals one below the other, and a line at 0. `text` writes a tick's label."""
+    chart = Chart(WIDTH, TOP + LINE * len(whiskers) + BELOW + 2, title)
+    bottom = chart.height - BELOW + 4
+    across = axis([end for whisker in whiskers for end in whisker[1:4]], 150.0, WIDTH - RIGHT, text=text)
+    for x, _ in across.marks:
+        chart.path("grid", f"M{x:.1f} {TOP:.1f}V{bottom:.1f}")
+    chart.path("zero", f"M{across(0):.1f} {TOP:.1f}V{bottom:.1f}")
+    chart.below(across, title)
+    for number, whisker in enumerate(whiskers):
+        y = TOP + LINE * (number + 0.5)
+        chart.name("row", 138, y + 4, whisker.name, 134)
+        with chart.group(f"interval {whisker.kind}".strip(), whisker.title):
+            if math.isfinite(whisker.low) and math.isfinite(whisker.high):
+                low, high = across(whisker.low), across(whisker.high)
+                ends = "".join(f"M{end:.1f} {y - 5:.1f}v10" for end in (low, high))
+                chart.path("whisker", f"M{low:.1f} {y:.1f}H{high:.1f}{ends}")
+            chart.dot("", across(whisker.middle), y, "")
+    return chart

@@ -10,6 +10,8 @@ from gotlang.report.layout import HEADER, WIDTH, Box, arrange, place
 from gotlang.report.page import asset, page
 from gotlang.report.picture import COLORS, WHOLE, Group, Node, Picture
 
+STYLES = ("colors.css", "page.css", "graph.css")
+SCRIPTS = ("page.js", "graph.js", "draw.js", "panel.js", "move.js")
 MARGIN = 24.0
 TITLE = 34.0
 """Height of the line with the title."""
@@ -29,10 +31,7 @@ def graph_page(
     """A page that works offline, with one view for each picture; `details` is what a click shows (see
     `run_graph.details`)."""
     data = {"title": title, "facts": facts, "views": [view(p) for p in pictures], "colors": COLORS, **details}
-    scripts = ("page.js", "graph.js", "draw.js", "panel.js", "move.js")
-    return page(
-        title, asset("graph.html"), data, styles=("colors.css", "page.css", "graph.css"), scripts=scripts
-    )
+    return page("graph.html", data, title=title, styles=STYLES, scripts=SCRIPTS)
 
 
 def view(picture: Picture) -> dict[str, Any]:

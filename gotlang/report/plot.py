@@ -86,7 +86,7 @@ def plot(
 
         found = results.as_comparison(subject)
         title = results.title_of(found)
-        drawn = partial(charts.stacked, title, [chart for chart, _ in results.charts(found)])
+        drawn = partial(charts.stacked, title, list(results.charts(found).values()))
         return Plot(title, {".html": partial(results.results_page, found), ".svg": drawn})
     if isinstance(subject, StudyResult):
         from gotlang.report import charts, study
