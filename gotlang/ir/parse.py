@@ -79,6 +79,12 @@ def _typed(parameters: tuple[n.TypedName, ...]) -> tuple[tuple[str, Type], ...]:
 class _IRBuilder(TreeBuilder):
     """Adds the rules of the IR. An operation's rule gives its class, its pool and its own fields."""
 
+    def make(self, rule, meta, children):
+        """Rules of the IR get Lark's position and their children as one list."""
+        if rule.startswith("ir"):
+            return getattr(self, rule)(meta, children)
+        return super().make(rule, meta, children)
+
     def ir(self, _meta, children):
         name, *parts = children
 

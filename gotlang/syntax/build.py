@@ -1,11 +1,11 @@
 """The tree builder: from Lark's parse tree to nodes, one method per rule in the order of the grammar."""
 
-# Every method gets the rule's position and its children from Lark, which have no static type.
+# Every method gets the place of its rule and the children that Lark found, which have no static type.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import replace
 from difflib import get_close_matches
 from math import inf
@@ -13,7 +13,7 @@ from typing import Any
 
 from lark import Token, Tree
 
-from gotlang.answers.forms import After, Form, Json, Lines, Tag
+from gotlang.answers.forms import After, Json, Lines, Tag
 from gotlang.diagnostics import Diagnostic
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
@@ -31,60 +31,46 @@ RESERVED = frozenset(
 )
 """Words that cannot be names: they would make an expression or a statement mean something else."""
 
-Make = Callable[["TreeBuilder", Any, list[Any]], Any]
 
-
-def present(children: list[Any]) -> tuple[Any, ...]:
+def present(children: Iterable[Any]) -> tuple[Any, ...]:
     """The children without the gaps that Lark leaves for optional parts."""
     return tuple(child for child in children if child is not None)
 
 
-def _all(_builder, _meta, children):
+def _all(_builder, _span, *children):
     return present(children)
 
 
-def _true(_builder, _meta, _children):
-    return True
-
-
-def _node(kind: Callable[..., e.Node]) -> Make:
-    """A rule whose children are the fields of its node, in order."""
-    return lambda builder, meta, children: kind(builder._here(meta), *children)
-
-
-def _block(kind: Callable[..., e.Node]) -> Make:
-    """The same for a rule that ends with a block: the node ends where the block does."""
-    return lambda builder, meta, children: kind(builder._until(meta, children[-1]), *children)
-
-
-def _list(kind: Callable[..., e.Node]) -> Make:
+def _list(kind):
     """A rule whose children are the one field of its node."""
-    return lambda builder, meta, children: kind(builder._here(meta), present(children))
+    return lambda _builder, span, *children: kind(span, present(children))
 
 
-def _form(kind: Callable[..., Form]) -> Make:
-    """A way to read an answer, with its text if it has one."""
-    return lambda builder, _meta, children: kind(*map(builder._read, present(children)))
+def _block(kind):
+    """A rule whose children are the fields of its node, up to the end of its last one, a block."""
+    return lambda builder, span, *children: kind(builder._until(span, children[-1]), *children)
 
 
-def _constant(value: bool | None) -> Make:
-    return lambda builder, meta, _children: e.Constant(builder._here(meta), value)
+def _form(kind):
+    """A way to read a response, with its text if it has one."""
+    return lambda builder, _span, *children: kind(*map(builder._read, present(children)))
 
 
-def _part(kind: str) -> Make:
-    """A part of a prompt or study of which there is one: its kind and its value."""
-    return lambda _builder, _meta, children: (kind, children[0])
+def _part(kind):
+    """A part of a prompt or study that is one value: its kind and the value."""
+    return lambda _builder, _span, *children: (kind, children[-1])
 
 
-def _parts(kind: str) -> Make:
+def _parts(kind):
     """A part of several values."""
-    return lambda _builder, _meta, children: (kind, tuple(children))
+    return lambda _builder, _span, *children: (kind, children)
 
 
 class TreeBuilder:
     """Makes nodes of one piece of a program, which starts at offset `base` of the source called `name`.
 
-    What the grammar lets through and the language does not is collected in `problems`.
+    A rule whose children are the fields of its node has the node's class for a method. What the grammar lets
+    through and the language does not is collected in `problems`.
     """
 
     def __init__(self, name: str, text: str, base: int) -> None:
@@ -102,8 +88,12 @@ class TreeBuilder:
         made: dict[int, Any] = {}
         for part in reversed(order):
             children = [made.pop(id(c)) if isinstance(c, Tree) else c for c in part.children]
-            made[id(part)] = getattr(self, part.data)(part.meta, children)
+            made[id(part)] = self.make(part.data, part.meta, children)
         return made[id(tree)]
+
+    def make(self, rule, meta, children):
+        """The value of a rule: its method gets its place and its children."""
+        return getattr(self, rule)(self._here(meta), *children)
 
     # ------------------------------------------------------------ places, tokens and mistakes
 
@@ -112,9 +102,9 @@ class TreeBuilder:
         start, end = getattr(where, "start_pos", 0), getattr(where, "end_pos", 0)
         return Span(self._name, self._base + start, self._base + end)
 
-    def _until(self, meta, *parts: e.Node) -> Span:
+    def _until(self, span: Span, *parts: e.Node) -> Span:
         """The place of a block: up to its last part, without the line end that closes it."""
-        return Span(self._name, self._base + meta.start_pos, max(part.span.end for part in parts))
+        return Span(span.source, span.start, max(part.span.end for part in parts))
 
     def _problem(self, code: str, message: str, span: Span, help: str | None = None) -> None:
         self.problems.append(Diagnostic(code, message, span, help=help))
@@ -122,14 +112,11 @@ class TreeBuilder:
     def _identifier(self, token: Token) -> e.Identifier:
         return e.Identifier(self._here(token), str(token))
 
-    def _name_of(self, token: Token) -> e.Identifier:
-        if token in RESERVED:
-            self._problem("GOT0011", f"`{token}` is a reserved word, not a name", self._here(token))
-        return self._identifier(token)
-
     def _read(self, token: Token) -> str:
-        """The value of a quoted text."""
-        return read_long(token[3:-3]) if token.type == "LONG_STRING" else unescape(token[1:-1])
+        """The value of a quoted text; the words of any other token."""
+        if token.type == "LONG_STRING":
+            return read_long(token[3:-3])
+        return unescape(token[1:-1]) if token.type == "STRING" else str(token)
 
     def _arguments(self, children) -> tuple[e.Argument, ...]:
         return tuple(
@@ -147,27 +134,25 @@ class TreeBuilder:
     # ------------------------------------------------------------ declarations
 
     module = _list(n.Module)
-    import_got = _node(n.ImportGot)
-    import_python = _node(n.ImportPython)
-    import_corpus = _node(n.ImportCorpus)
-    simulate = _node(n.Simulate)
-    type_alias = _node(n.TypeAlias)
+    import_got = n.ImportGot
+    import_python = n.ImportPython
+    import_corpus = n.ImportCorpus
+    simulate = n.Simulate
+    type_alias = n.TypeAlias
 
-    def param(self, meta, children):
-        name, type_, default, each, domain, guard = children
-        return n.Param(self._here(meta), name, type_, default, each is not None, domain, guard)
+    def param(self, span, name, type_, default, each, domain, guard):
+        return n.Param(span, name, type_, default, each is not None, domain, guard)
 
-    each = _true
-    range = _node(n.Range)
+    each = _all
+    range = n.Range
     choices = _list(n.Choices)
 
     # ------------------------------------------------------------ prompts
 
-    def prompt(self, meta, children):
-        name, parameters, many, result, *children = children
+    def prompt(self, span, name, parameters, many, result, *children):
         parts = _by_kind(children)
         return n.Prompt(
-            self._until(meta, *nodes_in(children)),
+            self._until(span, *nodes_in(children)),
             name,
             parameters,
             many is not None,
@@ -186,14 +171,12 @@ class TreeBuilder:
     user = _part("user")
     examples = _parts("examples")
 
-    def example(self, meta, children):
-        *inputs, output = children
-        return n.Example(self._here(meta), tuple(inputs), output)
+    def example(self, span, *children):
+        return n.Example(span, children[:-1], children[-1])
 
-    def parse(self, meta, children):
-        form = children[0]
+    def parse(self, span, form):
         function = form if isinstance(form, e.Identifier) else None
-        return "parse", n.ParseForm(self._here(meta), None if function else form, function)
+        return "parse", n.ParseForm(span, None if function else form, function)
 
     parse_tag = _form(Tag)
     parse_json = _form(Json)
@@ -202,100 +185,83 @@ class TreeBuilder:
 
     # ------------------------------------------------------------ scores and schemes
 
-    def score(self, meta, children):
-        name, parameters, direction, best, body = children
-        return n.Score(self._until(meta, body), name, parameters, str(direction), best, body)
+    def score(self, span, name, parameters, direction, best, body):
+        return n.Score(self._until(span, body), name, parameters, str(direction), best, body)
 
-    def scheme(self, meta, children):
-        name, parameters, many, result, truth, body = children
-        return n.Scheme(self._until(meta, body), name, parameters, many is not None, result, truth, body)
+    def scheme(self, span, name, parameters, many, result, truth, body):
+        return n.Scheme(self._until(span, body), name, parameters, many is not None, result, truth, body)
 
     parameters = _all
-    many = _true
+    many = _all
 
     # ------------------------------------------------------------ studies
 
-    def study(self, meta, children):
-        name, *children = children
+    def study(self, span, name, *children):
         parts = _by_kind(children)
         program, scheme = self._only(parts, "program", "`program`") or (None, None)
         objectives, constraints, vary, options = (
             tuple(item for group in parts.get(kind, ()) for item in group)
             for kind in ("objectives", "constraints", "vary", "options")
         )
-        return n.Study(
-            self._until(meta, *nodes_in(children)),
-            name,
-            program,
-            scheme,
-            self._only(parts, "data", "`data`"),
-            objectives,
-            constraints,
-            vary,
-            tuple(parts.get("prompts", ())),
-            options,
-        )
+        data = self._only(parts, "data", "`data`")
+        prompts = tuple(parts.get("prompts", ()))
+        place = self._until(span, *nodes_in(children))
+        return n.Study(place, name, program, scheme, data, objectives, constraints, vary, prompts, options)
 
     study_program = _parts("program")
 
-    def study_data(self, meta, children):
-        path, columns, *options = children
-        return "data", n.StudyData(self._here(meta), path, columns or (), tuple(options))
+    def study_data(self, span, path, columns, *options):
+        return "data", n.StudyData(span, path, columns or (), options)
 
     columns = _all
 
-    def column_pair(self, _meta, children):
-        name, column = children
+    def column_pair(self, _span, name, column):
         return name.text, column
 
-    def column(self, _meta, children):
-        token = children[0]
-        return self._read(token) if token.type == "STRING" else str(token)
+    def column(self, _span, token):
+        return self._read(token)
 
-    def objective(self, _meta, children):
-        word, value = children
+    def objective(self, _span, word, value):
         return str(word), value
 
     study_objective = _parts("objectives")
     study_constraint = _parts("constraints")
     study_vary = _parts("vary")
-    vary_item = _node(n.Vary)
+    vary_item = n.Vary
 
-    def study_prompts(self, meta, children):
-        return "prompts", n.StudyPrompts(self._here(meta), *children)
+    def study_prompts(self, span, names, optimizer):
+        return "prompts", n.StudyPrompts(span, names, optimizer)
 
     study_setting = _parts("options")
-    setting = _node(n.Setting)
+    setting = n.Setting
 
     # ------------------------------------------------------------ types
 
-    def named_type(self, meta, children):
-        name, *arguments = children
-        return n.NamedType(self._here(meta), name, present(arguments))
+    def named_type(self, span, name, *arguments):
+        return n.NamedType(span, name, present(arguments))
 
     record_type = _list(n.RecordTypeNode)
-    typed_name = _node(n.TypedName)
+    typed_name = n.TypedName
 
-    def union_type(self, meta, children):
-        return n.UnionTypeNode(self._here(meta), tuple(self._read(c) for c in children))
+    def union_type(self, span, *children):
+        return n.UnionTypeNode(span, tuple(map(self._read, children)))
 
     # ------------------------------------------------------------ pipelines
 
-    def suite(self, _meta, children):
-        return n.Suite(children[0].span.to(children[-1].span), tuple(children))
+    def suite(self, _span, *statements):
+        return n.Suite(statements[0].span.to(statements[-1].span), statements)
 
     body = suite
-    bind_line = _node(n.Bind)
+    bind_line = n.Bind
     bind_block = _block(n.Bind)
-    evaluate = _node(n.Evaluate)
-    return_ = _node(n.Return)
+    evaluate = n.Evaluate
+    return_ = n.Return
 
-    def step(self, meta, children):
-        (name, settings), operands, again = children
-        return n.Step(self._here(meta), name, settings, operands or (), again)
+    def step(self, span, operation, operands, again):
+        name, settings = operation
+        return n.Step(span, name, settings, operands or (), again)
 
-    def operation(self, _meta, children):
-        token, settings = children
+    def operation(self, _span, token, settings):
         name = self._identifier(token)
         if name.text == "Call":
             # `Call f(x)` and `Call() f(x)` are one thing, and the first is how it is written.
@@ -308,132 +274,128 @@ class TreeBuilder:
             self._problem("GOT0010", f"missing parentheses after `{name.text}`", name.span, help)
         return name, settings or ()
 
-    def settings(self, _meta, children):
-        return self._arguments(children)
+    def settings(self, _span, *arguments):
+        return self._arguments(arguments)
 
     operands = _all
 
-    def again(self, meta, children):
-        token, settings = children
-        return n.Step(self._here(meta), self._identifier(token), settings, ())
+    def again(self, span, token, settings):
+        return n.Step(span, self._identifier(token), settings, ())
 
-    def foreach(self, meta, children):
-        (*adjectives, name), *rest = children
+    def foreach(self, span, words, *rest):
+        *adjectives, name = words
         for word in adjectives[1:]:
             # Any word may precede the name, so a misspelt `in` would make another program.
             if word == "of" or get_close_matches(word, ["in", "after"], cutoff=0.75):
                 help = "write `foreach x in xs:`"
                 self._problem("GOT0001", f"unexpected `{word}`", self._here(word), help)
-        words = tuple(str(word) for word in adjectives)
-        return n.Foreach(self._until(meta, children[-1]), words, self._name_of(name), *rest)
+        place = self._until(span, rest[-1])
+        return n.Foreach(place, tuple(map(str, adjectives)), self.name(span, name), *rest)
 
     reduce = _block(n.Reduce)
     repeat = _block(n.RepeatBlock)
 
-    def if_(self, meta, children):
+    def if_(self, span, *children):
         *branches, otherwise = children
-        return n.If(self._until(meta, otherwise or branches[-1][1]), tuple(branches), otherwise)
+        return n.If(self._until(span, otherwise or branches[-1][1]), tuple(branches), otherwise)
 
     branch = _all
 
-    def labelled(self, meta, children):
-        words, sources, names, body = children
+    def labelled(self, span, words, sources, names, body):
         if words[0] in LABELS:
             message = f"unexpected `{words[0]}`"
             self._problem("GOT0001", message, self._here(words[0]), LABELS[words[0]])
-        return n.Labelled(self._until(meta, body), " ".join(words), sources or (), names or (), body)
+        return n.Labelled(self._until(span, body), " ".join(words), sources or (), names or (), body)
 
     sources = _all
     words = _all
     label = _all
 
-    def label_reference(self, meta, children):
-        return n.LabelReference(self._here(meta), " ".join(present(children)))
+    def label_reference(self, span, *words):
+        return n.LabelReference(span, " ".join(present(words)))
 
     # ------------------------------------------------------------ expressions
 
-    conditional = _node(e.Conditional)
+    conditional = e.Conditional
 
-    def binary(self, meta, children):
-        left, operator, right = children
-        return e.Binary(self._here(meta), str(operator), left, right)
+    def binary(self, span, left, operator, right):
+        return e.Binary(span, str(operator), left, right)
 
-    def comparison(self, meta, children):
-        first, *rest = children
-        return e.Comparison(self._here(meta), first, tuple(zip(rest[::2], rest[1::2], strict=True)))
+    def comparison(self, span, first, *rest):
+        return e.Comparison(span, first, tuple(zip(rest[::2], rest[1::2], strict=True)))
 
-    def comparator(self, _meta, children):
-        return " ".join(children)
+    def comparator(self, _span, *words):
+        return " ".join(words)
 
-    def unary(self, meta, children):
-        operator, operand = children
+    def unary(self, span, operator, operand):
         # `-5` is a number; `-(5)` and `-x` are what they look like.
-        if (
-            operator == "-"
-            and e.is_plain_number(operand)
-            and self._text[operand.span.start - self._base] != "("
-        ):
-            return e.Constant(self._here(meta), -operand.value)
-        return e.Unary(self._here(meta), str(operator), operand)
+        in_brackets = self._text[operand.span.start - self._base] == "("
+        if operator == "-" and e.is_plain_number(operand) and not in_brackets:
+            return e.Constant(span, -operand.value)
+        return e.Unary(span, str(operator), operand)
 
-    index = _node(e.Index)
-    slice = _node(e.Slice)
+    index = e.Index
+    slice = e.Slice
 
-    def field(self, meta, children):
-        return e.Field(self._here(meta), children[0], str(children[1]))
+    def field(self, span, value, name):
+        return e.Field(span, value, str(name))
 
-    def reference(self, meta, children):
-        return e.Reference(self._here(meta), self._name_of(children[0]).text)
+    def reference(self, span, token):
+        return e.Reference(span, self.name(span, token).text)
 
-    def call(self, meta, children):
-        name, *arguments = children
-        return e.Call(self._here(meta), self._name_of(name), self._arguments(arguments))
+    def call(self, span, token, *arguments):
+        return e.Call(span, self.name(span, token), self._arguments(arguments))
 
-    def group(self, meta, children):
+    def group(self, span, inner):
         # The parentheses belong to the place, so that a statement's span ends where its text ends.
-        return replace(children[0], span=self._here(meta))
+        return replace(inner, span=span)
 
-    def number(self, meta, children):
-        token = children[0]
+    def number(self, span, token):
         value: int | float = 0
         if len(token) <= MAX_DIGITS:
             value = int(token) if token.type == "INT" else float(token)
         if len(token) > MAX_DIGITS or value == inf:
-            self._problem("GOT0007", "number too large", self._here(meta))
+            self._problem("GOT0007", "number too large", span)
             value = 0
-        return e.Constant(self._here(meta), value)
+        return e.Constant(span, value)
 
-    def text(self, _meta, children):
-        token = children[0]
-        return e.Constant(self._here(token), self._read(token), long=token.type == "LONG_STRING")
+    def text(self, span, token):
+        return e.Constant(span, self._read(token), long=token.type == "LONG_STRING")
 
     string = text
-    true = _constant(True)
-    false = _constant(False)
-    none = _constant(None)
+
+    def true(self, span):
+        return e.Constant(span, True)
+
+    def false(self, span):
+        return e.Constant(span, False)
+
+    def none(self, span):
+        return e.Constant(span, None)
 
     list_ = _list(e.ListDisplay)
-    comprehension = _node(e.Comprehension)
+    comprehension = e.Comprehension
     record = _list(e.RecordDisplay)
 
-    def entry(self, _meta, children):
-        key, value = children
-        return self._read(key) if key.type == "STRING" else str(key), value
+    def entry(self, _span, key, value):
+        return self._read(key), value
 
-    def argument(self, meta, children):
+    def argument(self, span, token, value):
         # A setting may be called like a reserved word: `until=score == 0`.
-        return e.Argument(self._here(meta), self._identifier(children[0]), children[1])
+        return e.Argument(span, self._identifier(token), value)
 
-    def name(self, _meta, children):
-        return self._name_of(children[0])
+    def name(self, _span, token):
+        if token in RESERVED:
+            self._problem("GOT0011", f"`{token}` is a reserved word, not a name", self._here(token))
+        return self._identifier(token)
 
     names = _all
 
-    def type_name(self, _meta, children):
-        return self._identifier(children[0])
+    def type_name(self, _span, token):
+        return self._identifier(token)
 
 
-def _by_kind(parts: list[tuple[str, Any]]) -> dict[str, list[Any]]:
+def _by_kind(parts: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
     kinds: dict[str, list[Any]] = {}
     for kind, value in parts:
         kinds.setdefault(kind, []).append(value)
