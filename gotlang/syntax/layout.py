@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import inf
 
 from gotlang.span import Source, Span
@@ -75,20 +75,15 @@ class Output:
     verbatim: bool = False
 
 
-def flat(pieces: Sequence[Piece]) -> str:
+def flat(pieces: Iterable[Piece]) -> str:
     """The pieces on one line."""
-    return "".join(_flat(pieces))
+    return "".join(piece if isinstance(piece, str) else _flat(piece) for piece in pieces)
 
 
-def _flat(pieces: Sequence[Piece]) -> Iterator[str]:
-    for piece in pieces:
-        if isinstance(piece, str):
-            yield piece
-        elif isinstance(piece, LongText):
-            yield quote(piece.value)
-        else:
-            items = ", ".join(flat(item.pieces) for item in piece.items)
-            yield piece.opening + items + _CLOSING[piece.opening]
+def _flat(piece: LongText | Brackets) -> str:
+    if isinstance(piece, LongText):
+        return quote(piece.value)
+    return piece.opening + ", ".join(flat(item.pieces) for item in piece.items) + _CLOSING[piece.opening]
 
 
 def lay_out(
@@ -99,7 +94,7 @@ def lay_out(
     `comments` are those inside; `ending` follows the last piece.
     """
     brackets = [piece for piece in pieces if isinstance(piece, Brackets) and piece.items]
-    inside = {id(b): [c for c in comments if _within(c, b.span)] for b in brackets}
+    inside = {id(b): [c for c in comments if b.span.start <= c.span.start < b.span.end] for b in brackets}
     placed = {c.span.start for held in inside.values() for c in held}
     homeless = [c.text for c in comments if c.span.start not in placed]
     broken = {key for key, held in inside.items() if held}
@@ -112,10 +107,6 @@ def lay_out(
         if not whole or all(line.verbatim or len(line.text) <= WIDTH for line in lines):
             return lines, homeless
         broken.add(id(whole.pop()))
-
-
-def _within(comment: Comment, place: Span) -> bool:
-    return place.start <= comment.span.start < place.end
 
 
 def _append(
@@ -136,44 +127,38 @@ def _append(
             lines.extend(_one_per_line(piece, margin + INDENT, inside[id(piece)]))
         lines.append(Output(" " * margin + _CLOSING[piece.opening]))
     else:
-        lines[-1].text += piece.opening
-        for number, item in enumerate(piece.items):
-            lines[-1].text += ", " if number else ""
-            for part in item.pieces:
-                _append(lines, part, margin, broken, inside)
-        lines[-1].text += _CLOSING[piece.opening]
+        parts: list[Piece] = [part for item in piece.items for part in (", ", *item.pieces)]
+        for part in (piece.opening, *parts[1:], _CLOSING[piece.opening]):
+            _append(lines, part, margin, broken, inside)
 
 
 def _is_word(item: Item) -> bool:
     return all(isinstance(piece, str) and " " not in piece for piece in item.pieces)
 
 
-def _filled(brackets: Brackets, margin: int) -> Iterator[Output]:
+def _filled(brackets: Brackets, margin: int) -> list[Output]:
     """As many items on a line as fit."""
-    line = " " * margin
-    for number, item in enumerate(brackets.items):
-        text = flat(item.pieces) + ("," if number < len(brackets.items) - 1 else "")
-        if line.strip() and len(line) + 1 + len(text) > WIDTH:
-            yield Output(line)
-            line = " " * margin
-        line += " " + text if line.strip() else text
-    yield Output(line)
+    from textwrap import TextWrapper
+
+    words = ", ".join(flat(item.pieces) for item in brackets.items)
+    filler = TextWrapper(WIDTH, " " * margin, " " * margin, break_long_words=False, break_on_hyphens=False)
+    return [Output(line) for line in filler.wrap(words)]
 
 
 def _one_per_line(brackets: Brackets, margin: int, comments: Sequence[Comment]) -> Iterator[Output]:
-    left = list(comments)
+    left = deque(comments)
     pad = " " * margin
-    for number, item in enumerate(brackets.items):
+    stops = [*(item.span.start for item in brackets.items[1:]), inf]
+    for item, stop in zip(brackets.items, stops, strict=True):
         while left and left[0].span.start < item.span.start:
-            yield Output(pad + left.pop(0).text)
+            yield Output(pad + left.popleft().text)
         within = []
         while left and left[0].span.start < item.span.end:
-            within.append(left.pop(0))
+            within.append(left.popleft())
         lines, homeless = lay_out(item.pieces, margin, within, ",")
         yield from (Output(pad + text) for text in homeless)
-        following = brackets.items[number + 1 :]
-        if left and not left[0].own_line and (not following or left[0].span.start < following[0].span.start):
-            lines[-1].comment = left.pop(0).text
+        if left and not left[0].own_line and left[0].span.start < stop:
+            lines[-1].comment = left.popleft().text
         yield from lines
     yield from (Output(pad + comment.text) for comment in left)
 
@@ -290,20 +275,13 @@ def _separate(entries: list[_Entry]) -> None:
             entries[first].blank_above = True
 
 
-def _with_comments(outputs: Sequence[Output]) -> list[str]:
+def _with_comments(outputs: Iterable[Output]) -> Iterator[str]:
     """The lines with their comments, in one column from a blank line or a text to the next."""
-    result: list[str] = []
-    section: list[Output] = []
-    for output in [*outputs, Output("")]:
-        if output.text and not output.verbatim:
-            section.append(output)
-            continue
-        widths = [len(line.text) for line in section if line.comment and len(line.text) <= _WIDE]
+    for _, section in groupby(outputs, key=lambda line: line.verbatim or not line.text):
+        lines = list(section)
+        widths = [len(line.text) for line in lines if line.comment and len(line.text) <= _WIDE]
         column = max(widths, default=0)
-        for line in section:
+        for line in lines:
             closes = not line.text.strip(" )]}")
             text = line.text if closes else line.text.ljust(column)
-            result.append(f"{text}  {line.comment}" if line.comment else line.text)
-        result.append(output.text)
-        section = []
-    return result[:-1]
+            yield f"{text}  {line.comment}" if line.comment else line.text
