@@ -18,7 +18,7 @@ Severity = Literal["error", "warning"]
 @final
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A second place that belongs to a diagnostic, with what it has to do with it."""
+    """A second place of a diagnostic, with its role."""
 
     span: Span
     text: str
@@ -79,7 +79,7 @@ def render(diagnostic: Diagnostic, sources: Mapping[str, Source], *, color: bool
 
 
 def excerpt(span: Span, sources: Mapping[str, Source], *, color: bool = False) -> str:
-    """A place in a program with its line and carets; empty where its text is not at hand."""
+    """A place in a program with its line and carets; empty where its text is not available."""
     if span.source not in sources:
         return ""
     red, blue, reset = ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") if color else ("",) * 3

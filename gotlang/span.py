@@ -1,7 +1,9 @@
-"""Where a piece of program text stands: the ground everything that reports an error stands on."""
+"""Program texts and places in them."""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
@@ -37,31 +39,19 @@ class Source:
 
     @classmethod
     def of(cls, name: str, text: str) -> Source:
-        """A source whose line ends are made uniform, as the grammar expects them."""
+        """A source with uniform line ends, as the grammar expects them."""
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         return cls(name, text if text.endswith("\n") else text + "\n")
 
     @cached_property
     def _starts(self) -> list[int]:
-        starts = [0]
-        find = self.text.find
-        at = find("\n")
-        while at >= 0:
-            starts.append(at + 1)
-            at = find("\n", at + 1)
-        return starts
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both counted from 1."""
-        from bisect import bisect_right
-
         offset = max(0, min(offset, len(self.text)))
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
-
-    def offset(self, line: int, column: int) -> int:
-        """The offset of a line and column counted from 1."""
-        return self._starts[min(line, len(self._starts)) - 1] + column - 1
 
     def line(self, number: int) -> str:
         """The text of a line counted from 1, without its end; empty past the last one."""

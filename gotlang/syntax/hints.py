@@ -40,25 +40,18 @@ LABELS = {
 """Words that cannot start a label, because their author meant a block."""
 CAPITAL = {"True": "true", "False": "false", "None": "none"}
 """Python's constants, and how they are written here."""
+_WRITTEN = {
+    "×": "*", "÷": "/", "^": "**", "–": "-", "—": "-", "−": "-", "→": "->", "…": "..",
+    "≤": "<=", "≥": ">=", "≠": "!=", "&": "and", "!": "not", "~": "not", "?": "a if condition else b",
+}
 _SIGNS = {
+    **{sign: f"write `{text}`" for sign, text in _WRITTEN.items()},
     **dict.fromkeys("'`", 'strings use double quotes: "..."'),
     **dict.fromkeys("“”‘’", 'strings use straight double quotes: "..."'),
-    **dict.fromkeys("–—−", "write `-`"),
-    "×": "write `*`",
-    "÷": "write `/`",
-    "→": "write `->`",
-    "≤": "write `<=`",
-    "≥": "write `>=`",
-    "≠": "write `!=`",
-    "…": "write `..`",
     "\u00a0": "write a plain space",
-    "&": "write `and`",
-    **dict.fromkeys("!~", "write `not`"),
     ";": "write each statement on its own line",
-    "?": "write `a if condition else b`",
     "@": "decorators are not supported",
     "$": "names have no prefix",
-    "^": "write `**` for a power",
 }
 _NAMES = {
     "_NL": "end of line",

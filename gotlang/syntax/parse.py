@@ -21,18 +21,12 @@ from gotlang.syntax.hints import end_of_code, explain
 from gotlang.syntax.nodes import Comment, Declaration, Module, Suite
 from gotlang.syntax.walk import children
 
-MAX_LENGTH = 4_000_000
-"""The longest program, in characters."""
-MAX_TOKENS = 150_000
-"""The longest program, in words and signs; a string or a comment counts as one."""
-MAX_DEPTH = 100
-"""How deep brackets, blocks and expressions may nest."""
-MAX_PROBLEMS = 50
-"""After how many mistakes the rest of a program is not read any more."""
-MAX_RETRIES = 20
-"""How many broken lines are left out to find the mistakes after them."""
-MAX_RETRIED = 10_000
-"""The longest declaration that is read again after a mistake, in characters."""
+MAX_LENGTH = 4_000_000  # characters of a program
+MAX_TOKENS = 150_000  # words and signs of a program; a string or a comment counts as one
+MAX_DEPTH = 100  # levels of nested brackets, blocks and expressions
+MAX_PROBLEMS = 50  # mistakes, after which the rest of a program is not read
+MAX_RETRIES = 20  # broken lines that are left out to find the mistakes after them
+MAX_RETRIED = 10_000  # characters of a declaration that is read again after a mistake
 
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]|(?<!\A)\ufeff")
 _WORDS = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*+"|#[^\n]*+|\w++|[^\w\s]')
@@ -84,14 +78,13 @@ def _unreadable(source: Source) -> Diagnostic | None:
     if len(text) > MAX_LENGTH:
         return _too_long(source, MAX_LENGTH, f"{MAX_LENGTH:,} characters")
     if found := _FORBIDDEN.search(text):
-        number = ord(found[0])
-        message, help = (
-            f"invalid character U+{number:04X}",
-            f"delete it; in a string, write `\\u{number:04x}`",
-        )
+        code, number = "GOT0002", ord(found[0])
+        span = Span(source.name, *found.span())
         if 0xDC80 <= number <= 0xDCFF:  # how Python decodes what is not UTF-8, byte by byte
-            message, help = f"invalid UTF-8 byte {number - 0xDC00:#x}", "save the file as UTF-8"
-        return Diagnostic("GOT0002", message, Span(source.name, *found.span()), help=help)
+            message = f"invalid UTF-8 byte {number - 0xDC00:#x}"
+            return Diagnostic(code, message, span, help="save the file as UTF-8")
+        help = f"delete it; in a string, write `\\u{number:04x}`"
+        return Diagnostic(code, f"invalid character U+{number:04X}", span, help=help)
     if len(text) > MAX_TOKENS and (last := next(islice(_WORDS.finditer(text), MAX_TOKENS, None), None)):
         return _too_long(source, last.start(), f"{MAX_TOKENS:,} words and signs")
     return None
