@@ -29,7 +29,7 @@ class Label:
 class Diagnostic:
     """One thing wrong with a program.
 
-    `at` is the short text under the carets; `notes` are facts (`it takes: ...`), `help` what to try.
+    `at` is the short text under the carets; `notes` are facts (`its parameters: ...`), `help` what to try.
     """
 
     code: str
@@ -43,7 +43,7 @@ class Diagnostic:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelt one most likely stands for, or None."""
+    """The known name closest to a misspelt one, or None."""
     found = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return found[0] if found else None
 

@@ -1,7 +1,7 @@
 """Expressions of the syntax tree, in the order of the grammar (`grammars/got.lark`), and what every node has.
 
-Nodes are frozen data. Two nodes are equal when they mean the same text; where they stand (`span`) is
-not part of that. Nothing that later stages learn is written into them. The IR uses the same expressions.
+Nodes are frozen data. Two nodes are equal when they mean the same text; their places (`span`) do
+not count. Later stages write nothing into them. The IR uses the same expressions.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Unary(Node):
 
 @node
 class Binary(Node):
-    """`a + b`, and `a and b`, `a or b`, which look at `b` only where they must."""
+    """`a + b`, and `a and b`, `a or b`, which evaluate `b` only if needed."""
 
     operator: str
     left: Expression
@@ -147,7 +147,7 @@ class ListDisplay(Node):
 
 @node
 class Comprehension(Node):
-    """`[element for name in iterable if condition]`; a second name takes the position."""
+    """`[element for name in iterable if condition]`; a second name is the position."""
 
     element: Expression
     name: Identifier

@@ -40,14 +40,13 @@ LABELS = {
 """Words that cannot start a label, because their author meant a block."""
 CAPITAL = {"True": "true", "False": "false", "None": "none"}
 """Python's constants, and how they are written here."""
-_WRITTEN = {
-    "×": "*", "÷": "/", "^": "**", "–": "-", "—": "-", "−": "-", "→": "->", "…": "..",
-    "≤": "<=", "≥": ">=", "≠": "!=", "&": "and", "!": "not", "~": "not", "?": "a if condition else b",
-}
+# Signs of other languages, each with what is written here.
+_OTHER_SIGNS = "× *  ÷ /  ^ **  – -  — -  − -  → ->  … ..  ≤ <=  ≥ >=  ≠ !=  & and  ! not  ~ not"
 _SIGNS = {
-    **{sign: f"write `{text}`" for sign, text in _WRITTEN.items()},
+    **{sign: f"write `{ours}`" for sign, ours in re.findall(r"(\S) (\S+)", _OTHER_SIGNS)},
     **dict.fromkeys("'`", 'strings use double quotes: "..."'),
     **dict.fromkeys("“”‘’", 'strings use straight double quotes: "..."'),
+    "?": "write `a if condition else b`",
     "\u00a0": "write a plain space",
     ";": "write each statement on its own line",
     "@": "decorators are not supported",

@@ -50,7 +50,7 @@ TypeNode = NamedType | RecordTypeNode | UnionTypeNode
 
 @node
 class Step(Node):
-    """`Generate(k=5) sort(part)`; `settings` is None where no parentheses stand. `again` is `Repeat(k)`."""
+    """`Generate(k=5) sort(part)`; `settings` is None without parentheses. `again` is `Repeat(k)`."""
 
     operation: Identifier
     settings: tuple[Argument, ...] | None
@@ -130,7 +130,7 @@ class If(Node):
 
 @node
 class LabelReference(Node):
-    """`merge step 1` after `from`: what an earlier labelled block left."""
+    """`merge step 1` after `from`: the output of an earlier labelled block."""
 
     label: str
 
@@ -290,7 +290,7 @@ class StudyData(Node):
 
 @node
 class Vary(Node):
-    """`merge_tries in 5..25`: one thing the study varies."""
+    """`merge_tries in 5..25`: one param the study varies."""
 
     name: Identifier
     domain: Range | Choices | None
@@ -326,7 +326,7 @@ Declaration = (
 
 @node
 class Comment(Node):
-    """`# ...`: its text, whether it has a line to itself, whether it stands inside brackets."""
+    """`# ...`: its text, whether it has a line to itself, whether it is inside brackets."""
 
     text: str
     own_line: bool

@@ -1,9 +1,9 @@
-"""Quoted texts, both ways: what stands between the quotes, and how a value is written between them.
+"""String literals, both ways: from their source to values, and from values to source.
 
 Escapes are `\\n \\t \\r \\" \\\\`, `\\u` with four hexadecimal digits, and a backslash at the end of a line,
 which joins it with the next. Any other backslash stays as it is, so that patterns and LaTeX can be
-written plainly. A text in triple quotes loses the indentation its lines share, its first line break and
-the white space at its end before escapes are read, so that an escape can keep what would be lost.
+written plainly. A text in triple quotes loses the indentation that its lines share, its first line break and
+the white space at its end before escapes are read, so that an escape can preserve white space.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import re
 
 _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "\n": ""}
 _ESCAPE = re.compile(r'\\(?:([ntr"\\\n])|u([0-9a-fA-F]{4}))')
-# What the parser takes in no text.
+# Characters that are not allowed in source text.
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ufeff]")
-# A backslash that would be read as the start of an escape, or stands before what is written as one.
+# A backslash that would be read as the start of an escape, or comes before a character that is written as one.
 _BACKSLASH = re.compile(r'\\(?=[ntr"\\\n\t]|u[0-9a-fA-F]{4}|\Z|' + _UNWRITABLE.pattern + ")")
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def unescape(text: str) -> str:
-    """What a text means once the quotes are off."""
+    """The value of a text without its quotes."""
     return _ESCAPE.sub(_meaning, text) if "\\" in text else text
 
 
@@ -28,12 +28,12 @@ def _meaning(match: re.Match[str]) -> str:
     if match[1] is not None:
         return _MEANINGS[match[1]]
     character = chr(int(match[2], 16))
-    # Half a surrogate pair is no character and could not be written to any file.
+    # Half a surrogate pair is not a character and cannot be written to a file.
     return match[0] if "\ud800" <= character <= "\udfff" else character
 
 
 def dedent(raw: str) -> list[str]:
-    """The lines between triple quotes without what they lose; escapes are not read yet."""
+    """The lines between triple quotes without their common indentation; escapes are not read yet."""
     body = raw[: _end(raw)]
     first, *rest = body.split("\n")
     margin = min((len(line) - len(line.lstrip(" ")) for line in rest if line.strip(" \t")), default=0)
@@ -61,7 +61,7 @@ def _ends_in_backslash(text: str) -> bool:
 
 
 def read_long(raw: str) -> str:
-    """The value of what stands between triple quotes."""
+    """The value of the source between triple quotes."""
     return unescape("\n".join(dedent(raw)))
 
 

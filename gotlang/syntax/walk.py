@@ -1,4 +1,4 @@
-"""Going through a syntax tree without knowing its nodes."""
+"""Generic traversal and rewriting of syntax trees."""
 
 from __future__ import annotations
 
