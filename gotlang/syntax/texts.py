@@ -14,7 +14,7 @@ _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "\n": ""}
 _ESCAPE = re.compile(r'\\(?:([ntr"\\\n])|u([0-9a-fA-F]{4}))')
 # Characters that are not allowed in source text.
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ufeff]")
-# A backslash that would be read as the start of an escape, or comes before a character that is written as one.
+# A backslash that would be read as an escape, or comes before a character that is written as one.
 _BACKSLASH = re.compile(r'\\(?=[ntr"\\\n\t]|u[0-9a-fA-F]{4}|\Z|' + _UNWRITABLE.pattern + ")")
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
