@@ -28,7 +28,7 @@ from gotlang.session import run_to_end as run_to_end
 from gotlang.span import Source
 
 if TYPE_CHECKING:
-    from gotlang.ir.cost import Estimate
+    from gotlang.estimate.cost import Estimate
     from gotlang.tune.study import StudyResult
 
 P = ParamSpec("P")
@@ -105,7 +105,7 @@ class Program(CheckedProgram):
         simulated run (two, for early stopping) gives the expected costs within the bounds; `simulate=False`
         leaves them out. Raises UsageError for wrong inputs and params.
         """
-        from gotlang.ir.cost import estimate
+        from gotlang.estimate.cost import estimate
         from gotlang.runtime.estimating import Sizes, likely
 
         options = options or Options()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, final
 
 from gotlang.diagnostics import Diagnostic, in_order
 from gotlang.errors import CompileError, GotError, UsageError
-from gotlang.semantics.builtins import BUILTINS, THOUGHT_FUNCTIONS
+from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.check import Checked, check
 from gotlang.semantics.studies import Target
 from gotlang.semantics.symbols import RESERVED

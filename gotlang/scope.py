@@ -7,9 +7,24 @@ from dataclasses import dataclass, field
 from typing import Literal, final
 
 from gotlang.span import NOWHERE, Span
-from gotlang.types import ANY, NONE, ListType, Type
+from gotlang.types import ANY, BOOL, FLOAT, NONE, ListType, Type
 
 Kind = Literal["value", "thought", "thoughts"]
+
+
+THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
+    "confidence": (
+        FLOAT,
+        "how probable the model's answer was, a token on average, or a field of it (needs `logprobs=true`)",
+    ),
+    "cost": (
+        FLOAT,
+        "what the thought's answer cost, in US dollars: its own tokens, and its share of the prompt",
+    ),
+    "score": (FLOAT, "the score a `Score` gave the thought"),
+    "valid": (BOOL, "whether a `Validate` found the thought valid"),
+}
+"""Functions of a thought rather than of its value: their argument is the name of one thought."""
 
 
 @final

@@ -13,8 +13,8 @@ from gotlang.cache.base import Cache
 from gotlang.cache.cassette import open_replayed
 from gotlang.errors import UsageError
 from gotlang.ir.foreign import changes_graph
-from gotlang.ir.names import reached_names
 from gotlang.ir.program import Scheme
+from gotlang.ir.reach import reached_names
 from gotlang.models.base import ModelOptions
 from gotlang.models.pool import ModelPool, model_limits
 from gotlang.options import Options

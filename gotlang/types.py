@@ -232,3 +232,15 @@ def shown(value: object) -> str:
             return repr(value if len(value) <= 40 else value[:37] + "...")
     text = "..." if value is ... else str(value)
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def general(type_: Type) -> Type:
+    """The type of a new thought with a value: a constant text may later be replaced by any other."""
+    return STR if isinstance(type_, LiteralType) and len(type_.values) == 1 else type_
+
+
+def widen(type_: Type) -> str:
+    """A type as messages name it: a constant text is a `str`."""
+    if isinstance(type_, ListType):
+        return f"list[{widen(type_.element)}]"
+    return str(general(type_))

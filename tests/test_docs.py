@@ -12,7 +12,8 @@ import pytest
 from gotlang.api import Options, check, compile
 from gotlang.errors import RunError
 from gotlang.runtime.sampler.events import Asked, Event
-from gotlang.semantics.builtins import BUILTINS, THOUGHT_FUNCTIONS
+from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.builtins import BUILTINS
 from tests.support.answers import any_model, some_value
 
 ROOT = Path(__file__).parents[1]

@@ -17,9 +17,9 @@ from benchmarks.schemes import PROGRAMS, ROWS, Row, program_of, value_of
 from benchmarks.schemes import given as inputs_of
 from gotlang.api import Options, compile
 from gotlang.errors import RunError, UsageError
+from gotlang.estimate.cost import Costs, Range
 from gotlang.evaluate.rows import steps
 from gotlang.files import compile_file
-from gotlang.ir.cost import Costs, Range
 from gotlang.ir.program import Invoke
 from gotlang.models.base import ModelOptions
 from gotlang.models.simulated import SimulatedModel

@@ -84,16 +84,8 @@ def _placed(region: ir.Region, span: Span) -> ir.Region:
     return replace(region, steps=tuple(_at(step, span) for step in region.steps))
 
 
-def _at(step: ir.AnyStep, span: Span) -> ir.AnyStep:
-    changed: dict[str, Any] = {"span": span}
-    match step:
-        case ir.Foreach() | ir.Reduce() | ir.Repeat() | ir.Block():
-            changed["body"] = _placed(step.body, span)
-        case ir.If():
-            changed["branches"] = tuple((value, _placed(body, span)) for value, body in step.branches)
-            if step.otherwise is not None:
-                changed["otherwise"] = _placed(step.otherwise, span)
-    return replace(step, **changed)
+def _at(step: ir.Step, span: Span) -> ir.Step:
+    return replace(step.with_regions(lambda region: _placed(region, span)), span=span)
 
 
 @final

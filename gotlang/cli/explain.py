@@ -13,7 +13,7 @@ from gotlang.cli.output import FORMAT_VERSION, Style, document, errors_as_docume
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
-    from gotlang.ir.cost import Estimate
+    from gotlang.estimate.cost import Estimate
 
 _CODE = re.compile(r"(?i)(got)?\d+|all")
 

@@ -155,7 +155,7 @@ def _build(program: Program, like: Scheme, name: str, kind: str, samples: int) -
         )
     arguments = tuple((parameter, Reference(NOWHERE, parameter)) for parameter, _ in prompt.parameters)
     one, count = Constant(NOWHERE, 1), Constant(NOWHERE, samples)
-    steps: list[ir.AnyStep] = [
+    steps: list[ir.Step] = [
         ir.Generate("", like.result, samples == 1, "", prompt.name, arguments, count, span=prompt.span)
     ]
     if kind == "best" and score is not None:

@@ -15,9 +15,9 @@ from gotlang.errors import EvaluationError
 from gotlang.evaluate.rows import Row, steps
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
-from gotlang.ir.names import free_names
 from gotlang.ir.program import Program, Scheme
-from gotlang.semantics.builtins import THOUGHT_FUNCTIONS
+from gotlang.operations.names import free_names
+from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.statistics import bounded
 from gotlang.syntax.expressions import Call, Expression
 from gotlang.syntax.format import format_expression
@@ -87,7 +87,7 @@ def _of_thoughts(step: ir.Score) -> bool:
     return any(isinstance(node, Call) and node.function.text in THOUGHT_FUNCTIONS for node in nodes)
 
 
-def _result_steps(program: Program, like: Scheme) -> Iterator[ir.AnyStep]:
+def _result_steps(program: Program, like: Scheme) -> Iterator[ir.Step]:
     """Steps of this scheme and of others with its inputs, whose output could be a result."""
     alike = [s for s in program.schemes if s.parameters == like.parameters and s.name != like.name]
     for scheme in (like, *alike):

@@ -203,15 +203,15 @@ def looks_at_truth(program: Program, scheme: Scheme) -> bool:
     )
 
 
-def steps(program: Program, scheme: Scheme) -> list[ir.AnyStep]:
+def steps(program: Program, scheme: Scheme) -> list[ir.Step]:
     """Every step of a scheme, of its blocks and of the schemes it calls, in the order of the text."""
-    out: list[ir.AnyStep] = []
+    out: list[ir.Step] = []
     seen: set[str] = set()
 
     def add(region: ir.Region) -> None:
         for step in region.steps:
             out.append(step)
-            for inner in ir.regions(step):
+            for inner in step.regions:
                 add(inner)
             if isinstance(step, ir.Invoke) and step.scheme not in seen:
                 seen.add(step.scheme)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import PurePosixPath
 from typing import final
 
 from gotlang.ir import program as ir
 from gotlang.ir.declarations import build_param, build_prompt
-from gotlang.ir.expressions import with_expressions
-from gotlang.ir.names import POOL_NAMES, free_names
 from gotlang.ir.naming import PAIR, ROUND, START_POOL, Naming
+from gotlang.operations import OPERATIONS
+from gotlang.operations.names import POOL_NAMES, free_names, with_expressions
+from gotlang.operations.record import MODEL_SETTINGS
 from gotlang.scope import START, PoolType
 from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.settings import setting
+from gotlang.semantics.steps import setting
 from gotlang.semantics.symbols import Signature
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
@@ -24,11 +26,6 @@ from gotlang.types import ANY, ListType, Type, accepts, join
 
 ONE = e.Constant(NOWHERE, 1)
 TRUE = e.Constant(NOWHERE, True)
-_SAMPLING: dict[str, type[ir.Generate] | type[ir.Improve] | type[ir.Aggregate]] = {
-    "Generate": ir.Generate,
-    "Improve": ir.Improve,
-    "Aggregate": ir.Aggregate,
-}
 
 
 def build(checked: Checked, name: str) -> ir.Program:
@@ -87,7 +84,6 @@ class _Builder:
 
     def __init__(self, checked: Checked, given: Iterable[str]) -> None:
         self.checked = checked
-        self.prompts = checked.symbols.prompts
         self.naming = Naming(given)
 
     def scheme(self, node: n.Scheme, signature: Signature) -> ir.Scheme:
@@ -106,7 +102,7 @@ class _Builder:
 
     def score(self, node: n.Score, signature: Signature) -> ir.ScoreFunction:
         *bindings, last = node.body.statements
-        steps: list[ir.AnyStep] = []
+        steps: list[ir.Step] = []
         for statement in bindings:
             self.statement(statement, START_POOL, START, steps)
         assert isinstance(last, n.Evaluate | n.Return)
@@ -132,7 +128,7 @@ class _Builder:
         return region
 
     def _steps(self, suite: n.Suite, entry: str, pool: PoolType) -> tuple[ir.Region, PoolType]:
-        steps: list[ir.AnyStep] = []
+        steps: list[ir.Step] = []
         current = entry
         for index, statement in enumerate(suite.statements):
             result = self.statement(statement, current, pool, steps)
@@ -140,7 +136,7 @@ class _Builder:
                 current, pool = result, self.checked.pools[id(statement)]
         return ir.Region(entry, tuple(steps), current), pool
 
-    def statement(self, node: n.Statement, pool: str, kind: PoolType, out: list[ir.AnyStep]) -> str:
+    def statement(self, node: n.Statement, pool: str, kind: PoolType, out: list[ir.Step]) -> str:
         """Append the steps of a statement; the name of the pool it leaves."""
         left = self.checked.pools.get(id(node), kind)
         match node:
@@ -160,9 +156,9 @@ class _Builder:
         out.append(step)
         return step.result
 
-    def _bind(self, node: n.Bind, pool: str, kind: PoolType, left: PoolType, out: list[ir.AnyStep]) -> str:
+    def _bind(self, node: n.Bind, pool: str, kind: PoolType, left: PoolType, out: list[ir.Step]) -> str:
         name = self.naming.of_name(node.name.text)
-        step: ir.AnyStep
+        step: ir.Step
         match node.value:
             case n.Step():
                 step = self.step(node.value, name, pool, left)
@@ -184,7 +180,7 @@ class _Builder:
         names = {name for value in values for name in free_names(value) if not self.naming.own(name)}
         return pool if names & POOL_NAMES else START_POOL
 
-    def _value(self, value: e.Expression, name: str, pool: str, left: PoolType, span: Span) -> ir.AnyStep:
+    def _value(self, value: e.Expression, name: str, pool: str, left: PoolType, span: Span) -> ir.Step:
         if isinstance(value, e.Call) and value.function.text in self.checked.symbols.schemes:
             arguments = self._arguments(value)
             scheme = value.function.text
@@ -195,8 +191,8 @@ class _Builder:
     # ---------------------------------------------------------------- blocks
 
     def block(
-        self, node: n.Block, name: str, pool: str, kind: PoolType, left: PoolType, out: list[ir.AnyStep]
-    ) -> ir.AnyStep:
+        self, node: n.Block, name: str, pool: str, kind: PoolType, left: PoolType, out: list[ir.Step]
+    ) -> ir.Step:
         """The step of a block; sources of a labelled one are gathered into `out` first."""
         base = (name, left.type, left.single)
         here = self.naming.here
@@ -233,8 +229,8 @@ class _Builder:
                 return self._labelled(node, base, pool, kind, out)
 
     def _labelled(
-        self, node: n.Labelled, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.AnyStep]
-    ) -> ir.AnyStep:
+        self, node: n.Labelled, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.Step]
+    ) -> ir.Step:
         names: list[tuple[str, str]] = []
         if node.sources:
             kinds = [self.checked.pools[id(source)] for source in node.sources]
@@ -259,97 +255,60 @@ class _Builder:
 
     # ---------------------------------------------------------------- steps
 
-    def step(self, node: n.Step, name: str, pool: str, left: PoolType) -> ir.AnyStep:
-        """One operation."""
+    def step(self, node: n.Step, name: str, pool: str, left: PoolType) -> ir.Step:
+        """The step of an operation, in the names of the IR."""
         if node.operation.text == "Pool":
             pool = self._source(node.operands, pool)
-        return with_expressions(self._operation(node, name, pool, left), self.naming.here)
-
-    def _operation(self, node: n.Step, name: str, pool: str, left: PoolType) -> ir.AnyStep:
-        """The same in the names of the program."""
-        base = (name, left.type, left.single)
-        span = node.span
-        match node.operation.text:
-            case "Generate" | "Improve" | "Aggregate" as operation:
-                prompt, arguments = self._call(node.operands[0])
-                k = setting(node, "k") or ONE
-                if node.again is not None:
-                    k = e.Binary(span, "*", k, setting(node.again, "k") or ONE)
-                kind = _SAMPLING[operation]
-                until = setting(node, "until")
-                return kind(*base, pool, prompt, arguments, k, self._settings(node), until, span=span)
-            case "Score":
-                operand = node.operands[0]
-                k = setting(node, "k") or ONE
-                if isinstance(operand, e.Call) and (
-                    operand.function.text in self.checked.symbols.scores
-                    or operand.function.text in self.prompts
-                ):
-                    score, arguments = self._call(operand)
-                    return ir.Score(*base, pool, score, arguments, None, k, span=span)
-                return ir.Score(*base, pool, None, (), operand, k, span=span)
-            case "Validate":
-                condition, judge, judge_arguments = self._judge(node.operands[0])
-                return ir.Validate(*base, pool, condition, judge, judge_arguments, span=span)
-            case "KeepValid":
-                return ir.KeepValid(*base, pool, span=span)
-            case "ValidateAndImprove":
-                condition, judge, judge_arguments = self._judge(node.operands[0])
-                prompt, arguments = self._call(node.operands[1])
-                tries = setting(node, "tries") or ONE
-                return ir.ValidateAndImprove(
-                    *base,
-                    pool,
-                    condition,
-                    judge,
-                    judge_arguments,
-                    prompt,
-                    arguments,
-                    tries,
-                    self._settings(node),
-                    span=span,
-                )
-            case "KeepBestN":
-                return ir.KeepBestN(*base, pool, setting(node, "n") or ONE, span=span)
-            case "Select":
-                condition = node.operands[0] if node.operands else None
-                return ir.Select(*base, pool, condition, setting(node, "positions"), span=span)
-            case "Vote":
-                return ir.Vote(*base, pool, setting(node, "weight"), span=span)
-            case "Map":
-                return ir.Map(*base, pool, node.operands[0], span=span)
-            case "Pool":
-                return ir.Pool(*base, pool, node.operands, span=span)
-            case "Retrieve":
-                call = node.operands[0]
-                assert isinstance(call, e.Call)
-                query, k = call.arguments[0].value, setting(node, "k") or ONE
-                return ir.Retrieve(*base, pool, call.function.text, query, k, span=span)
-            case "Call":
-                call = node.operands[0]
-                assert isinstance(call, e.Call)
-                given = tuple((a.name.text if a.name else None, a.value) for a in call.arguments)
-                return ir.Call(*base, pool, call.function.text, given, span=span)
-            case _:
-                return ir.GroundTruth(*base, pool, node.operands[0], span=span)
+        step = OPERATIONS[node.operation.text].build(node, _StepBuild(self, node, name, pool, left))
+        return with_expressions(step, self.naming.here)
 
     def _arguments(self, call: e.Call) -> ir.Arguments:
         return tuple((name, self.naming.here(value)) for name, value in self.checked.arguments[id(call)])
 
-    def _call(self, operand: e.Expression) -> tuple[str, ir.Arguments]:
+
+@final
+@dataclass(frozen=True, slots=True)
+class _StepBuild:
+    """The builder at one step: what an operation's record asks (`gotlang.operations.stages.Building`)."""
+
+    builder: _Builder
+    node: n.Step
+    name: str
+    pool: str
+    left: PoolType
+
+    @property
+    def base(self) -> tuple[str, Type, bool, str]:
+        """The first fields of the step."""
+        return self.name, self.left.type, self.left.single, self.pool
+
+    def setting(self, name: str) -> e.Expression | None:
+        """The expression of a setting; None where it is left out."""
+        return setting(self.node, name)
+
+    def count(self, name: str) -> e.Expression:
+        """The expression of a setting, 1 where it is left out; `k` is multiplied by that of a `Repeat(k)`."""
+        found, again = self.setting(name) or ONE, self.node.again
+        return found if again is None else e.Binary(self.node.span, "*", found, setting(again, "k") or ONE)
+
+    def model_settings(self) -> ir.Arguments:
+        """The settings of model calls that the step has."""
+        given = [(a.name.text, a.value) for a in self.node.settings or () if a.name is not None]
+        return tuple((name, value) for name, value in given if name in MODEL_SETTINGS)
+
+    def called(self, operand: e.Expression) -> tuple[str, ir.Arguments]:
+        """The name that a call calls, and its arguments by parameter."""
         assert isinstance(operand, e.Call)
-        return operand.function.text, self.checked.arguments[id(operand)]
+        return operand.function.text, self.builder.checked.arguments[id(operand)]
 
-    def _judge(self, operand: e.Expression) -> tuple[e.Expression | None, str | None, ir.Arguments]:
-        if isinstance(operand, e.Call) and operand.function.text in self.prompts:
-            prompt, arguments = self._call(operand)
-            return None, prompt, arguments
-        return operand, None, ()
+    def judgement(self, operand: e.Expression) -> tuple[e.Expression | None, str | None, ir.Arguments]:
+        """What makes a thought valid: a condition, or a prompt with its arguments."""
+        return (None, *self.called(operand)) if self.is_prompt(operand) else (operand, None, ())
 
-    @staticmethod
-    def _settings(node: n.Step) -> ir.Arguments:
-        return tuple(
-            (a.name.text, a.value)
-            for a in node.settings or ()
-            if a.name is not None and a.name.text not in {"k", "until", "tries"}
-        )
+    def is_prompt(self, operand: e.Expression) -> bool:
+        """Whether an operand calls a prompt."""
+        return isinstance(operand, e.Call) and operand.function.text in self.builder.checked.symbols.prompts
+
+    def is_score(self, operand: e.Expression) -> bool:
+        """Whether an operand calls a declared score."""
+        return isinstance(operand, e.Call) and operand.function.text in self.builder.checked.symbols.scores

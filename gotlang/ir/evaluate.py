@@ -14,7 +14,8 @@ from gotlang.ir.confidence import confidence, field_confidence
 from gotlang.ir.foreign import call_python
 from gotlang.ir.operators import arithmetic, comparison
 from gotlang.ir.program import ScoreFunction
-from gotlang.semantics.builtins import BUILTINS, CONSTANTS, THOUGHT_FUNCTIONS
+from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.builtins import BUILTINS, CONSTANTS
 from gotlang.semantics.limits import MAX_STEPS, Fuel, bounded
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, plain

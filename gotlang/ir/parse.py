@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lark.exceptions import LarkError
 
 from gotlang.errors import UsageError
+from gotlang.ir import forms
 from gotlang.ir import program as ir
 from gotlang.ir.declarations import build_param, build_prompt
 from gotlang.ir.text import LOCAL_SCORE
+from gotlang.operations import BLOCKS, OPERATIONS
+from gotlang.operations.record import Block, Operation
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature
-from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.build import TreeBuilder, present
 from gotlang.syntax.grammar import build_parser, grammar_text
@@ -46,8 +49,25 @@ def _parser() -> Lark:
     """This thread's parser: the indenter keeps state."""
     found: Lark | None = getattr(_parsers, "ir", None)
     if found is None:
-        found = _parsers.ir = build_parser(grammar_text("ir.lark"), starts=["ir"])
+        found = _parsers.ir = build_parser(grammar_text("ir.lark"), *_rules(), starts=["ir"])
     return found
+
+
+_RECORDS: tuple[Operation[Any] | Block[Any], ...] = (*OPERATIONS.values(), *BLOCKS.values())
+_BY_RULE = {f"ir_op_{record.step.__name__.lower()}": record for record in _RECORDS}
+
+
+def _rules() -> Iterator[str]:
+    """The rules of the grammar that read steps, made from their text forms."""
+    bodies = {rule for rule, record in _BY_RULE.items() if "body" in record.step.__dataclass_fields__}
+    lines = _BY_RULE.keys() - bodies - {"ir_op_if"}
+    yield "_ir_operation: " + " | ".join(sorted(lines))
+    yield "_ir_header: " + " | ".join(sorted(bodies))
+    for rule, record in _BY_RULE.items():
+        if rule != "ir_op_if":
+            yield f"{rule}: {forms.rule(record.text)}"
+    for flag in sorted({flag for record in _RECORDS for flag in forms.flags(record.text)}):
+        yield f'ir_flag_{flag}: "{flag}"'
 
 
 def to_type(node: n.TypeNode) -> Type:
@@ -139,13 +159,19 @@ class _IRBuilder(TreeBuilder):
         return ir.Region(entry, tuple(steps), result)
 
     def ir_line(self, meta, children):
-        result, (kind, pool, fields), type_, one = children
-        return kind(result, to_type(type_), one is not None, pool=pool, **fields, span=self._here(meta))
+        result, (record, fields), type_, one, *body = children
+        inside = {"body": body[0]} if body else {}
+        return record.step(result, to_type(type_), one is not None, **fields, **inside, span=self._here(meta))
 
-    def ir_block(self, meta, children):
-        result, (kind, pool, fields), type_, one, body = children
-        base = (result, to_type(type_), one is not None)
-        return kind(*base, pool=pool, **fields, body=body, span=self._here(meta))
+    ir_block = ir_line
+
+    def __getattr__(self, rule: str) -> Any:
+        record = _BY_RULE.get(rule)
+        if record is not None:
+            return lambda _meta, children: (record, forms.fields(record.text, children))
+        if rule.startswith("ir_flag_"):
+            return lambda _meta, _children: True
+        raise AttributeError(rule)
 
     def ir_branch(self, meta, children):
         result, pool, type_, one, *parts = children
@@ -163,126 +189,25 @@ class _IRBuilder(TreeBuilder):
     def ir_one(self, _meta, _children):
         return True
 
-    # ------------------------------------------------------------ operations
-
-    def ir_ask(self, _meta, children):
-        kind, (prompt, arguments), pool, k, settings, until, fused, stop = children
-        return (
-            {"Generate": ir.Generate, "Improve": ir.Improve, "Aggregate": ir.Aggregate}[str(kind)],
-            pool,
-            {
-                "prompt": prompt,
-                "arguments": _named(arguments),
-                "k": k,
-                "settings": settings or (),
-                "until": until,
-                "fused": fused is not None,
-                "stop": stop,
-            },
-        )
+    # ------------------------------------------------------------ parts of steps
 
     def ir_settings(self, _meta, children):
-        return _named(self._arguments(children))
-
-    def ir_fused(self, _meta, _children):
-        return True
+        return forms.named(self._arguments(children))
 
     def ir_stop(self, _meta, children):
         count, (score, arguments) = children
-        return ir.Stop(score, _named(arguments), count)
+        return ir.Stop(score, forms.named(arguments), count)
 
-    def ir_rate(self, _meta, children):
-        (score, arguments), pool, k, fused = children
-        fields = {"score": score, "arguments": _named(arguments), "value": None, "k": k}
-        return ir.Score, pool, {**fields, "fused": fused is not None}
-
-    def ir_rate_value(self, _meta, children):
-        value, pool, k, fused = children
-        fields = {"score": None, "arguments": (), "value": value, "k": k, "fused": fused is not None}
-        return ir.Score, pool, fields
-
-    def ir_validate(self, _meta, children):
-        return ir.Validate, children[1], {"condition": children[0]}
-
-    def ir_validate_by(self, _meta, children):
-        (prompt, arguments), pool = children
-        return ir.Validate, pool, {"condition": None, "prompt": prompt, "arguments": _named(arguments)}
-
-    def ir_keep_valid(self, _meta, children):
-        return ir.KeepValid, children[0], {}
-
-    def ir_mend(self, _meta, children):
-        (prompt, arguments), judged, pool, tries, settings = children
-        by_prompt = isinstance(judged, tuple)
-        return (
-            ir.ValidateAndImprove,
-            pool,
-            {
-                "condition": None if by_prompt else judged,
-                "judge": judged[0] if by_prompt else None,
-                "judge_arguments": _named(judged[1]) if by_prompt else (),
-                "prompt": prompt,
-                "arguments": _named(arguments),
-                "tries": tries,
-                "settings": settings or (),
-            },
-        )
-
-    def ir_keep_best(self, _meta, children):
-        return ir.KeepBestN, children[1], {"count": children[0]}
-
-    def ir_select_where(self, _meta, children):
-        return ir.Select, children[1], {"condition": children[0], "positions": None}
-
-    def ir_select_at(self, _meta, children):
-        return ir.Select, children[1], {"condition": None, "positions": children[0]}
-
-    def ir_vote(self, _meta, children):
-        return ir.Vote, children[0], {"weight": children[1]}
-
-    def ir_map(self, _meta, children):
-        return ir.Map, children[1], {"value": children[0]}
-
-    def ir_gather(self, _meta, children):
-        *values, pool = children
-        return ir.Pool, pool, {"values": tuple(values)}
-
-    def ir_retrieve(self, _meta, children):
-        (corpus, arguments), pool, k = children
-        return ir.Retrieve, pool, {"corpus": corpus, "query": arguments[0].value, "k": k}
-
-    def ir_call_function(self, _meta, children):
-        (function, arguments), pool = children
-        given = tuple((a.name.text if a.name is not None else None, a.value) for a in arguments)
-        return ir.Call, pool, {"function": function, "arguments": given}
-
-    def ir_measure(self, _meta, children):
-        return ir.GroundTruth, children[1], {"condition": children[0]}
-
-    def ir_invoke(self, _meta, children):
-        (scheme, arguments), pool = children
-        return ir.Invoke, pool, {"scheme": scheme, "arguments": _named(arguments)}
-
-    # ------------------------------------------------------------ blocks
-
-    def ir_foreach(self, _meta, children):
-        name, position, iterable, after, pool = children
-        return ir.Foreach, pool, {"iterable": iterable, "name": name, "position": position, "after": after}
-
-    def ir_reduce(self, _meta, children):
-        left, right, iterable, step, pool = children
-        return ir.Reduce, pool, {"iterable": iterable, "left": left, "right": right, "step": step}
-
-    def ir_loop(self, _meta, children):
-        count, counter, until, pool = children
-        return ir.Repeat, pool, {"count": count, "counter": counter, "until": until}
-
-    def ir_group(self, _meta, children):
-        label, *pairs, pool = children
-        return ir.Block, pool, {"label": self._read(label), "names": present(pairs)}
-
-    def ir_pair(self, _meta, children):
+    def ir_values(self, _meta, children):
         return tuple(children)
+
+    ir_pair = ir_values
+
+    def ir_pairs(self, _meta, children):
+        return present(children)
+
+    def ir_text(self, _meta, children):
+        return self._read(children[0])
 
     def ir_called(self, _meta, children):
         name, *arguments = children
@@ -290,14 +215,6 @@ class _IRBuilder(TreeBuilder):
 
     def ir_name(self, _meta, children):
         return str(children[0])
-
-
-def _named(arguments: tuple[e.Argument, ...]) -> ir.Arguments:
-    return tuple((argument.name.text, argument.value) for argument in arguments if argument.name is not None)
-
-
-def _python(node: n.ImportPython) -> ir.PythonImport:
-    return ir.PythonImport(str(node.path.value), tuple(name.text for name in node.names))
 
 
 def _prompt(node: n.Prompt) -> ir.Prompt:

@@ -1,6 +1,6 @@
 """The IR: a program whose names are resolved, whose pools are explicit and whose steps carry their types.
 
-Its steps are in `gotlang.ir.steps`; here are its declarations. Both are used as `ir.Sampling`, `ir.Prompt`.
+Its steps are in `gotlang.operations`; here are its declarations. Both are used as `ir.Generate`, `ir.Prompt`.
 """
 
 from __future__ import annotations
@@ -9,39 +9,29 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, final
 
 from gotlang.answers.forms import Form
-from gotlang.ir.steps import (
-    Aggregate,
-    AnyStep,
-    Arguments,
-    Block,
-    Call,
-    Effect,
-    Foreach,
-    Generate,
-    GroundTruth,
-    If,
-    Improve,
-    Invoke,
-    KeepBestN,
-    KeepValid,
-    Map,
-    Pool,
-    Reduce,
-    Region,
-    Repeat,
-    Retrieve,
-    Sampling,
-    Score,
-    Select,
-    Step,
-    Stop,
-    Validate,
-    ValidateAndImprove,
-    Vote,
-    effect,
-    regions,
-    step_fields,
-)
+from gotlang.operations.aggregate import Aggregate
+from gotlang.operations.call import Call
+from gotlang.operations.foreach import Foreach
+from gotlang.operations.generate import Generate
+from gotlang.operations.ground_truth import GroundTruth
+from gotlang.operations.if_ import If
+from gotlang.operations.improve import Improve
+from gotlang.operations.keep_best_n import KeepBestN
+from gotlang.operations.keep_valid import KeepValid
+from gotlang.operations.labelled import Block
+from gotlang.operations.map import Map
+from gotlang.operations.pool import Pool
+from gotlang.operations.reduce import Reduce
+from gotlang.operations.repeat import Repeat
+from gotlang.operations.retrieve import Retrieve
+from gotlang.operations.sampling import Sampling, Stop
+from gotlang.operations.scheme_call import Invoke
+from gotlang.operations.score import Score
+from gotlang.operations.select import Select
+from gotlang.operations.step import Arguments, Region, Step
+from gotlang.operations.validate import Validate
+from gotlang.operations.validate_and_improve import ValidateAndImprove
+from gotlang.operations.vote import Vote
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax.expressions import Expression
 from gotlang.templates import Template
@@ -49,13 +39,11 @@ from gotlang.types import Type
 
 __all__ = [
     "Aggregate",
-    "AnyStep",
     "Arguments",
     "Block",
     "Call",
     "Corpus",
     "Domain",
-    "Effect",
     "Example",
     "Foreach",
     "Generate",
@@ -85,9 +73,6 @@ __all__ = [
     "Validate",
     "ValidateAndImprove",
     "Vote",
-    "effect",
-    "regions",
-    "step_fields",
 ]
 
 

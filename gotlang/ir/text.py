@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator
 
 from gotlang.answers.forms import After, Form, Json, Lines, Tag
 from gotlang.ir import program as ir
+from gotlang.ir.forms import write
 from gotlang.ir.literals import literal
-from gotlang.syntax.expressions import Expression
+from gotlang.operations import record_of
 from gotlang.syntax.format import format_expression
 from gotlang.syntax.texts import long_lines, quote
 from gotlang.types import Type
@@ -147,112 +148,20 @@ def _region(region: ir.Region, margin: str) -> Iterator[str]:
     yield f"{margin}yield {region.result}"
 
 
-def _inside(step: ir.AnyStep, margin: str) -> Iterator[str]:
-    match step:
-        case ir.If(branches=branches, otherwise=otherwise):
-            for condition, body in branches:
-                yield f"{margin}when {format_expression(condition)}"
-                yield from _region(body, margin + _INDENT)
-            if otherwise is not None:
-                yield f"{margin}otherwise"
-                yield from _region(otherwise, margin + _INDENT)
-        case _:
-            for body in ir.regions(step):
-                yield from _region(body, margin)
+def _inside(step: ir.Step, margin: str) -> Iterator[str]:
+    if not isinstance(step, ir.If):
+        for body in step.regions:
+            yield from _region(body, margin)
+        return
+    for condition, body in step.branches:
+        yield f"{margin}when {format_expression(condition)}"
+        yield from _region(body, margin + _INDENT)
+    if step.otherwise is not None:
+        yield f"{margin}otherwise"
+        yield from _region(step.otherwise, margin + _INDENT)
 
 
-def step_text(step: ir.AnyStep) -> str:
-    """The line of a step, without what stands inside it."""
-    head, *clauses = _words(step)
-    taken = ", ".join([f"{head} from {step.pool}", *clauses])
-    return f"{step.result} = {taken} : {step.type}{' one' if step.single else ''}"
-
-
-def _words(step: ir.AnyStep) -> list[str]:
-    """What a step does, and its further clauses."""
-    show = format_expression
-    match step:
-        case ir.Sampling():
-            head = f"{type(step).__name__} {_called(step.prompt, step.arguments)}"
-            until = [f"until {show(step.until)}"] if step.until is not None else []
-            return [head, f"k {show(step.k)}", *_settings(step.settings), *until, *_fused(step), *_stop(step)]
-        case ir.Score(score=None, value=value) if value is not None:
-            return [f"Score {show(value)}", f"k {show(step.k)}", *_fused(step)]
-        case ir.Score():
-            return [f"Score {_called(step.score or '', step.arguments)}", f"k {show(step.k)}", *_fused(step)]
-        case ir.Validate():
-            return [f"Validate {_judged(step.condition, step.prompt, step.arguments)}"]
-        case ir.KeepValid():
-            return ["KeepValid"]
-        case ir.ValidateAndImprove():
-            judged = _judged(step.condition, step.judge, step.judge_arguments)
-            head = f"ValidateAndImprove {_called(step.prompt, step.arguments)} unless {judged}"
-            return [head, f"tries {show(step.tries)}", *_settings(step.settings)]
-        case ir.KeepBestN(count=count):
-            return [f"KeepBestN {show(count)}"]
-        case ir.Select(condition=condition) if condition is not None:
-            return [f"Select where {show(condition)}"]
-        case ir.Select(positions=positions) if positions is not None:
-            return [f"Select at {show(positions)}"]
-        case ir.Vote(weight=weight):
-            return ["Vote", *([f"weight {show(weight)}"] if weight is not None else [])]
-        case ir.Map(value=value):
-            return [f"Map {show(value)}"]
-        case ir.Pool(values=values):
-            return [f"Pool {', '.join(map(show, values))}"]
-        case ir.Retrieve():
-            return [f"Retrieve @{step.corpus}({show(step.query)})", f"k {show(step.k)}"]
-        case ir.Call(arguments=arguments):
-            given = [f"{name}={show(value)}" if name else show(value) for name, value in arguments]
-            return [f"Call @{step.function}({', '.join(given)})"]
-        case ir.GroundTruth(condition=condition):
-            return [f"GroundTruth {show(condition)}"]
-        case ir.Invoke():
-            return [f"invoke {_called(step.scheme, step.arguments)}"]
-        case _:
-            return [_header(step)]
-
-
-def _header(step: ir.AnyStep) -> str:
-    """What a block does."""
-    match step:
-        case ir.Foreach():
-            position = f", {step.position}" if step.position is not None else ""
-            return f"foreach {step.name}{position}{_word('in', step.iterable)}{_word('after', step.after)}"
-        case ir.Reduce():
-            named = f" as {step.step}" if step.step is not None else ""
-            return f"reduce {step.left}, {step.right}{_word('in', step.iterable)}{named}"
-        case ir.Repeat():
-            counter = f" as {step.counter}" if step.counter is not None else ""
-            return f"repeat {format_expression(step.count)}{counter}{_word('until', step.until)}"
-        case ir.If():
-            return "if"
-        case ir.Block(label=label, names=names):
-            pairs = ", ".join(f"{inner}={outer}" for inner, outer in names)
-            return f"block {quote(label)}" + (f" ({pairs})" if pairs else "")
-    raise TypeError(step)
-
-
-def _word(word: str, value: Expression | None) -> str:
-    return f" {word} {format_expression(value)}" if value is not None else ""
-
-
-def _called(name: str, arguments: ir.Arguments) -> str:
-    return f"@{name}({', '.join(f'{key}={format_expression(value)}' for key, value in arguments)})"
-
-
-def _judged(condition: Expression | None, prompt: str | None, arguments: ir.Arguments) -> str:
-    return _called(prompt, arguments) if prompt is not None else _word("", condition).strip()
-
-
-def _settings(settings: ir.Arguments) -> list[str]:
-    return [_called("settings", settings).removeprefix("@")] if settings else []
-
-
-def _fused(step: ir.Sampling | ir.Score) -> list[str]:
-    return ["fused"] if step.fused else []
-
-
-def _stop(step: ir.Sampling) -> list[str]:
-    stop = step.stop
-    return [f"stop {format_expression(stop.count)} {_called(stop.score, stop.arguments)}"] if stop else []
+def step_text(step: ir.Step) -> str:
+    """The line of a step, without what is inside it."""
+    one = " one" if step.single else ""
+    return f"{step.result} = {write(record_of(step).text, step)} : {step.type}{one}"

@@ -1,4 +1,4 @@
-"""Checks that a program in IR hangs together: run between passes, so that a pass that breaks it is named.
+"""Checks that a program in IR is consistent: run between passes, so that a pass that breaks it is named.
 
 Every pool and name is defined before it is used and where it is in scope; names are unique in their region;
 the types of what steps take and give agree with the declarations; a step that says `one` gives exactly
@@ -7,22 +7,44 @@ one; expressions ask no model, and what ends sampling early is computed without 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import final
 
+from gotlang.errors import GotError
 from gotlang.ir import program as ir
-from gotlang.ir.verify_steps import Names, StepVerifier, VerificationError
-from gotlang.scope import START, PoolType, Scope
-from gotlang.semantics.operations import PROMPT_SETTINGS
-from gotlang.semantics.pipelines import REDUCE_STEP
-from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, ListType, Type, join
+from gotlang.operations import record_of
+from gotlang.operations.names import own_expressions
+from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, Setting
+from gotlang.scope import START, THOUGHT_FUNCTIONS, PoolType, Scope, Variable
+from gotlang.semantics.builtins import BUILTINS
+from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.report import Report
+from gotlang.semantics.symbols import Signature, Symbols
+from gotlang.span import NOWHERE
+from gotlang.syntax import expressions as e
+from gotlang.syntax.walk import walk
+from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, ListType, Type, accepts
 
-__all__ = ["VerificationError", "verify"]
+_HARMLESS = {"GOT0206", "GOT0207"}
+"""What folding may lead to and is not a mistake there: a comparison whose outcome is known, and its like."""
+
+
+@final
+class VerificationError(GotError):
+    """A program in IR that is inconsistent: a mistake of the compiler, not of the program's author."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(
+            f"the compiler made a wrong program: {place}: {reason}",
+            help="this is a mistake in gotc; please report it with the program",
+        )
+        self.place = place
+        self.reason = reason
 
 
 def verify(program: ir.Program) -> None:
-    """Raise VerificationError, with the place and the reason, where a program cannot be."""
-    verifier = _Verifier(program)
+    """Raise VerificationError, with the place and the reason, for an inconsistent program."""
+    verifier = _ProgramVerifier(program)
     for prompt in program.prompts:
         verifier.prompt(prompt)
     for score in program.scores:
@@ -32,129 +54,253 @@ def verify(program: ir.Program) -> None:
 
 
 @final
-class _Verifier(StepVerifier):
-    """Goes through declarations, regions and blocks with the names in force."""
+class _ProgramVerifier:
+    """Goes through declarations. `place` is where it is, for errors."""
 
-    # ---------------------------------------------------------------- declarations
+    def __init__(self, program: ir.Program) -> None:
+        self.program = program
+        self.prompts = {prompt.name: prompt for prompt in program.prompts}
+        self.scores = {score.name: score for score in program.scores}
+        self.schemes = {scheme.name: scheme for scheme in program.schemes}
+        self.place: list[str] = []
+        self.truth: Type = ANY
+        self.report = Report()
+        symbols = Symbols(
+            params={param.name: param.type for param in program.params},
+            scores={s.name: Signature(s.name, s.parameters, FLOAT) for s in program.scores},
+            functions=dict.fromkeys(self._functions(), NOWHERE),
+        )
+        self.expressions = ExpressionChecker(symbols, self.report)
+
+    def _functions(self) -> Iterable[str]:
+        """The names of Python functions: those imported, and those that the host passes."""
+        yield from (name for module in self.program.python for name in module.names)
+        known = {*self.prompts, *self.schemes, *self.scores, *BUILTINS, *THOUGHT_FUNCTIONS}
+        bodies = [scheme.body for scheme in self.program.schemes]
+        for body in (*bodies, *(score.body for score in self.program.scores)):
+            for step in body.all_steps():
+                for expression in own_expressions(step):
+                    for node in walk(expression):
+                        if isinstance(node, e.Call) and node.function.text not in known:
+                            yield node.function.text
+
+    def at(self, parameters: Iterable[tuple[str, Type]] = ()) -> StepVerify:
+        """The verifier at the start of a declaration."""
+        return StepVerify(self, START, Scope(), {}).inside({}, dict(parameters))
 
     def prompt(self, prompt: ir.Prompt) -> None:
+        """Verify a prompt's settings."""
         self.place = [f"prompt {prompt.name}"]
-        names = Names(Scope(), {})
-        for setting, value in prompt.settings:
-            if setting not in PROMPT_SETTINGS:
-                raise self.fail(f"it has no setting `{setting}`")
-            self.expect(value, names.scope, PROMPT_SETTINGS[setting])
+        here = self.at()
+        here.check_settings(prompt.settings, PROMPT_SETTINGS, here.names)
         if prompt.count is not None:
             if not prompt.many:
-                raise self.fail("it counts values and gives one")
-            self.expect(prompt.count, self._parameters(prompt.parameters).scope, INT)
+                raise here.fail("it counts values and gives one")
+            there = self.at(prompt.parameters)
+            there.expect(prompt.count, there.names, INT)
 
     def score(self, score: ir.ScoreFunction) -> None:
+        """Verify a score's body and value."""
         self.place = [f"score {score.name}"]
-        names = self._parameters(score.parameters)
-        names.pool(score.body.entry, START)
-        self.region(score.body, names)
-        self.expect(score.value, names.scope, FLOAT)
+        here = self.at(score.parameters).inside({score.body.entry: START})
+        here.region(score.body)
+        here.expect(score.value, here.names, FLOAT)
 
     def scheme(self, scheme: ir.Scheme) -> None:
+        """Verify a scheme's body and result."""
         self.place = [f"scheme {scheme.name}"]
-        names = self._parameters(scheme.parameters)
-        names.pool(scheme.body.entry, START)
         self.truth = scheme.truth
-        found = self.region(scheme.body, names)
+        here = self.at(scheme.parameters).inside({scheme.body.entry: START})
+        found = here.region(scheme.body)
         wanted = scheme.result
         if scheme.collect:
             if not isinstance(wanted, ListType):
-                raise self.fail(f"it collects its thoughts into {wanted}")
+                raise here.fail(f"it collects its thoughts into {wanted}")
             wanted = wanted.element
         elif not found.single and not scheme.many:
-            raise self.fail("it leaves any number of thoughts where its result is one")
-        self.fits(wanted, found.type, "its result")
+            raise here.fail("it leaves any number of thoughts where its result is one")
+        here.fits(wanted, found.type, "its result")
 
-    @staticmethod
-    def _parameters(parameters: Iterable[tuple[str, Type]]) -> Names:
-        names = Names(Scope(), {})
-        for name, type_ in parameters:
-            names.value(name, type_)
-        return names
 
-    # ---------------------------------------------------------------- regions
+@final
+class StepVerify:
+    """The verifier at one step: what an operation's record asks (`gotlang.operations.stages.Verifying`)."""
 
-    def region(self, region: ir.Region, names: Names) -> PoolType:
-        """Check a region whose entry is in `names`; names are added to it. What it yields."""
+    def __init__(
+        self, verifier: _ProgramVerifier, pool: PoolType, names: Scope, pools: dict[str, PoolType]
+    ) -> None:
+        self._verifier = verifier
+        self._pools = pools
+        self.pool = pool
+        self.names = names
+
+    # ---------------------------------------------------------------- names
+
+    @property
+    def each(self) -> Scope:
+        """The names for what is evaluated once per thought."""
+        if self.pool.type == NONE:
+            return self.names
+        return self.names.inside(Variable("it", self.pool.type, "thought"))
+
+    @property
+    def whole(self) -> Scope:
+        """The names for what is evaluated once for all thoughts."""
+        return self.whole_of(self.pool)
+
+    def whole_of(self, pool: PoolType) -> Scope:
+        """The names in scope, with the thoughts of another pool as the current ones."""
+        if pool.type == NONE:
+            return self.names
+        names = [Variable("thoughts", ListType(pool.type), "thoughts")]
+        names += [Variable("it", pool.type, "thought")] if pool.single else []
+        return self.names.inside(*names)
+
+    @property
+    def truth(self) -> Type:
+        """The type of the known answer."""
+        return self._verifier.truth
+
+    def named(self, name: str) -> PoolType:
+        """The pool of a name."""
+        if name not in self._pools:
+            raise self.fail(f"there is no pool `{name}` here")
+        return self._pools[name]
+
+    def inside(self, pools: Mapping[str, PoolType], values: Mapping[str, Type] | None = None) -> StepVerify:
+        """The verifier inside the step, where these names are in scope too."""
+        inner = StepVerify(self._verifier, self.pool, self.names.inside(), dict(self._pools))
+        for name, type_ in (values or {}).items():
+            inner._pools.pop(name, None)
+            inner.names.add(Variable(name, type_))
+        for name, pool in pools.items():
+            inner._bind(name, pool)
+        return inner
+
+    def _bind(self, name: str, pool: PoolType) -> None:
+        self._pools[name] = pool
+        self.names.add(pool.variable(name, NOWHERE))
+
+    def region(self, region: ir.Region) -> PoolType:
+        """What a region yields whose entry is in scope; the names of its steps are in scope from then on."""
         own: set[str] = set()
-        self.pool(region.entry, names)
+        place = self._verifier.place
+        self.named(region.entry)
         for step in region.steps:
-            self.place.append(step.result)
+            place.append(step.result)
             if step.result in own or step.result == region.entry:
                 raise self.fail("this name is given twice in its region")
             own.add(step.result)
-            found = self.step(step, names)
+            here = StepVerify(self._verifier, self.named(step.pool), self.names, self._pools)
+            found = record_of(step).verify(step, here)
             self.fits(step.type, found.type, "what it gives")
             if step.single and not found.single:
                 raise self.fail("it says `one` and may give any number")
-            names.pool(step.result, PoolType(step.type, step.single))
-            self.place.pop()
-        return self.pool(region.result, names)
+            self._bind(step.result, PoolType(step.type, step.single))
+            place.pop()
+        return self.named(region.result)
 
-    # ---------------------------------------------------------------- blocks
+    # ---------------------------------------------------------------- expressions and calls
 
-    def block(self, step: ir.AnyStep, pool: PoolType, names: Names) -> PoolType:
-        inner = names.inside()
-        match step:
-            case ir.Foreach():
-                element = PoolType(self._element(step, pool, names), True)
-                inner.pool(step.name, element)
-                if step.position is not None:
-                    inner.value(step.position, INT)
-                if step.after is not None:
-                    self.expect(step.after, inner.scope, ListType(INT))
-                    inner.pool("done", PoolType(ANY, False))
-                return PoolType(self.region(step.body, inner).type, False)
-            case ir.Reduce():
-                element = PoolType(self._element(step, pool, names), True)
-                inner.pool(step.left, element)
-                inner.pool(step.right, element)
-                inner.pool(step.body.entry, PoolType(element.type, False))
-                if step.step is not None:
-                    inner.value(step.step, REDUCE_STEP)
-                merged = self.region(step.body, inner)
-                if not merged.single:
-                    raise self.fail("a merge gives any number of thoughts")
-                return PoolType(join(element.type, merged.type) or ANY, True)
-            case ir.Repeat():
-                self.expect(step.count, names.whole(pool), INT)
-                inner.pool(step.body.entry, PoolType(pool.type, pool.single and step.single))
-                if step.counter is not None:
-                    inner.value(step.counter, INT)
-                left = self.region(step.body, inner)
-                if step.until is not None:
-                    self.expect(step.until, inner.whole(left), BOOL)
-                if pool.type != NONE:
-                    left = PoolType(join(pool.type, left.type) or ANY, pool.single and left.single)
-                return left
-            case ir.If():
-                return self._branch(step, pool, names)
-            case ir.Block():
-                for name, outer in step.names:
-                    inner.pool(name, self.pool(outer, names))
-                return self.region(step.body, inner)
-        raise self.fail(f"there is no step {type(step).__name__}")
+    def fail(self, reason: str) -> VerificationError:
+        """The error to raise, with the place."""
+        return VerificationError(" / ".join(self._verifier.place), reason)
 
-    def _element(self, step: ir.Foreach | ir.Reduce, pool: PoolType, names: Names) -> Type:
-        if step.iterable is None:
-            return pool.type
-        found = self.expressions.elements(step.iterable, names.each(pool) if pool.single else names.scope)
+    def fits(self, wanted: Type, given: Type, what: str) -> None:
+        """A type that must be the one wanted."""
+        if not accepts(wanted, given):
+            raise self.fail(f"{what} is {given} where {wanted} is declared")
+
+    def expect(self, node: e.Expression, scope: Scope, wanted: Type) -> Type:
+        """The type of an expression, which must be the one wanted."""
+        found = self.infer(node, scope)
+        self.fits(wanted, found, "an expression")
+        return found
+
+    def infer(self, node: e.Expression, scope: Scope) -> Type:
+        """The type of an expression, which must not ask a model."""
+        found = self._verifier.expressions.infer(node, scope)
+        self._raise_reported()
+        for call in walk(node):
+            if isinstance(call, e.Call) and call.function.text in self._verifier.scores:
+                score = self._verifier.scores[call.function.text]
+                if score.body.steps:
+                    raise self.fail(f"an expression asks a model, by score `{score.name}`")
+        return found
+
+    def elements(self, iterable: e.Expression | None) -> Type:
+        """The type of the elements that a block goes through."""
+        if iterable is None:
+            return self.pool.type
+        found = self._verifier.expressions.elements(iterable, self.each if self.pool.single else self.names)
         self._raise_reported()
         return found
 
-    def _branch(self, step: ir.If, pool: PoolType, names: Names) -> PoolType:
-        results = [] if step.otherwise is not None else [pool]
-        for condition, _ in step.branches:
-            self.expect(condition, names.whole(pool), BOOL)
-        for body in ir.regions(step):
-            results.append(self.region(body, names.inside()))
-        type_: Type | None = None
-        for result in results:
-            type_ = result.type if type_ is None else join(type_, result.type) or ANY
-        return PoolType(type_ or ANY, all(result.single for result in results))
+    def _raise_reported(self) -> None:
+        report = self._verifier.report
+        for diagnostic in report.diagnostics:
+            if diagnostic.code not in _HARMLESS and diagnostic.severity == "error":
+                raise self.fail(diagnostic.message)
+        report.diagnostics.clear()
+
+    def _arguments(
+        self, parameters: Iterable[tuple[str, Type]], arguments: ir.Arguments, scope: Scope, what: str
+    ) -> None:
+        wanted, given = dict(parameters), dict(arguments)
+        if list(wanted) != list(given) or len(given) != len(arguments):
+            raise self.fail(
+                f"{what} takes ({', '.join(wanted)}), not ({', '.join(name for name, _ in arguments)})"
+            )
+        for name, value in arguments:
+            self.expect(value, scope, wanted[name])
+
+    def prompt(self, name: str, arguments: ir.Arguments, scope: Scope) -> tuple[Type, bool]:
+        """The result type of a declared prompt whose arguments must fit, and whether it gives several
+        values."""
+        if name not in self._verifier.prompts:
+            raise self.fail(f"there is no prompt `{name}`")
+        prompt = self._verifier.prompts[name]
+        self._arguments(prompt.parameters, arguments, scope, f"prompt `{name}`")
+        return prompt.result, prompt.many
+
+    def is_score(self, name: str) -> bool:
+        """Whether a score of this name is declared."""
+        return name in self._verifier.scores
+
+    def score(self, name: str, arguments: ir.Arguments, scope: Scope, *, ends_sampling: bool = False) -> None:
+        """A declared score whose arguments must fit; one that ends sampling is local and has a best value."""
+        score = self._verifier.scores.get(name)
+        if score is None or (ends_sampling and (score.best is None or score.body.steps)):
+            raise self.fail(f"score `{name}` cannot end a sampling")
+        self._arguments(score.parameters, arguments, scope, f"score `{name}`")
+
+    def scheme(self, name: str, arguments: ir.Arguments) -> tuple[Type, bool]:
+        """The result type of a declared scheme whose arguments must fit, and whether it gives several
+        values."""
+        if name not in self._verifier.schemes:
+            raise self.fail(f"there is no scheme `{name}`")
+        scheme = self._verifier.schemes[name]
+        self._arguments(scheme.parameters, arguments, self.each, f"scheme `{name}`")
+        return scheme.result, scheme.many
+
+    def settings(self, settings: ir.Arguments, scope: Scope) -> None:
+        """Settings of model calls, each of which must exist and fit."""
+        self.check_settings(settings, MODEL_SETTINGS, scope)
+
+    def check_settings(self, settings: ir.Arguments, known: Mapping[str, Setting], scope: Scope) -> None:
+        """Settings, each of which must be one of those known and fit."""
+        for name, value in settings:
+            if name not in known:
+                raise self.fail(f"there is no setting `{name}`")
+            found = self.infer(value, scope)
+            if not any(accepts(type_, found) for type_ in known[name].types):
+                self.fits(known[name].types[0], found, "an expression")
+
+    def judgement(self, condition: e.Expression | None, prompt: str | None, arguments: ir.Arguments) -> None:
+        """A condition or a prompt that gives a bool."""
+        if prompt is not None:
+            self.fits(BOOL, self.prompt(prompt, arguments, self.each)[0], "what the prompt gives")
+        elif condition is not None:
+            self.expect(condition, self.each, BOOL)
+        else:
+            raise self.fail("it has no condition")

@@ -8,7 +8,6 @@ from typing import final
 
 from gotlang.errors import UsageError
 from gotlang.ir.program import Program, Sampling, ValidateAndImprove
-from gotlang.ir.program import regions as inner_regions
 from gotlang.models.base import Model, ModelOptions, Provider
 from gotlang.models.registry import model_spec, open_model, plain_name
 from gotlang.syntax.expressions import Constant
@@ -60,7 +59,7 @@ def models_named(program: Program) -> set[str] | None:
     regions = [*(scheme.body for scheme in program.schemes), *(score.body for score in program.scores)]
     while regions:
         for step in regions.pop().steps:
-            regions.extend(inner_regions(step))
+            regions.extend(step.regions)
             if isinstance(step, Sampling | ValidateAndImprove):
                 settings.extend(step.settings)
     values = [value for name, value in settings if name == "model"]

@@ -19,7 +19,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from gotlang.ir import program as ir
-from gotlang.ir.names import free_names, looks_at_pool, needed_names, own_expressions, used_names
+from gotlang.operations.names import free_names, looks_at_pool, needed_names, own_expressions, used_names
 from gotlang.passes.rewrite import rewrite_region, schemes_invoked, values_in
 
 
@@ -60,7 +60,7 @@ def _marked(region: ir.Region, local: Collection[str], values: Collection[str]) 
     return replace(region, steps=tuple(out))
 
 
-def _only_taker(region: ir.Region, step: ir.AnyStep) -> ir.AnyStep | None:
+def _only_taker(region: ir.Region, step: ir.Step) -> ir.Step | None:
     """The one step that takes a step's thoughts as its pool, if nothing else uses them."""
     takers = [other for other in region.steps if step.result in used_names(other)]
     if len(takers) != 1 or takers[0].pool != step.result or region.result == step.result:
@@ -69,7 +69,7 @@ def _only_taker(region: ir.Region, step: ir.AnyStep) -> ir.AnyStep | None:
     return takers[0] if step.result not in inside else None
 
 
-def _known(before: tuple[ir.AnyStep, ...], ask: ir.AnyStep) -> set[str]:
+def _known(before: tuple[ir.Step, ...], ask: ir.Step) -> set[str]:
     """The names that a step waits for, by itself or by what it waits for in its region."""
     names = {ask.pool, *needed_names(ask)}
     for step in reversed(before):

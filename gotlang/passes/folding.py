@@ -20,9 +20,8 @@ from dataclasses import replace
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
-from gotlang.ir.expressions import with_expressions
 from gotlang.ir.literals import is_literal, literal
-from gotlang.ir.names import free_names
+from gotlang.operations.names import free_names, with_expressions
 from gotlang.passes.rewrite import rewrite
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.syntax import expressions as e
@@ -68,7 +67,7 @@ def _prompt(prompt: ir.Prompt, fold: Fold) -> ir.Prompt:
     )
 
 
-def _decided(step: ir.AnyStep) -> ir.AnyStep:
+def _decided(step: ir.Step) -> ir.Step:
     """An `if` without the branches that constant conditions close."""
     if not isinstance(step, ir.If):
         return step

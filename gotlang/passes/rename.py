@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gotlang.ir import program as ir
-from gotlang.ir.expressions import with_expressions
-from gotlang.passes.rewrite import rewrite_inside
+from gotlang.operations.names import with_expressions
 from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import rebuilt
 
 
-def renamed(step: ir.AnyStep, names: Mapping[str, str]) -> ir.AnyStep:
+def renamed(step: ir.Step, names: Mapping[str, str]) -> ir.Step:
     """A step that uses other names. None of them, old or new, may be bound inside it."""
     if not names:
         return step
@@ -20,7 +19,7 @@ def renamed(step: ir.AnyStep, names: Mapping[str, str]) -> ir.AnyStep:
     step = replace(step, pool=names.get(step.pool, step.pool))
     if isinstance(step, ir.Block):
         step = replace(step, names=tuple((inner, names.get(outer, outer)) for inner, outer in step.names))
-    return rewrite_inside(step, lambda region: _renamed_region(region, names))
+    return step.with_regions(lambda region: _renamed_region(region, names))
 
 
 def _renamed_region(region: ir.Region, names: Mapping[str, str]) -> ir.Region:

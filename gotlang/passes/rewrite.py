@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from gotlang.ir import program as ir
-from gotlang.ir.names import bound_inside
+from gotlang.operations.names import bound_inside
 
 Rewrite = Callable[[ir.Region], ir.Region]
 """A region, after those inside it were rewritten, to the one it should be."""
@@ -24,36 +24,14 @@ def rewrite(program: ir.Program, change: Rewrite) -> ir.Program:
 def rewrite_region(body: ir.Region, change: Rewrite) -> ir.Region:
     """A region changed, those inside it first."""
     return change(
-        replace(body, steps=tuple(rewrite_inside(s, lambda r: rewrite_region(r, change)) for s in body.steps))
+        replace(body, steps=tuple(s.with_regions(lambda r: rewrite_region(r, change)) for s in body.steps))
     )
-
-
-def rewrite_inside(step: ir.AnyStep, change: Rewrite) -> ir.AnyStep:
-    """A step with the regions directly inside it changed."""
-    match step:
-        case ir.Foreach() | ir.Reduce() | ir.Repeat() | ir.Block():
-            return replace(step, body=change(step.body))
-        case ir.If():
-            return replace(
-                step,
-                branches=tuple((condition, change(body)) for condition, body in step.branches),
-                otherwise=change(step.otherwise) if step.otherwise is not None else None,
-            )
-    return step
-
-
-def all_steps(region: ir.Region) -> Iterator[ir.AnyStep]:
-    """The steps of a region and of those inside it."""
-    for step in region.steps:
-        yield step
-        for inner in ir.regions(step):
-            yield from all_steps(inner)
 
 
 def schemes_invoked(program: ir.Program) -> set[str]:
     """The schemes that schemes or scores call; any other runs only by itself, on plain inputs."""
     bodies = [*(s.body for s in program.schemes), *(s.body for s in program.scores)]
-    return {step.scheme for body in bodies for step in all_steps(body) if isinstance(step, ir.Invoke)}
+    return {step.scheme for body in bodies for step in body.all_steps() if isinstance(step, ir.Invoke)}
 
 
 def values_in(program: ir.Program, owner: ir.Scheme | ir.ScoreFunction, *, plain: bool) -> set[str]:

@@ -15,34 +15,33 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gotlang.ir import program as ir
-from gotlang.ir.names import bound_inside, own_expressions, used_names
-from gotlang.passes.effects import computes, computing_functions
+from gotlang.ir.effects import Effects
+from gotlang.operations.names import bound_inside, own_expressions, used_names
 from gotlang.passes.rename import renamed, renamed_expression
-from gotlang.passes.rewrite import all_steps, rewrite_inside
 from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import walk
 
 
 def share_equal_steps(program: ir.Program) -> ir.Program:
     """Compute what is equal once in each region."""
-    functions = computing_functions(program)
-    schemes = tuple(replace(s, body=_shared(s.body, functions)[0]) for s in program.schemes)
+    effects = Effects(program)
+    schemes = tuple(replace(s, body=_shared(s.body, effects)[0]) for s in program.schemes)
     scores = []
     for score in program.scores:
-        body, names = _shared(score.body, functions)
+        body, names = _shared(score.body, effects)
         scores.append(replace(score, body=body, value=renamed_expression(score.value, names)))
     return replace(program, schemes=schemes, scores=tuple(scores))
 
 
-def _shared(region: ir.Region, functions: frozenset[str]) -> tuple[ir.Region, Mapping[str, str]]:
+def _shared(region: ir.Region, effects: Effects) -> tuple[ir.Region, Mapping[str, str]]:
     """A region without its repetitions, and which name now stands for which."""
     inner_names = _bound_deeper(region)
     instead: dict[str, str] = {}
-    first: dict[ir.AnyStep, str] = {}
-    kept: list[ir.AnyStep] = []
+    first: dict[ir.Step, str] = {}
+    kept: list[ir.Step] = []
     for old in region.steps:
-        step = renamed(_inside(old, functions), instead)
-        if computes(step, functions):
+        step = renamed(_inside(old, effects), instead)
+        if effects.computes(step):
             unnamed = replace(step, result="")
             known = first.setdefault(unnamed, step.result)
             if known != step.result and not {known, step.result} & inner_names:
@@ -55,18 +54,18 @@ def _shared(region: ir.Region, functions: frozenset[str]) -> tuple[ir.Region, Ma
     return replace(region, steps=tuple(kept), result=result), instead
 
 
-def _inside(step: ir.AnyStep, functions: frozenset[str]) -> ir.AnyStep:
+def _inside(step: ir.Step, effects: Effects) -> ir.Step:
     if isinstance(step, ir.Repeat):
-        body, names = _shared(step.body, functions)
+        body, names = _shared(step.body, effects)
         until = renamed_expression(step.until, names) if step.until is not None else None
         return replace(step, body=body, until=until)
-    return rewrite_inside(step, lambda region: _shared(region, functions)[0])
+    return step.with_regions(lambda region: _shared(region, effects)[0])
 
 
 def _bound_deeper(region: ir.Region) -> set[str]:
     """The names that blocks and comprehensions of a region bind: renaming must not get in their way."""
     found = {name for step in region.steps for name in bound_inside(step)}
-    for step in all_steps(region):
+    for step in region.all_steps():
         for expression in own_expressions(step):
             for node in walk(expression):
                 if isinstance(node, e.Comprehension):

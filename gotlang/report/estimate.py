@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gotlang.ir.cost import Costs, Estimate, Range
+from gotlang.estimate.cost import Costs, Estimate, Range
 
 NAMES = {
     "calls": "answers asked",

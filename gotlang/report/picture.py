@@ -7,6 +7,8 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, final
 
+from gotlang.operations import OPERATIONS
+
 WHOLE: Final = "all"
 """The key of what is around every group: the picture itself."""
 
@@ -14,20 +16,8 @@ MOST_REDUCED: Final = 20_000
 """Nodes up to which implied connections are removed: the memory for it grows with their square."""
 
 FAMILIES: Final[Mapping[str, str]] = {
-    "Generate": "ask",
-    "Improve": "ask",
-    "Aggregate": "ask",
-    "ValidateAndImprove": "ask",
-    "Score": "judge",
+    **{record.name: record.family for record in OPERATIONS.values()},
     "rated": "judge",
-    "Validate": "judge",
-    "GroundTruth": "truth",
-    "KeepBestN": "choose",
-    "KeepValid": "choose",
-    "Select": "choose",
-    "Vote": "choose",
-    "Retrieve": "tool",
-    "Call": "tool",
     "function": "tool",
     "input": "start",
 }

@@ -8,10 +8,11 @@ from pathlib import PurePath
 from typing import Any, final
 
 from gotlang.ir import program as ir
-from gotlang.ir.names import needed_names
+from gotlang.operations import block_title, record_of
+from gotlang.operations.names import needed_names
 from gotlang.report.picture import Group, Node, Picture, label, reduced, without_lone_groups
 from gotlang.span import Source, Span
-from gotlang.syntax.expressions import Constant, Expression
+from gotlang.syntax.expressions import Expression
 from gotlang.syntax.format import format_expression
 
 Names = Mapping[str, tuple[int, ...]]
@@ -71,7 +72,7 @@ class _Planner:
         return names.get(region.result, ())
 
     def _step(
-        self, step: ir.AnyStep, names: Names, group: int | None, calls: tuple[str, ...]
+        self, step: ir.Step, names: Names, group: int | None, calls: tuple[str, ...]
     ) -> tuple[int, ...]:
         pool = names.get(step.pool, ())
         used = tuple(dict.fromkeys(n for name in needed_names(step) for n in names.get(name, ())))
@@ -83,15 +84,17 @@ class _Planner:
             entered = {called.body.entry: sources, "%start": sources}
             inner = self.group(f"scheme {step.scheme}", group)
             return self.region(called.body, {**given, **entered}, inner, (*calls, step.scheme))
-        if not ir.regions(step):
+        if isinstance(step, ir.Invoke):
+            detail = "calls itself"
+        if not step.regions:
             return (self._leaf(step.span, kind, name, detail, sources, group),)
-        inner = self.group(name, group)
+        inner = self.group(block_title(step), group)
         if isinstance(step, ir.If):
             out: list[int] = []
             for text, body in _branches(step):
                 out += self.region(body, {**names, body.entry: sources}, self.group(text, inner), calls)
             return tuple(dict.fromkeys(out if step.otherwise is not None else [*out, *sources]))
-        (body,) = ir.regions(step)
+        (body,) = step.regions
         entered = {body.entry: sources}
         match step:
             case ir.Foreach():
@@ -122,51 +125,11 @@ def _branches(step: ir.If) -> Iterator[tuple[str, ir.Region]]:
         yield "else", step.otherwise
 
 
-def described(step: ir.AnyStep) -> tuple[str, str, str]:
-    """A step's kind, the name it goes by (of a block: its whole label), and a few words."""
-    match step:
-        case ir.Foreach():
-            return "foreach", f"foreach {step.name}", ""
-        case ir.Reduce():
-            return "reduce", f"reduce {step.left}, {step.right}", ""
-        case ir.Repeat():
-            return "repeat", f"repeat {_text(step.count)}", ""
-        case ir.If():
-            return "if", "if", ""
-        case ir.Block():
-            return "group", step.label, ""
-        case ir.Invoke():
-            return "scheme", step.scheme, "calls itself"
-        case ir.Generate() | ir.Improve() | ir.Aggregate():
-            settings = [f"{name} = {_text(value)}" for name, value in step.settings]
-            return type(step).__name__, step.prompt, ", ".join([f"k = {_text(step.k)}", *settings])
-        case ir.Score():
-            value = _text(step.value) if step.score is None else ""
-            once = isinstance(step.k, Constant) and step.k.value == 1
-            return "Score", step.score or "", value or ("" if once else f"k = {_text(step.k)}")
-        case ir.Validate():
-            return "Validate", step.prompt or "", _text(step.condition)
-        case ir.KeepValid():
-            return "KeepValid", "", ""
-        case ir.ValidateAndImprove():
-            return "ValidateAndImprove", step.prompt, f"tries = {_text(step.tries)}"
-        case ir.KeepBestN():
-            return "KeepBestN", "", f"n = {_text(step.count)}"
-        case ir.Select():
-            return "Select", "", _text(step.condition if step.condition is not None else step.positions)
-        case ir.Vote():
-            return "Vote", "", f"weight = {_text(step.weight)}" if step.weight is not None else ""
-        case ir.Map():
-            return "Map", "", _text(step.value)
-        case ir.Pool():
-            return "Pool", "", ", ".join(map(_text, step.values))
-        case ir.Retrieve():
-            return "Retrieve", step.corpus, f"k = {_text(step.k)}"
-        case ir.Call():
-            return "Call", step.function, ""
-        case ir.GroundTruth():
-            return "GroundTruth", "", _text(step.condition)
+def described(step: ir.Step) -> tuple[str, str, str]:
+    """A step's kind, the name it goes by, and a few words."""
+    name, detail, _ = record_of(step).label(step)
+    return record_of(step).name, name, detail
 
 
-def _text(expression: Expression | None) -> str:
-    return "" if expression is None else format_expression(expression)
+def _text(expression: Expression) -> str:
+    return format_expression(expression)

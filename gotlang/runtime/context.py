@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from gotlang.errors import GotError, OperationFailed
+from gotlang.ir.effects import Effects
 from gotlang.ir.evaluate import Evaluator
+from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Program
 from gotlang.models.base import Model
 from gotlang.runtime.graph import FAILED, Graph, Operation, PathKey, path_key, path_text
@@ -76,7 +78,13 @@ class Context:
     examples: dict[int, list[str]] = field(default_factory=dict)
     """The examples of a prompt as its message shows them, by the prompt's id."""
     numbers: SampleNumbers = field(default_factory=SampleNumbers)
+    declared: Effects = field(init=False)
+    """What records of operations ask about the program."""
     calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
+
+    def __post_init__(self) -> None:
+        changing = frozenset(name for name, function in self.functions.items() if changes_graph(function))
+        self.declared = Effects(self.program, changing)
 
     def emit(self, event: Event) -> None:
         """Tell the observer, if there is one."""

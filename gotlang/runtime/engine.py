@@ -7,7 +7,10 @@ import heapq
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError, RunError
-from gotlang.ir import program as ir
+from gotlang.operations import record_of
+from gotlang.operations.record import Asks, Grows, Local, Run, Tool
+from gotlang.operations.record import Operation as OperationRecord
+from gotlang.operations.step import Step
 from gotlang.runtime.context import MOST_CALLS, Context
 from gotlang.runtime.execution import Execution
 from gotlang.runtime.graph import DONE, FAILED, NOTHING, RUNNING, Operation
@@ -15,11 +18,8 @@ from gotlang.runtime.outcome import truly_failed
 from gotlang.runtime.roles import ROLES
 from gotlang.runtime.sampler.events import Added, Ended, Started
 from gotlang.runtime.scheduler import Scheduler
-from gotlang.runtime.steps import LOCAL, WAITING, Waiting, score_by_prompt
 from gotlang.semantics.limits import MAX_ELEMENTS
 from gotlang.thought import Thoughts
-
-_TOOLS = (ir.Retrieve, ir.Call)
 
 _PATIENCE = 500
 """Local operations in a row before requests under way get their turn."""
@@ -63,8 +63,7 @@ class Engine:
         """Why `stop` was called, where it was."""
         self._asking = _Queue(limit)
         self._calling = _Queue(MOST_CALLS)
-        self._prompts = {prompt.name for prompt in context.program.prompts}
-        self._works: dict[int, Waiting | None] = {}
+        self._runs: dict[int, Run] = {}
         self._told = 0
         context.sampler.urgency = scheduler.urgency
         context.sampler.idle = self._idle
@@ -115,11 +114,14 @@ class Engine:
                 if self.context.doomed:
                     graph.ready = []
                     break
-                if self._work(operation) is None:
-                    self._perform(operation)
-                    left -= 1
-                else:
-                    self._queue(calling if isinstance(operation.step, _TOOLS) else asking, operation)
+                match self._run_of(operation):
+                    case None | Local() as way:
+                        self._perform(operation, way)
+                        left -= 1
+                    case Asks():
+                        self._queue(asking, operation)
+                    case Tool() | Grows():
+                        self._queue(calling, operation)
         if graph.ready:
             self._loop.call_soon(self._advance)
         if self._result.state == FAILED and not self.stopping:
@@ -142,21 +144,20 @@ class Engine:
             self._finished.set_result(None)
         return following
 
-    def _work(self, operation: Operation) -> Waiting | None:
-        """What runs an operation that waits for something outside; None for those that do not."""
-        if operation.role in ROLES:
+    def _run_of(self, operation: Operation) -> Run | None:
+        """How an operation runs, as its record says; None for one that the runtime added."""
+        step = operation.step
+        if operation.role in ROLES or step is None:
             return None
         if operation.role == "change":
-            return _change
-        step = operation.step
+            return _CHANGE
         try:
-            return self._works[id(step)]
+            return self._runs[id(step)]
         except KeyError:
-            work = WAITING.get(type(step))
-            if isinstance(step, ir.Score) and step.score in self._prompts:
-                work = score_by_prompt
-            self._works[id(step)] = work
-            return work
+            record = record_of(step)
+            assert isinstance(record, OperationRecord), "a block is laid out, and never runs itself"
+            found = self._runs[id(step)] = record.run(step, self.context.declared)
+            return found
 
     def _queue(self, queue: _Queue, operation: Operation) -> None:
         entry = (self.scheduler.urgency(operation), operation.sequence, operation)
@@ -177,13 +178,13 @@ class Engine:
         if change > 0 and self._asking.waiting:
             self._loop.call_soon(self._advance)
 
-    def _perform(self, operation: Operation) -> None:
-        context, step, role = self.context, operation.step, ROLES.get(operation.role)
+    def _perform(self, operation: Operation, way: Local | None) -> None:
+        context = self.context
         try:
-            if role is not None:
-                output = role(context, operation, operation.pool)
+            if way is None:
+                output = ROLES[operation.role](context, operation, operation.pool)
             else:
-                output = LOCAL[type(step)](step, operation.pool, Execution(context, operation))
+                output = way.run(operation.step, operation.pool, Execution(context, operation))
             output = _bounded(output)
         except GotError as error:
             self.context.lost(operation, error)
@@ -205,11 +206,11 @@ class Engine:
             following = self._advance(queue if left else None)
 
     async def _perform_one(self, operation: Operation) -> None:
-        work = self._work(operation)
-        assert work is not None
+        way = self._run_of(operation)
+        assert isinstance(way, Asks | Tool)
         running = Execution(self.context, operation)
         try:
-            output = _bounded(await work(operation.step, operation.pool, running))
+            output = _bounded(await way.run(operation.step, operation.pool, running))
         except GotError as error:
             self.context.lost(operation, error, running.hops, running.seconds)
         except Exception as error:
@@ -220,12 +221,15 @@ class Engine:
                 self.context.emit(Ended(operation))
 
 
-async def _change(step: ir.AnyStep, thoughts: Thoughts, running: Execution) -> Thoughts:
+async def _change(step: Step, thoughts: Thoughts, running: Any) -> Thoughts:
     """Run what changes the graph; its thoughts are those of the join behind it."""
     work, running.operation.work = running.operation.work, None
     assert work is not None
     await work(running)
     return NOTHING
+
+
+_CHANGE = Tool(_change)
 
 
 def _bounded(output: Thoughts) -> Thoughts:

@@ -17,9 +17,10 @@ from gotlang.errors import EvaluationError, GotError, OperationFailed, ReadError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import call_python
-from gotlang.ir.names import GIVEN, free_names, looks_at_pool
 from gotlang.models.base import DEFAULT_MAX_TOKENS, DecodingSettings, Model, Request, Usage
-from gotlang.runtime.checks import count, number, position
+from gotlang.operations.checks import count, number, position
+from gotlang.operations.names import free_names, looks_at_pool
+from gotlang.operations.step import GIVEN
 from gotlang.runtime.context import Context
 from gotlang.runtime.graph import FAILED, Frame, Handle, Operation, critical_path, path_key
 from gotlang.runtime.python import call_function
@@ -134,25 +135,20 @@ class Execution:
         """A setting that is a whole number of at least `least`. Raises EvaluationError."""
         return count(self.context.evaluate(expression, whole(self.frame, thoughts)), setting, least)
 
-    def local_score(
-        self, score: ir.ScoreFunction, arguments: ir.Arguments, names: Mapping[str, Any]
-    ) -> float:
+    def local_score(self, name: str, arguments: ir.Arguments, names: Mapping[str, Any]) -> float:
         """The value of a score that asks no model. Raises EvaluationError, also for NaN."""
         evaluate = self.context.evaluate
-        values = {name: evaluate(value, names) for name, value in arguments}
-        return number(evaluate(score.value, Layer(values, self.context.params)), f"score `{score.name}`")
+        values = {parameter: evaluate(value, names) for parameter, value in arguments}
+        found = evaluate(self.score(name).value, Layer(values, self.context.params))
+        return number(found, f"score `{name}`")
 
     def bound(self, value: e.Expression, names: Mapping[str, Any]) -> tuple[Thought, ...] | None:
         """The thoughts that a name, or an index into named thoughts, refers to; None for any other."""
         return bound_thoughts(self.context, value, names)
 
-    def prompt(self, name: str) -> ir.Prompt:
-        """A prompt of the program."""
-        return self.context.program.prompt(name)
-
     def score(self, name: str) -> ir.ScoreFunction:
         """A score of the program."""
-        return self.context.program.score(name)
+        return self.context.declared.scores[name]
 
     # ---------------------------------------------------------------- the run
 
@@ -281,7 +277,7 @@ class Execution:
 
     def call(
         self,
-        prompt: ir.Prompt,
+        prompt: str,
         arguments: ir.Arguments,
         settings: ir.Arguments,
         thoughts: Thought | Sequence[Thought],
@@ -298,29 +294,29 @@ class Execution:
         else:
             names, pool = whole(self.frame, thoughts), real(thoughts)
         context = self.context
-        evaluate = context.evaluate
+        evaluate, declared = context.evaluate, context.declared.prompts[prompt]
         values = {name: evaluate(value, names) for name, value in arguments}
-        chosen = {name: evaluate(value, names) for name, value in (*prompt.settings, *settings)}
+        chosen = {name: evaluate(value, names) for name, value in (*declared.settings, *settings)}
         model = context.models(chosen.pop("model", None))
-        shown = context.examples.get(id(prompt))
+        shown = context.examples.get(id(declared))
         if shown is None:
-            shown = context.examples[id(prompt)] = examples(prompt)
+            shown = context.examples[id(declared)] = examples(declared)
         request = Request(
             model.name,
-            render(prompt, values, shown),
-            _decoding_settings(chosen, prompt),
+            render(declared, values, shown),
+            _decoding_settings(chosen, declared),
             context.seed,
-            prompt.name,
+            prompt,
             values,
             model.endpoint,
         )
         expected = None
-        if prompt.count is not None:
-            expected = count(evaluate(prompt.count, Layer(values, context.params)), "count")
+        if declared.count is not None:
+            expected = count(evaluate(declared.count, Layer(values, context.params)), "count")
         key = request.key()
         first = context.numbers.first(key, self.operation, turn, samples)
         parents = self._parents(arguments, names, pool)
-        return PromptCall(self, prompt, model, request, key, first, parents, names, expected)
+        return PromptCall(self, declared, model, request, key, first, parents, names, expected)
 
     def check_samples(self, samples: int) -> None:
         """Raises EvaluationError if the run may not ask for that many samples more."""

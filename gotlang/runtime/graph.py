@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError
-from gotlang.ir.program import AnyStep, Pool
+from gotlang.ir.program import Pool, Step
 from gotlang.thought import Thought, Thoughts
 
 WAITING, READY, RUNNING, DONE, FAILED, REMOVED = range(6)
@@ -69,7 +69,7 @@ class Operation:
     )
 
     def __init__(
-        self, step: AnyStep | None, role: str, frame: Frame, name: Any, origin: Operation | None
+        self, step: Step | None, role: str, frame: Frame, name: Any, origin: Operation | None
     ) -> None:
         self.step = step
         self.role = role

@@ -9,6 +9,7 @@ from typing import Any, final
 from gotlang.errors import GotError, OperationFailed, RunError
 from gotlang.ir import program as ir
 from gotlang.ir.program import Scheme
+from gotlang.operations import title
 from gotlang.runtime.context import Context, Failure
 from gotlang.runtime.graph import (
     DONE,
@@ -195,42 +196,12 @@ def _span(operation: Operation) -> Span | None:
     return operation.step.span if operation.step is not None else None
 
 
-def _written(step: ir.AnyStep | None) -> str:
-    match step:
-        case ir.Sampling():
-            return f"{type(step).__name__} {step.prompt}"
-        case ir.ValidateAndImprove():
-            return f"ValidateAndImprove {step.prompt}"
-        case ir.Score():
-            return f"Score {step.score}" if step.score is not None else "Score"
-        case ir.Call():
-            return f"Call {step.function}"
-        case ir.Retrieve():
-            return f"Retrieve {step.corpus}"
-        case ir.Foreach():
-            return f"foreach {step.name}"
-        case ir.Invoke():
-            return f"scheme {step.scheme}"
-        case ir.Block():
-            return step.label
-        case ir.Pool() if not step.result.startswith("%"):
-            return step.result
-    return _WORDS.get(type(step), "the result")
-
-
-_WORDS: dict[type, str] = {
-    ir.Validate: "Validate",
-    ir.KeepValid: "KeepValid",
-    ir.KeepBestN: "KeepBestN",
-    ir.Select: "Select",
-    ir.Vote: "Vote",
-    ir.Map: "Map",
-    ir.Pool: "Pool",
-    ir.GroundTruth: "GroundTruth",
-    ir.Reduce: "reduce",
-    ir.Repeat: "repeat",
-    ir.If: "if",
-}
+def _written(step: ir.Step | None) -> str:
+    if step is None:
+        return "the result"
+    if isinstance(step, ir.Pool) and not step.result.startswith("%"):
+        return step.result
+    return title(step)
 
 
 def _culprits(context: Context, result: Operation) -> Iterator[tuple[Operation, GotError]]:

@@ -22,6 +22,9 @@ from functools import cache
 from typing import Any, final
 
 from gotlang.ir import program as ir
+from gotlang.operations import block_title, record_of
+from gotlang.operations.record import Block as BlockRecord
+from gotlang.operations.record import Operation as OperationRecord
 from gotlang.runtime.context import Failure
 from gotlang.runtime.graph import STATES, Graph, Operation, path_text
 from gotlang.runtime.sampler.events import Asked, Event
@@ -126,41 +129,21 @@ def kind(operation: Operation) -> str:
 
 
 def prompt_name(operation: Operation) -> str | None:
-    """The prompt, score or function that an operation goes by, where it has one."""
-    match operation.step:
-        case ir.Sampling() | ir.ValidateAndImprove() as step:
-            return step.prompt
-        case ir.Score(score=score) if operation.role in ("Score", "rated"):
-            return score
-        case ir.Call() as step:
-            return step.function
-        case ir.Retrieve() as step:
-            return step.corpus
-    return None
+    """The prompt, score, function or corpus that an operation uses, where it uses one."""
+    step = operation.step
+    if step is None or operation.role not in (type(step).__name__, "rated"):
+        return None
+    record = record_of(step)
+    return record.label(step).name or None if isinstance(record, OperationRecord) else None
 
 
 def block(operation: Operation) -> str | None:
     """What the block that an operation stands for is called: `foreach part`, `repeat`, `scheme tree`."""
-    if operation.role not in ("join", "Pool", "rated"):
+    step = operation.step
+    if step is None or operation.role not in ("join", "Pool", "rated"):
         return None
-    match operation.step:
-        case ir.Foreach(name=name):
-            return f"foreach {name}"
-        case ir.Reduce(left=left, right=right):
-            return f"reduce {left}, {right}"
-        case ir.Repeat():
-            return "repeat"
-        case ir.If():
-            return "if"
-        case ir.Invoke(scheme=scheme):
-            return f"scheme {scheme}"
-        case ir.Block(label=label):
-            return label
-        case ir.Score(score=score):
-            return f"score {score}" if score else "score"
-        case ir.ValidateAndImprove(prompt=prompt):
-            return f"validate and improve {prompt}"
-    return None
+    record = record_of(step)
+    return block_title(step) if isinstance(record, BlockRecord) or operation.role != "Pool" else None
 
 
 def _thought(thought: Thought, operation: Operation) -> dict[str, Any]:
@@ -205,7 +188,7 @@ class Calls:
                 owner = found.score
         return called
 
-    def _find(self, owner: str, name: str) -> ir.AnyStep | None:
+    def _find(self, owner: str, name: str) -> ir.Step | None:
         """The step of a scheme or a score that gives a name; names may stand without the compiler's `%`."""
         holder = self._schemes.get(owner) or self._scores.get(owner)
         if holder is None:
@@ -213,8 +196,8 @@ class Calls:
         return next((s for s in _steps(holder.body) if s.result.lstrip("%") == name.lstrip("%")), None)
 
 
-def _steps(region: ir.Region) -> Iterator[ir.AnyStep]:
+def _steps(region: ir.Region) -> Iterator[ir.Step]:
     for step in region.steps:
         yield step
-        for inner in ir.regions(step):
+        for inner in step.regions:
             yield from _steps(inner)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gotlang.errors import EvaluationError, GotError, OperationFailed
 from gotlang.ir import program as ir
-from gotlang.runtime.checks import mean, number
+from gotlang.operations.checks import mean, number
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import derived
 from gotlang.runtime.graph import DONE, NOTHING, Operation

@@ -10,6 +10,7 @@ from typing import Any, final
 
 from gotlang.cache.base import Cache
 from gotlang.errors import RunError, UsageError
+from gotlang.estimate.remaining import Remaining
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model
@@ -17,11 +18,10 @@ from gotlang.runtime.context import Context
 from gotlang.runtime.engine import Engine
 from gotlang.runtime.expansion.calls import BLOCKS, rate
 from gotlang.runtime.expansion.calls import scheme as lay_out
-from gotlang.runtime.expansion.expander import Block, Expander
+from gotlang.runtime.expansion.expander import Expander, Layout
 from gotlang.runtime.gc_tuning import relaxed_gc
 from gotlang.runtime.graph import Frame, Graph, GraphFull
 from gotlang.runtime.outcome import Outcome, outcome_of
-from gotlang.runtime.remaining import Remaining
 from gotlang.runtime.sampler.budget import Budget
 from gotlang.runtime.sampler.events import Observer, guarded
 from gotlang.runtime.sampler.gate import Gate
@@ -72,7 +72,7 @@ class Runner:
     gate: Gate
     cache: Cache | None = None
     observe: Observer | None = None
-    changes: Block | None = None
+    changes: Layout | None = None
     record: Observer | None = None
     engines: set[Engine] = field(default_factory=set)
 

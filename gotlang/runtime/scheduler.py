@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, Protocol, final
 
 from gotlang.errors import UsageError
+from gotlang.estimate.remaining import Remaining
 from gotlang.runtime.graph import Operation, critical_path
-from gotlang.runtime.remaining import Remaining
 
 
 class Scheduler(Protocol):

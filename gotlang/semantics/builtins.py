@@ -291,20 +291,6 @@ BUILTINS: dict[str, Builtin] = {
 
 CONSTANTS = {"pi": math.pi}
 
-THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
-    "confidence": (
-        FLOAT,
-        "how probable the model's answer was, a token on average, or a field of it (needs `logprobs=true`)",
-    ),
-    "cost": (
-        FLOAT,
-        "what the thought's answer cost, in US dollars: its own tokens, and its share of the prompt",
-    ),
-    "score": (FLOAT, "the score a `Score` gave the thought"),
-    "valid": (BOOL, "whether a `Validate` found the thought valid"),
-}
-"""Functions of a thought rather than of its value: their argument is the name of one thought."""
-
 
 def fits_argument(wanted: Type, given: Type) -> bool:
     """Whether a built-in takes an argument of a type; a text may stand for a list of its characters."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from gotlang.diagnostics import nearest
-from gotlang.scope import Scope
-from gotlang.semantics.builtins import BUILTINS, THOUGHT_FUNCTIONS, Builtin, fits_argument
+from gotlang.scope import THOUGHT_FUNCTIONS, Scope
+from gotlang.semantics.builtins import BUILTINS, Builtin, fits_argument
 from gotlang.semantics.symbols import Signature
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import ANY, FLOAT, ListType, LiteralType, Type, accepts
+from gotlang.types import ANY, FLOAT, Type, accepts, widen
 
 if TYPE_CHECKING:
     from gotlang.semantics.expressions import ExpressionChecker
@@ -201,12 +201,3 @@ class CallChecker:
                 )
                 return ANY
         return builtin.gives(types)
-
-
-def widen(type_: Type) -> str:
-    """A type as messages name it: a constant text is a `str`."""
-    if isinstance(type_, LiteralType) and len(type_.values) == 1:
-        return "str"
-    if isinstance(type_, ListType):
-        return f"list[{widen(type_.element)}]"
-    return str(type_)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import final
 
 from gotlang.diagnostics import Label, nearest
-from gotlang.scope import Scope, Variable
-from gotlang.semantics.builtins import CONSTANTS, THOUGHT_FUNCTIONS
-from gotlang.semantics.calls import CallChecker, widen
+from gotlang.scope import THOUGHT_FUNCTIONS, Scope, Variable
+from gotlang.semantics.builtins import CONSTANTS
+from gotlang.semantics.calls import CallChecker
 from gotlang.semantics.report import Report
 from gotlang.semantics.symbols import Symbols
 from gotlang.span import Span
@@ -28,6 +28,7 @@ from gotlang.types import (
     accepts,
     join,
     of_value,
+    widen,
 )
 
 

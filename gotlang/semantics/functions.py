@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from gotlang.errors import EvaluationError
+from gotlang.operations.checks import frozen
 from gotlang.semantics.limits import MAX_ELEMENTS
 
 
@@ -57,15 +58,6 @@ def range_(*bounds: int) -> list[int]:
     if len(numbers) > MAX_ELEMENTS:
         raise EvaluationError(f"`range` of more than {MAX_ELEMENTS:,} numbers")
     return list(numbers)
-
-
-def frozen(value: Any) -> Any:
-    """A value that can be counted: equal ones for equal values only, `1` and `1.0` among them."""
-    if isinstance(value, list):
-        return ("list", *map(frozen, value))
-    if isinstance(value, dict):
-        return ("dict", *sorted((k, frozen(v)) for k, v in value.items()))
-    return ("bool", value) if isinstance(value, bool) else value
 
 
 def unique(values: Sequence[Any]) -> list[Any]:

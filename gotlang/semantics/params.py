@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from gotlang.scope import Scope
-from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.report import Report
 from gotlang.semantics.symbols import Symbols, resolve_type
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import FLOAT, STR, ListType, LiteralType, Type, accepts, fits, join, of_value
+from gotlang.types import FLOAT, STR, ListType, LiteralType, Type, accepts, fits, join, of_value, widen
 
 
 def constant_value(node: e.Expression) -> Any:

@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import final
 
 from gotlang.diagnostics import Label
+from gotlang.operations.reduce import REDUCE_STEP
 from gotlang.scope import START, UNKNOWN, PoolType, Scope, Variable
-from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.report import Report
 from gotlang.semantics.steps import StepChecker
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, ListType, RecordType, Type, accepts, join
-
-REDUCE_STEP = RecordType((("level", INT), ("position", INT), ("last", BOOL)))
-"""What `reduce left, right as step` says of a merge: its level and its position there (both from 1), and
-whether it is the last one."""
+from gotlang.types import ANY, FLOAT, INT, NONE, ListType, Type, accepts, join, widen
 
 
 @final

@@ -5,17 +5,20 @@ from __future__ import annotations
 from gotlang.answers.forms import Json
 from gotlang.diagnostics import Label, nearest
 from gotlang.errors import TemplateError
+from gotlang.operations.record import PROMPT_SETTINGS, Setting
 from gotlang.scope import Scope, Variable
-from gotlang.semantics.calls import widen
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.operations import PROMPT_SETTINGS
 from gotlang.semantics.report import Report
+from gotlang.semantics.steps import check_setting
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import walk
-from gotlang.types import INT, STR, AnyType, DictType, ListType, RecordType, Type, accepts
+from gotlang.types import INT, STR, AnyType, DictType, ListType, RecordType, Type, accepts, widen
+
+COUNT = Setting((INT,), least=1)
+"""`count`: how many values a response must hold, where the prompt says `many`."""
 
 
 def check_prompt(
@@ -51,7 +54,7 @@ def check_prompt(
 
 def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionChecker) -> None:
     report = expressions.report
-    known = PROMPT_SETTINGS | {"count": INT}
+    known = PROMPT_SETTINGS | {"count": COUNT}
     seen: set[str] = set()
     for setting in node.settings:
         name, span = setting.name.text, setting.name.span
@@ -68,14 +71,7 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
             help = "write `many` before the type of the result"
             report.error("GOT0402", "`count` is for prompts that return several values", span, help=help)
         inputs = [Variable(p, type_) for p, type_ in signature.parameters] if name == "count" else []
-        found = expressions.expect(setting.value, Scope().inside(*inputs), known[name], f"`{name}`")
-        if name == "stop" and not (accepts(STR, found) or accepts(ListType(STR), found)):
-            message = "`stop` must be a text or a list of texts"
-            report.error("GOT0201", message, setting.value.span, f"this is {widen(found)}")
-        value = setting.value.value if isinstance(setting.value, e.Constant) else None
-        least = 1 if name in ("max_tokens", "count") else 0
-        if isinstance(value, int | float) and value < least:
-            report.error("GOT0312", f"`{name}` must be at least {least}", setting.value.span)
+        check_setting(name, setting.value, known[name], Scope().inside(*inputs), expressions)
 
 
 def _structured(node: n.Prompt, signature: Signature, span: Span, report: Report) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import final
 
 from gotlang.diagnostics import Label
-from gotlang.semantics.builtins import BUILTINS, THOUGHT_FUNCTIONS
+from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.report import Report
 from gotlang.span import Span
 from gotlang.syntax import nodes as n

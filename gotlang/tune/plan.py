@@ -15,7 +15,7 @@ from gotlang.diagnostics import Diagnostic
 from gotlang.errors import CompileError, UsageError
 from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset
 from gotlang.files import beside, compile_file
-from gotlang.ir.names import free_names
+from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
 from gotlang.semantics.report import Report
 from gotlang.semantics.studies import Target, check_study, sides

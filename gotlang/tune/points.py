@@ -20,7 +20,7 @@ from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
 from gotlang.ir.declarations import build_example
 from gotlang.ir.evaluate import Evaluator, evaluate
-from gotlang.ir.names import free_names
+from gotlang.operations.names import free_names
 from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
 from gotlang.runtime.sampler.events import Observer

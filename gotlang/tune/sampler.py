@@ -18,11 +18,11 @@ from statistics import fmean
 from typing import Any, final
 
 from gotlang.errors import GotError, UsageError
+from gotlang.estimate.cost import Range, estimate
 from gotlang.evaluate.rows import Row
-from gotlang.ir.cost import Range, estimate
 from gotlang.ir.evaluate import evaluate
-from gotlang.ir.names import free_names
 from gotlang.models.base import ModelOptions
+from gotlang.operations.names import free_names
 from gotlang.runtime.estimating import Sizes
 from gotlang.tune.plan import SEEDS, Constraint, Method
 from gotlang.tune.points import Measured, PointRunner, excess, mean

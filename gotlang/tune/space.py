@@ -14,8 +14,9 @@ from typing import Any, Protocol, final
 
 from gotlang.errors import UsageError
 from gotlang.ir.evaluate import evaluate
-from gotlang.ir.names import free_names, reached_names
 from gotlang.ir.program import Domain, Param, Program
+from gotlang.ir.reach import reached_names
+from gotlang.operations.names import free_names
 from gotlang.semantics.study_settings import VARIED, constant
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

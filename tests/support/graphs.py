@@ -13,11 +13,11 @@ from gotlang.changes.change import Change
 from gotlang.changes.layout import carry_out
 from gotlang.changes.regions import GraphError
 from gotlang.changes.view import Place, View
+from gotlang.estimate.remaining import Remaining
 from gotlang.ir import program as ir
 from gotlang.runtime.context import Context
 from gotlang.runtime.expansion.expander import Expander
 from gotlang.runtime.graph import DONE, READY, RUNNING, STATES, WAITING, Frame, Graph, Operation
-from gotlang.runtime.remaining import Remaining
 from gotlang.span import NOWHERE
 from gotlang.syntax.expressions import Constant
 from gotlang.thought import Thought, Thoughts

@@ -8,8 +8,8 @@ from typing import Any, final
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
-from gotlang.ir.names import free_names
-from gotlang.runtime.checks import count
+from gotlang.operations.checks import count
+from gotlang.operations.names import free_names
 from gotlang.runtime.execution import bound_thoughts, whole
 from gotlang.runtime.expansion.expander import Expander, Value, behind
 from gotlang.runtime.graph import FAILED, Frame, Handle, Operation

@@ -8,10 +8,10 @@ from typing import Any
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
-from gotlang.runtime.checks import count
+from gotlang.operations.checks import count
 from gotlang.runtime.execution import bound_thoughts, whole
 from gotlang.runtime.expansion.blocks import branch, foreach, group, loop, reduce
-from gotlang.runtime.expansion.expander import NO_PARTS, Block, Expander, behind
+from gotlang.runtime.expansion.expander import NO_PARTS, Expander, Layout, behind
 from gotlang.runtime.graph import Frame, GraphFull, Handle, Operation
 from gotlang.syntax import expressions as e
 from gotlang.types import ANY
@@ -160,7 +160,7 @@ def _sample(
     return x.graph.add(operation, (start.operation, *behind(names, frame)))
 
 
-BLOCKS: dict[type, Block] = {
+BLOCKS: dict[type, Layout] = {
     ir.Foreach: foreach,
     ir.Reduce: reduce,
     ir.Repeat: loop,

@@ -15,17 +15,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 from gotlang.errors import GotError
+from gotlang.estimate.remaining import Remaining
 from gotlang.ir import program as ir
 from gotlang.ir.foreign import changes_graph
-from gotlang.ir.names import free_names, looks_at_pool, needed_names
+from gotlang.operations import record_of
+from gotlang.operations.names import free_names, looks_at_pool, needed_names
+from gotlang.operations.record import Block, Grows
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import derived
 from gotlang.runtime.graph import Frame, GraphFull, Handle, Operation
-from gotlang.runtime.remaining import Remaining
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts
 
-Block = Callable[["Expander", Any, Frame, Handle], Handle]
+Layout = Callable[["Expander", Any, Frame, Handle], Handle]
 Build = Callable[[Frame, Operation | None], list[Operation]]
 """Adds the operations of a block, from the names in a frame and the operation that adds them (None where the
 shape was known when the program was laid out). Gives those whose thoughts are the block's."""
@@ -44,20 +46,19 @@ class Expander:
     def __init__(
         self,
         context: Context,
-        blocks: Mapping[type, Block],
+        blocks: Mapping[type, Layout],
         remaining: Remaining,
-        scores: Block | None = None,
-        changes: Block | None = None,
+        scores: Layout | None = None,
+        changes: Layout | None = None,
     ) -> None:
         self.context = context
         self.graph = context.graph
         self.remaining = remaining
         self._blocks = blocks
-        self._scores = scores
-        self._changes = changes
+        self._grown = {"score": scores, "change": changes}
+        self._layouts: dict[int, Layout | None] = {}
         self._needed: dict[int, tuple[str, ...]] = {}
         self._uses: dict[int, Uses] = {}
-        self._asking_scores = {score.name for score in context.program.scores if score.body.steps}
         self.changing = {name for name, f in context.functions.items() if changes_graph(f)}
         """The functions of the program that change graphs."""
 
@@ -67,14 +68,13 @@ class Expander:
             frame.names[step.result] = self.step(step, frame)
         return frame.pool(region.result)
 
-    def step(self, step: ir.AnyStep, frame: Frame) -> Handle:
+    def step(self, step: ir.Step, frame: Frame) -> Handle:
         """Lay out one step."""
         pool = frame.pool(step.pool)
-        block = self._blocks.get(type(step))
-        if isinstance(step, ir.Score) and step.score in self._asking_scores:
-            block = self._scores
-        elif isinstance(step, ir.Call) and step.function in self.changing:
-            block = self._changes
+        try:
+            block = self._layouts[id(step)]
+        except KeyError:
+            block = self._layouts[id(step)] = self._layout(step)
         if block is not None:
             return block(self, step, frame, pool)
         operation = Operation(step, type(step).__name__, frame, step.result, frame.origin)
@@ -85,12 +85,20 @@ class Expander:
             self.graph.add(operation, self.waits(step, frame))
         return Handle(operation, step.single)
 
-    def _takes_pool(self, step: ir.AnyStep) -> bool:
+    def _layout(self, step: ir.Step) -> Layout | None:
+        """What lays out a step that is several operations; None for one that is a single operation."""
+        record = record_of(step)
+        if isinstance(record, Block):
+            return self._blocks[type(step)]
+        way = record.run(step, self.context.declared)
+        return self._grown[way.layout] if isinstance(way, Grows) else None
+
+    def _takes_pool(self, step: ir.Step) -> bool:
         return not isinstance(step, ir.Pool) or any(self.uses(value).pool for value in step.values)
 
     # ---------------------------------------------------------------- what waits for what
 
-    def waits(self, step: ir.AnyStep, frame: Frame) -> list[Operation]:
+    def waits(self, step: ir.Step, frame: Frame) -> list[Operation]:
         """The operations behind the names that a step's own expressions use."""
         names = self._needed.get(id(step))
         if names is None:
@@ -119,7 +127,7 @@ class Expander:
 
     # ---------------------------------------------------------------- now, or when it is known
 
-    def later(self, step: ir.AnyStep, frame: Frame, waits: list[Operation], build: Build) -> Operation:
+    def later(self, step: ir.Step, frame: Frame, waits: list[Operation], build: Build) -> Operation:
         """The join of the operations that `build` adds: now where nothing has to be waited for."""
         join = Operation(step, "join", frame, step.result, frame.origin)
         if all(operation.constant for operation in waits):

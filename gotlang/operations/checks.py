@@ -51,3 +51,12 @@ def mean(numbers: Sequence[float], what: str) -> float:
         return math.fsum(numbers) / len(numbers)
     except (OverflowError, ValueError):  # too large together, or infinities of both signs
         return number(sum(found / len(numbers) for found in numbers), what)
+
+
+def frozen(value: Any) -> Any:
+    """A value that can be counted: equal ones for equal values only, `1` and `1.0` among them."""
+    if isinstance(value, list):
+        return ("list", *map(frozen, value))
+    if isinstance(value, dict):
+        return ("dict", *sorted((k, frozen(v)) for k, v in value.items()))
+    return ("bool", value) if isinstance(value, bool) else value

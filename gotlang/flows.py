@@ -1,35 +1,57 @@
-"""What a forecast counts: model calls and tokens (`Bill`), thoughts that flow (`Flow`), names (`Scope`)."""
+"""What an estimate speaks of: what is known of a value (`Guess`), the thoughts of a pool (`Flow`), calls
+and tokens (`Bill`), and the names in scope (`FlowScope`)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
-from gotlang.ir import program as ir
-from gotlang.ir.forecast.guess import NOTHING_KNOWN, UNKNOWN, Guess
 
 
-class Measure(Protocol):
-    """Counts tokens before anything is asked."""
+class _Unknown:
+    __slots__ = ()
 
-    default_max_tokens: int
-    batch: int
-    """How many answers one request may ask for."""
+    def __repr__(self) -> str:
+        return "unknown"
 
-    def price(self, model: str | None) -> tuple[float, float] | None:
-        """US dollars of an input and of an output token, by the model that a prompt names (None: the run's
-        own); None where that is not known."""
 
-    def value(self, value: Any) -> int:
-        """The tokens of a value as a prompt shows it."""
+UNKNOWN: Any = _Unknown()
 
-    def request(
-        self, prompt: ir.Prompt, known: Mapping[str, Any], tokens: Mapping[str, tuple[float, float]]
-    ) -> tuple[float, float]:
-        """The fewest and the most tokens of a request, of whose arguments some values are known, and of the
-        others how many tokens they have."""
+
+@final
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What is known of a value: itself, or `number` where it is one, or `length` and `element` where it is a
+    list. `tokens` are the fewest and the most it has in a prompt; `chosen` tells that params decide it."""
+
+    value: Any = UNKNOWN
+    number: Amount | None = None
+    length: Amount | None = None
+    element: Guess | None = None
+    tokens: tuple[float, float] = (0, math.inf)
+    chosen: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether the value itself is known."""
+        return self.value is not UNKNOWN
+
+    def or_(self, other: Guess) -> Guess:
+        """What is one or the other."""
+        if self == other:
+            return self
+        number = self.number.or_(other.number) if self.number and other.number else None
+        length = self.length.or_(other.length) if self.length and other.length else None
+        element = self.element.or_(other.element) if self.element and other.element else None
+        tokens = min(self.tokens[0], other.tokens[0]), max(self.tokens[1], other.tokens[1])
+        return Guess(UNKNOWN, number, length, element, tokens, self.chosen or other.chosen)
+
+
+NOTHING_KNOWN = Guess()
+Names = Mapping[str, Guess]
 
 
 @final
@@ -110,25 +132,25 @@ class Flow:
 
 
 @final
-class Scope(Mapping[str, Guess]):
+class FlowScope(Mapping[str, Guess]):
     """Names in force, as what is known of their values; `floor` are the model calls before whatever put this
     block into the graph, `depth` how many schemes are calling each other."""
 
     def __init__(
-        self, parent: Scope | None, names: dict[str, Flow | Guess], floor: Amount, depth: int = 0
+        self, parent: FlowScope | None, names: dict[str, Flow | Guess], floor: Amount, depth: int = 0
     ) -> None:
         self.parent = parent
         self.names = names
         self.floor = floor
         self.depth = depth
 
-    def inside(self, names: Mapping[str, Flow | Guess], floor: Amount | None = None) -> Scope:
+    def inside(self, names: Mapping[str, Flow | Guess], floor: Amount | None = None) -> FlowScope:
         """A scope for a block in this one."""
-        return Scope(self, dict(names), floor if floor is not None else self.floor, self.depth)
+        return FlowScope(self, dict(names), floor if floor is not None else self.floor, self.depth)
 
     def find(self, name: str) -> Flow | Guess | None:
         """What a name stands for, or None."""
-        scope: Scope | None = self
+        scope: FlowScope | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]
@@ -150,7 +172,7 @@ class Scope(Mapping[str, Guess]):
         return hops
 
     @property
-    def root(self) -> Scope:
+    def root(self) -> FlowScope:
         """The scope that holds the params."""
         scope = self
         while scope.parent is not None:

@@ -12,11 +12,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, final
 
 from gotlang.amounts import UNWRITTEN, ZERO, Amount, Atom, Polynomial
+from gotlang.estimate.estimator import Estimator, TokenCounter
+from gotlang.flows import Bill, Flow, FlowScope, Guess
 from gotlang.ir import program as ir
-from gotlang.ir.forecast.flows import Bill, Flow, Measure, Scope
-from gotlang.ir.forecast.guess import Guess
-from gotlang.ir.forecast.schemes import Forecaster
-from gotlang.ir.names import used_params
+from gotlang.ir.reach import used_params
 from gotlang.types import FLOAT, ListType, Type, accepts
 
 _DIGITS = 12
@@ -118,7 +117,7 @@ class Estimate:
 def estimate(
     program: ir.Program,
     scheme: ir.Scheme,
-    measure: Measure,
+    counter: TokenCounter,
     *,
     inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
@@ -129,19 +128,19 @@ def estimate(
 
     Without `inputs`, what depends on them stays in the formulas and leaves the bounds open. `params` are
     the params' values (default: their own), `wave` is how many answers the first wave of an early-stopped
-    sampling asks for, `prices` says whose prices `measure` has.
+    sampling asks for, `prices` says whose prices `counter` has.
     """
     values = {param.name: param.default for param in program.params} | dict(params or {})
 
     def costs(early: bool) -> tuple[Costs, list[Amount]]:
-        forecaster = Forecaster(program, measure, early=early, wave=wave)
-        root = Scope(None, {}, ZERO)
+        estimator = Estimator(program, counter, early=early, wave=wave)
+        root = FlowScope(None, {}, ZERO)
         for param in program.params:
-            root.names[param.name] = _param(param, values[param.name], forecaster)
+            root.names[param.name] = _param(param, values[param.name], estimator)
         scope = root.inside(
-            {name: _input(name, type_, inputs, forecaster) for name, type_ in scheme.parameters}
+            {name: _input(name, type_, inputs, estimator) for name, type_ in scheme.parameters}
         )
-        flow, bill = forecaster.scheme(scheme, scope)
+        flow, bill = estimator.declared_scheme(scheme, scope)
         return _costs(flow, bill), [bill.calls, flow.hops]
 
     plain, amounts = costs(False)
@@ -155,9 +154,9 @@ def estimate(
     return Estimate(scheme.name, shown, inputs is not None, plain, early, unknown, prices)
 
 
-def _param(param: ir.Param, value: Any, forecaster: Forecaster) -> Guess:
+def _param(param: ir.Param, value: Any, estimator: Estimator) -> Guess:
     """What is known of a param: its value, and the range that it may be set to."""
-    known = forecaster.guesser.known(value, chosen=True)
+    known = estimator.known(value, chosen=True)
     if known.number is None or value < 0:
         return known
     domain = param.domain or ir.Domain()
@@ -169,10 +168,10 @@ def _param(param: ir.Param, value: Any, forecaster: Forecaster) -> Guess:
     return replace(known, number=Amount.of(Atom(param.name, value, value, least, most)))
 
 
-def _input(name: str, type_: Type, inputs: Mapping[str, Any] | None, forecaster: Forecaster) -> Guess:
+def _input(name: str, type_: Type, inputs: Mapping[str, Any] | None, estimator: Estimator) -> Guess:
     """What is known of an input: itself, or its name."""
     if inputs is not None and name in inputs:
-        return forecaster.guesser.known(inputs[name])
+        return estimator.known(inputs[name])
     if isinstance(type_, ListType):
         return Guess(length=Amount.of(Atom(f"len({name})")))
     if (accepts(FLOAT, type_) and accepts(type_, FLOAT)) or str(type_) == "int":

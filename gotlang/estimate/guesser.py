@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 from gotlang.amounts import Amount, Atom, Polynomial
 from gotlang.errors import EvaluationError
+from gotlang.flows import UNKNOWN, Guess
 from gotlang.ir.evaluate import Evaluator
-from gotlang.ir.names import free_names
 from gotlang.ir.program import Program
+from gotlang.operations.names import free_names
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression
@@ -21,46 +21,6 @@ _LONGEST_NUMBER = 20
 """Tokens of a number, at most."""
 
 
-class _Unknown:
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "unknown"
-
-
-UNKNOWN: Any = _Unknown()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """What is known of a value: itself, or `number` where it is one, or `length` and `element` where it is a
-    list. `tokens` are the fewest and the most it has in a prompt; `chosen` tells that params decide it."""
-
-    value: Any = UNKNOWN
-    number: Amount | None = None
-    length: Amount | None = None
-    element: Guess | None = None
-    tokens: tuple[float, float] = (0, math.inf)
-    chosen: bool = False
-
-    @property
-    def known(self) -> bool:
-        """Whether the value itself is known."""
-        return self.value is not UNKNOWN
-
-    def or_(self, other: Guess) -> Guess:
-        """What is one or the other."""
-        if self == other:
-            return self
-        number = self.number.or_(other.number) if self.number and other.number else None
-        length = self.length.or_(other.length) if self.length and other.length else None
-        element = self.element.or_(other.element) if self.element and other.element else None
-        tokens = min(self.tokens[0], other.tokens[0]), max(self.tokens[1], other.tokens[1])
-        return Guess(UNKNOWN, number, length, element, tokens, self.chosen or other.chosen)
-
-
-NOTHING_KNOWN = Guess()
 Names = Mapping[str, Guess]
 
 
@@ -78,7 +38,6 @@ class _Values(dict[str, Any]):
         return guess.value
 
 
-@final
 class Guesser:
     """Guesses at the values of a program's expressions. `measure` counts a value's tokens in a prompt."""
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import final
 
 from gotlang.ir import program as ir
-from gotlang.ir.names import needed_names
+from gotlang.operations import record_of
+from gotlang.operations.names import needed_names
+from gotlang.operations.stages import GUESSED_ROUNDS
 from gotlang.syntax import expressions as e
-
-GUESSED_ROUNDS = 3
-"""Rounds of a `repeat`, and levels of a `reduce`, where the program does not say."""
 
 
 @final
@@ -23,33 +22,14 @@ class Remaining:
         self._after: dict[int, int] = {}
         self._schemes: dict[str, int] = {}
 
-    def after(self, step: ir.AnyStep) -> int:
+    def after(self, step: ir.Step) -> int:
         """Model calls on the longest path from the end of a step to the end of its block; 0 where the block
         was not looked at."""
         return self._after.get(id(step), 0)
 
-    def own(self, step: ir.AnyStep) -> int:
+    def own(self, step: ir.Step) -> int:
         """Model calls in a row that a step itself makes."""
-        match step:
-            case ir.Sampling() | ir.Retrieve() | ir.Call():
-                return 1
-            case ir.ValidateAndImprove():
-                return _rounds(step.tries) * (2 if step.judge else 1)
-            case ir.Validate():
-                return 1 if step.prompt else 0
-            case ir.Score():
-                return self._rate(step)
-            case ir.Foreach() | ir.Block():
-                return self.through(step.body)
-            case ir.Reduce():
-                return GUESSED_ROUNDS * self.through(step.body)
-            case ir.Repeat():
-                return _rounds(step.count) * self.through(step.body)
-            case ir.If():
-                return max(map(self.through, ir.regions(step)), default=0)
-            case ir.Invoke():
-                return self.scheme(step.scheme)
-        return 0
+        return record_of(step).remaining(step, self)
 
     def scheme(self, name: str) -> int:
         """Model calls on the longest path through a scheme; a scheme that calls itself counts once."""
@@ -65,13 +45,18 @@ class Remaining:
             found = self._through[id(region)] = self._measure(region)
         return found
 
-    def _rate(self, step: ir.Score) -> int:
-        if step.score is None:
-            return 0
-        if step.score in self._prompts:
-            return 1
-        body = self._program.score(step.score).body
+    def score(self, name: str | None) -> int:
+        """Model calls in a row of scoring one thought; 0 for a local score."""
+        if name is None or name in self._prompts:
+            return int(name is not None)
+        body = self._program.score(name).body
         return self.through(body) if body.steps else 0
+
+    def rounds(self, count: e.Expression) -> int:
+        """The number that an expression gives; a guess where it is not a constant."""
+        if isinstance(count, e.Constant) and isinstance(count.value, int):
+            return int(count.value)
+        return GUESSED_ROUNDS
 
     def _measure(self, region: ir.Region) -> int:
         rest = {region.result: 0}
@@ -82,17 +67,11 @@ class Remaining:
         return max(rest.values())
 
 
-def _inside(step: ir.AnyStep) -> set[str]:
+def _inside(step: ir.Step) -> set[str]:
     """The names that the blocks inside a step use."""
     return {
         name
-        for region in ir.regions(step)
+        for region in step.regions
         for inner in region.steps
         for name in (inner.pool, *needed_names(inner), *_inside(inner))
     }
-
-
-def _rounds(count: e.Expression) -> int:
-    if isinstance(count, e.Constant) and isinstance(count.value, int):
-        return int(count.value)
-    return GUESSED_ROUNDS

@@ -1,0 +1,280 @@
+"""Goes through a scheme once without running it, and adds up thoughts, model calls, tokens and dollars.
+
+A step is told how many thoughts it takes and how many model calls precede them, and tells the same of what
+it gives; how, is in its operation's record. Where a model decides (how many parts it names, which way an
+`if` goes), both ways are followed and the costs become bounds. Every response is taken to be readable:
+failures are not foreseen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, final
+
+from gotlang.amounts import ONE, ZERO, Amount, Atom, Polynomial
+from gotlang.estimate.guesser import Guesser
+from gotlang.flows import FREE, UNKNOWN, Bill, Flow, FlowScope, Guess, Result
+from gotlang.ir import program as ir
+from gotlang.operations import record_of
+from gotlang.operations.if_ import hops_before
+from gotlang.operations.names import free_names, looks_at_pool, needed_names
+from gotlang.syntax import expressions as e
+
+MAX_STEPS = 2_000
+"""After so many steps no more schemes, rounds and elements are followed: what is left of them is unbounded,
+or like any other."""
+MAX_DEPTH = 40
+"""How deep schemes are followed into each other."""
+EAGER_DEPTH = 8
+"""Every so many calls inside each other the runtime lets one wait for its thoughts."""
+
+
+class TokenCounter(Protocol):
+    """Counts tokens before any request, and knows prices."""
+
+    default_max_tokens: int
+    batch: int
+    """How many calls one request may hold."""
+
+    def price(self, model: str | None) -> tuple[float, float] | None:
+        """US dollars of an input and of an output token, by the model that a prompt names (None: the run's
+        own); None where that is not known."""
+
+    def value(self, value: Any) -> int:
+        """The tokens of a value as a prompt shows it."""
+
+    def request(
+        self, prompt: ir.Prompt, known: Mapping[str, Any], tokens: Mapping[str, tuple[float, float]]
+    ) -> tuple[float, float]:
+        """The fewest and the most tokens of a request, of whose arguments some values are known, and of the
+        others how many tokens they have."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PromptRequest:
+    """A request before it is made: its tokens, the most tokens of one of its responses, US dollars of an
+    input and of an output token, and how many values a response holds."""
+
+    tokens: Amount
+    most: int
+    price: tuple[float, float] | None
+    values: Amount
+
+    def bill(self, calls: Amount, requests: Amount) -> Bill:
+        """What so many calls in so many such requests cost."""
+        sent, received = requests * self.tokens, calls * Amount.between(1, self.most)
+        usd = None
+        if self.price is not None:
+            per_input, per_output = map(Amount.of, self.price)
+            usd = sent * per_input + received * per_output
+        return Bill(calls, requests, sent, received, usd)
+
+
+@final
+class Estimator(Guesser):
+    """Estimates the steps of a program (`gotlang.operations.stages.Estimating`). `early` counts on early
+    stopping, in rounds of `wave` calls at first."""
+
+    def __init__(
+        self, program: ir.Program, counter: TokenCounter, *, early: bool = False, wave: int | None = None
+    ) -> None:
+        super().__init__(program, counter.value)
+        self.program = program
+        self.counter = counter
+        self.early = early
+        self.wave = wave
+        self.steps = 0
+        self._prompts = {prompt.name for prompt in program.prompts}
+        self._asking_scores = {score.name for score in program.scores if score.body.steps}
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether so many steps were looked at that what is left is summed up."""
+        return self.steps > MAX_STEPS
+
+    def each(self, flow: Flow, scope: FlowScope) -> FlowScope:
+        """The names for what is evaluated once per thought."""
+        return scope if flow.start else scope.inside({"it": _one(flow)})
+
+    def whole(self, flow: Flow, scope: FlowScope) -> FlowScope:
+        """The names for what is evaluated once for all thoughts."""
+        if flow.start:
+            return scope
+        names: dict[str, Flow | Guess] = {"thoughts": replace(flow, single=False)}
+        if flow.single:
+            names["it"] = _one(flow)
+        return scope.inside(names)
+
+    # ---------------------------------------------------------------- requests
+
+    def is_prompt(self, name: str | None) -> bool:
+        """Whether a prompt of this name is declared."""
+        return name in self._prompts
+
+    def asking_score(self, name: str | None) -> bool:
+        """Whether a score of this name is declared that asks a model."""
+        return name in self._asking_scores
+
+    def request(
+        self, prompt: str, arguments: ir.Arguments, settings: ir.Arguments, scope: FlowScope
+    ) -> PromptRequest:
+        """What is known of a request to a prompt before it is made."""
+        declared = self.program.prompt(prompt)
+        guesses = {name: self.guess(value, scope) for name, value in arguments}
+        known = {name: guess.value for name, guess in guesses.items() if guess.known}
+        tokens = {name: guess.tokens for name, guess in guesses.items() if not guess.known}
+        chosen = {name: self.guess(value, scope) for name, value in (*declared.settings, *settings)}
+        most = chosen["max_tokens"].value if "max_tokens" in chosen else None
+        model = chosen["model"].value if "model" in chosen else None
+        return PromptRequest(
+            Amount.between(*self.counter.request(declared, known, tokens)),
+            most if isinstance(most, int) else self.counter.default_max_tokens,
+            self.counter.price(model) if model is not UNKNOWN else None,
+            self._values(declared, FlowScope(scope.root, dict(guesses), scope.floor)),
+        )
+
+    def _values(self, prompt: ir.Prompt, own: FlowScope) -> Amount:
+        """How many thoughts one response gives."""
+        if not prompt.many:
+            return ONE
+        if prompt.count is not None:
+            return self.amount(prompt.count, own)
+        return Amount.of(Atom(f"len({prompt.name})", 1, math.inf, 1))
+
+    def requests(self, calls: Amount, k: Amount, batched: bool) -> Amount:
+        """How many requests it takes to make `k` calls at each of so many places."""
+        if not batched:
+            return calls * k
+        low, high = (math.ceil(n / self.counter.batch) if n < math.inf else n for n in k.bounds)
+        return calls * Amount.between(low, high)
+
+    def first_batch(self, k: float) -> int:
+        """How many calls the first round of a sampling that may stop early makes, of `k` at least."""
+        return max(1, self.wave or math.ceil(k / 3))
+
+    def judged(
+        self, prompt: str | None, arguments: ir.Arguments, pool: Flow, scope: FlowScope
+    ) -> Bill | None:
+        """What it costs to have each thought judged by a prompt; None where it is judged locally."""
+        if prompt is None:
+            return None
+        return self.request(prompt, arguments, (), self.each(pool, scope)).bill(pool.count, pool.count)
+
+    # ---------------------------------------------------------------- thoughts
+
+    def made_from(
+        self, pool: Flow, arguments: ir.Arguments, scope: FlowScope, together: bool = False
+    ) -> Amount:
+        """From how many thoughts a response can be reached: its pool's, and those it is shown by name."""
+        names = dict.fromkeys(name for _, value in arguments for name in free_names(value))
+        flows = _thoughts_behind(names, scope)
+        if not pool.start:
+            flows.append(pool if together else replace(pool, count=ONE))
+        return _after_all(flows)
+
+    def gathered(self, value: e.Expression, scope: FlowScope, hops: Amount) -> Flow:
+        """The thoughts that a name stands for, or a new one with the value of an expression."""
+        name = value.value if isinstance(value, e.Index) else value
+        found = scope.find(name.name) if isinstance(name, e.Reference) else None
+        if isinstance(found, Flow) and not found.start:
+            if isinstance(value, e.Reference):
+                return found
+            if not found.single:
+                return replace(found, count=ONE, single=True, part=None)
+        flows = _thoughts_behind(free_names(value), scope)
+        return Flow(ONE, self.guess(value, scope), hops, _after_all(flows), True)
+
+    # ---------------------------------------------------------------- blocks, scores and schemes
+
+    def region(self, region: ir.Region, scope: FlowScope) -> Result:
+        """What a block gives and costs; its names are added to the scope."""
+        bill = FREE
+        for step in region.steps:
+            self.steps += 1
+            found, cost = record_of(step).estimate(step, scope, self)
+            scope.names[step.result] = found
+            bill = bill + cost
+        return scope.flow(region.result), bill
+
+    def declared_scheme(self, scheme: ir.Scheme, scope: FlowScope) -> Result:
+        """What a scheme gives and costs; its parameters are in the scope."""
+        inner = scope.inside({scheme.body.entry: Flow(hops=scope.floor, single=True, start=True)})
+        found, bill = self.region(scheme.body, inner)
+        if not scheme.collect:
+            return replace(found, single=not scheme.many), bill
+        volume = (found.volume + ONE) * found.count
+        low = Polynomial.of(max(found.count.bounds[0], found.volume.bounds[0] + 1))
+        return Flow(ONE, found.guess, found.hops, Amount(low, volume.high), True), bill
+
+    def scheme(
+        self, step: ir.Step, name: str, arguments: ir.Arguments, scope: FlowScope
+    ) -> tuple[Flow, Bill, Amount] | None:
+        """What one call of a scheme gives and costs, and the model calls before it; None where calls are
+        followed no further."""
+        if self.exhausted or scope.depth >= MAX_DEPTH:
+            return None
+        pool, floor = scope.flow(step.pool), scope.floor
+        if not pool.single or not (scope.depth + 1) % EAGER_DEPTH:
+            floor = scope.hops(needed_names(step), pool.hops)
+        each = self.each(pool, scope)
+        names = {key: self._argument(value, pool, each, floor) for key, value in arguments}
+        inner = FlowScope(scope.root, names, floor, scope.depth + 1)
+        return (*self.declared_scheme(self.program.scheme(name), inner), floor)
+
+    def _argument(self, value: e.Expression, pool: Flow, scope: FlowScope, floor: Amount) -> Flow | Guess:
+        """What a parameter stands for: thoughts as they are, values, or a new thought when it is known."""
+        if isinstance(value, e.Reference) and value.name != "it":
+            found = scope.find(value.name)
+            if found is not None:
+                return found
+        waits = any(isinstance(scope.find(name), Flow) for name in free_names(value))
+        if not waits and not looks_at_pool(value):
+            return self.guess(value, scope)
+        hops = floor.up_to(hops_before([value], pool, scope))
+        return replace(self.gathered(value, scope, hops), count=ONE, hops=hops, single=True)
+
+    def score(
+        self, name: str, arguments: ir.Arguments, k: e.Expression, pool: Flow, scope: FlowScope
+    ) -> Result:
+        """`Score` by a score that asks a model: its body for each thought and sample."""
+        score, floor = self.program.score(name), pool.hops
+        samples = self.amount(k, self.whole(pool, scope))
+        each = self.each(pool, scope)
+        names: dict[str, Flow | Guess] = {}
+        for key, value in arguments:
+            is_thought = isinstance(value, e.Reference) and value.name == "it"
+            names[key] = replace(_one(pool), hops=floor) if is_thought else self.guess(value, each)
+        inner = FlowScope(scope.root, names, floor, scope.depth)
+        inner.names[score.body.entry] = Flow(hops=floor, single=True, start=True)
+        _, bill = self.region(score.body, inner)
+        hops = inner.hops([free for free in free_names(score.value) if free in inner.names])
+        if pool.count.bounds[0] == 0:
+            hops = Amount(floor.low, hops.high)
+        return replace(pool, hops=hops.up_to(floor), part=None), bill.times(pool.count * samples)
+
+
+def _one(flow: Flow) -> Flow:
+    """One of its thoughts."""
+    return replace(flow, count=ONE, single=True, part=None)
+
+
+def _thoughts_behind(names: Mapping[str, None], scope: FlowScope) -> list[Flow]:
+    """The thoughts that names stand for."""
+    return [flow for name in names if isinstance(flow := scope.find(name), Flow) and not flow.start]
+
+
+def _after_all(flows: list[Flow]) -> Amount:
+    """From how many thoughts one can be reached that is made of all the thoughts of these."""
+    if not flows:
+        return ZERO
+    certain = [flow for flow in flows if flow.count.bounds[0] > 0]
+    low = max((max(flow.count.bounds[0], flow.volume.bounds[0] + 1) for flow in certain), default=0)
+    if len(flows) == 1 and flows[0].count == ONE:
+        return flows[0].volume + ONE
+    most = ZERO
+    for flow in flows:
+        most = most + (flow.volume + ONE) * flow.count
+    return Amount(Polynomial.of(low), most.high)

@@ -1,0 +1,103 @@
+"""What steps do besides computing thoughts, as their records declare it: passes ask this before they drop,
+share or move a step."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import final
+
+from gotlang.ir import program as ir
+from gotlang.operations import record_of
+from gotlang.operations.names import own_expressions
+from gotlang.operations.record import PURE
+from gotlang.operations.step import Effect, Region, Step
+from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.builtins import BUILTINS
+from gotlang.syntax import expressions as e
+from gotlang.syntax.walk import walk
+
+NOTED: frozenset[Effect] = frozenset({"acts", "measures"})
+"""Effects that are wanted even where no thought of the step is."""
+
+
+@final
+class Effects:
+    """The effects of a program's steps, schemes and scores. `changing` are the Python functions that change
+    graphs, known only in a run."""
+
+    def __init__(self, program: ir.Program, changing: Collection[str] = ()) -> None:
+        self._program = program
+        self._changing = changing
+        self.prompts = {prompt.name: prompt for prompt in program.prompts}
+        self.scores = {score.name: score for score in program.scores}
+        self._bodies = {scheme.name: scheme.body for scheme in program.schemes}
+        self._bodies |= {score.name: score.body for score in program.scores}
+        self._local = {score.name: score for score in program.scores if not score.body.steps}
+        self._declared: dict[str, frozenset[Effect]] | None = None
+
+    @cached_property
+    def _functions(self) -> frozenset[str]:
+        """The functions that only compute: built-in ones that no other hides, and scores made of such."""
+        python = {name for module in self._program.python for name in module.names}
+        builtin = (BUILTINS.keys() | THOUGHT_FUNCTIONS.keys()) - python
+        scores = dict(self._local)
+        while True:
+            known = builtin | scores.keys()
+            others = [name for name, score in scores.items() if not _calls_only(score.value, known)]
+            if not others:
+                return frozenset(known)
+            for name in others:
+                del scores[name]
+
+    # ---------------------------------------------------------------- what records ask
+
+    def asks(self, name: str | None) -> bool:
+        """Whether a name is a prompt's."""
+        return name in self.prompts
+
+    def local_score(self, name: str | None) -> bool:
+        """Whether a name is that of a score that asks no model."""
+        return name in self._local
+
+    def changes_graph(self, function: str) -> bool:
+        """Whether a Python function changes the graph that it runs in."""
+        return function in self._changing
+
+    def effects(self, name: str) -> frozenset[Effect]:
+        """The effects of a declared scheme or score, with everything it calls."""
+        if self._declared is None:
+            self._declared = dict.fromkeys(self._bodies, PURE)
+            while True:
+                found = {each: self._of_region(body) for each, body in self._bodies.items()}
+                if found == self._declared:
+                    break
+                self._declared = found
+        return self._declared.get(name, PURE)
+
+    # ---------------------------------------------------------------- what passes ask
+
+    def of(self, step: Step) -> frozenset[Effect]:
+        """The effects of a step and of what is inside it."""
+        found = record_of(step).effects(step, self)
+        for region in step.regions:
+            found |= self._of_region(region)
+        return found
+
+    def _of_region(self, region: Region) -> frozenset[Effect]:
+        return frozenset(effect for step in region.steps for effect in self.of(step))
+
+    def computes(self, step: Step) -> bool:
+        """Whether a step does nothing but compute: it has no effect, and its expressions call no Python."""
+        return not self.of(step) and all(_calls_only(node, self._functions) for node in self._evaluated(step))
+
+    def _evaluated(self, step: Step) -> Iterator[e.Expression]:
+        """The expressions that a step evaluates, the value of a score it names among them."""
+        yield from own_expressions(step)
+        if isinstance(step, ir.Score) and step.score in self._local:
+            yield self._local[step.score].value
+
+
+def _calls_only(node: e.Expression, functions: frozenset[str] | set[str]) -> bool:
+    """Whether an expression calls nothing but these functions."""
+    return all(call.function.text in functions for call in walk(node) if isinstance(call, e.Call))

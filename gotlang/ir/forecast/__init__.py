@@ -1,1 +1,0 @@
-"""What a program will cost, found by going through it without running it."""

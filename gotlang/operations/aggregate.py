@@ -1,0 +1,51 @@
+"""`Aggregate`: the current thoughts together into one, tried k times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from gotlang.flows import FlowScope, Result
+from gotlang.operations import sampling
+from gotlang.operations.record import Operation, Syntax, asks
+from gotlang.operations.stages import Checking, Estimating, Verifying
+from gotlang.scope import PoolType
+from gotlang.syntax import nodes as n
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Aggregate(sampling.Sampling):
+    """`Aggregate`: k samples for all thoughts together."""
+
+
+def _check(node: n.Step, c: Checking) -> PoolType:
+    c.needs_thoughts("to start from")
+    return sampling.check_prompt(node, c, c.whole, single=True)
+
+
+def _verify(step: Aggregate, v: Verifying) -> PoolType:
+    return sampling.verify_request(step, v, v.whole)
+
+
+def _estimate(step: Aggregate, scope: FlowScope, e: Estimating) -> Result:
+    return sampling.estimate_samples(step, scope, e, together=True)
+
+
+OPERATION = Operation(
+    name="Aggregate",
+    syntax=Syntax(sampling.SETTINGS, "Aggregate(10) merge(left, right)", first="k"),
+    usage="`Aggregate(10) p(args)`",
+    doc="all current thoughts together into one, tried 10 times",
+    check=_check,
+    step=Aggregate,
+    build=sampling.build(Aggregate),
+    text=f"Aggregate {sampling.TEXT}",
+    verify=_verify,
+    effects=sampling.samples,
+    estimate=_estimate,
+    remaining=sampling.one_call,
+    run=asks(sampling.sample_together),
+    label=sampling.label,
+    family="ask",
+)

@@ -1,0 +1,107 @@
+"""`Call`: what an imported Python function gives, for each current thought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from gotlang.amounts import ONE, ZERO
+from gotlang.errors import EvaluationError
+from gotlang.flows import FREE, NOTHING_KNOWN, FlowScope, Result
+from gotlang.operations.record import Grows, Label, Operation, Run, Syntax, Tool, passed_on
+from gotlang.operations.sampling import one_call
+from gotlang.operations.stages import Building, Checking, Declared, Estimating, Running, Verifying
+from gotlang.operations.step import Effect, Step
+from gotlang.scope import PoolType
+from gotlang.syntax import expressions
+from gotlang.syntax import nodes as n
+from gotlang.thought import Thought, Thoughts
+from gotlang.types import ANY, AnyType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call(Step):
+    """A Python function's value, as a new thought for each current one."""
+
+    function: str
+    arguments: tuple[tuple[str | None, expressions.Expression], ...]
+
+
+def _check(node: n.Step, c: Checking) -> PoolType:
+    operand = node.operands[0]
+    found = c.infer(operand, c.each)
+    if not c.function(operand):
+        c.error(
+            "GOT0315",
+            "`Call` calls a Python function",
+            operand.span,
+            help='import it: `import python "tools.py": search`, then write `Call search(it)`',
+        )
+    return PoolType(found if isinstance(found, AnyType) else ANY, c.pool.single)
+
+
+def _build(node: n.Step, b: Building) -> Call:
+    call = node.operands[0]
+    assert isinstance(call, expressions.Call)
+    given = tuple((a.name.text if a.name else None, a.value) for a in call.arguments)
+    return Call(*b.base, call.function.text, given, span=node.span)
+
+
+def _verify(step: Call, v: Verifying) -> PoolType:
+    for _, value in step.arguments:
+        v.infer(value, v.each)
+    return PoolType(ANY, v.pool.single)
+
+
+def _effects(step: Call, declared: Declared) -> frozenset[Effect]:
+    return frozenset({"acts"})
+
+
+def _estimate(step: Call, scope: FlowScope, e: Estimating) -> Result:
+    pool = scope.flow(step.pool)
+    volume = ZERO if pool.start else pool.volume + ONE
+    return replace(passed_on(step, scope), each=NOTHING_KNOWN, volume=volume, start=False), FREE
+
+
+async def _call(step: Call, thoughts: Thoughts, running: Running) -> Thoughts:
+    """`Call`: a thought for which the function fails is left out."""
+
+    async def run(thought: Thought) -> Any:
+        names = running.each(thought)
+        positional = [running.evaluate(value, names) for key, value in step.arguments if key is None]
+        named = {key: running.evaluate(value, names) for key, value in step.arguments if key is not None}
+        value = await running.call_python(step.function, positional, named)
+        if value is None:
+            raise EvaluationError(f"`{step.function}` gave None, which is no value of the language")
+        return value
+
+    found = await running.for_each_call(thoughts, run)
+    return Thoughts(running.derived(value, at, (thoughts[at],)) for at, value in found)
+
+
+def _run(step: Call, declared: Declared) -> Run:
+    return Grows("change") if declared.changes_graph(step.function) else Tool(_call)
+
+
+def _label(step: Call) -> Label:
+    return Label(step.function)
+
+
+OPERATION = Operation(
+    name="Call",
+    syntax=Syntax({}, "Call search(it)", bare=True),
+    usage="`Call f(args)`",
+    doc="what an imported Python function gives, for each current thought",
+    check=_check,
+    step=Call,
+    build=_build,
+    text="Call {function(arguments):python} from {pool}",
+    verify=_verify,
+    effects=_effects,
+    estimate=_estimate,
+    remaining=one_call,
+    run=_run,
+    label=_label,
+    family="tool",
+)

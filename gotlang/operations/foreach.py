@@ -1,0 +1,212 @@
+"""`foreach`: a block for each thought of the pool, or for each element of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import final
+
+from gotlang.amounts import ONE, ZERO, Amount, Polynomial
+from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Guess, Result, any_of, between
+from gotlang.operations.names import looks_at_pool, needed_names
+from gotlang.operations.record import Block, Label, grows
+from gotlang.operations.stages import Estimating, Remaining, Verifying
+from gotlang.operations.step import GIVEN, Region, Step
+from gotlang.scope import PoolType
+from gotlang.syntax.expressions import Expression, Reference
+from gotlang.types import ANY, INT, ListType
+
+MAX_ONE_BY_ONE = 64
+"""Up to so many elements of a block are estimated one by one, where they differ."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Foreach(Step):
+    """`after` gives the positions of the elements whose results an element waits for."""
+
+    iterable: Expression | None
+    name: str
+    position: str | None
+    after: Expression | None
+    body: Region
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The body."""
+        return (self.body,)
+
+    def with_regions(self, change: Callable[[Region], Region]) -> Foreach:
+        """The step with its body changed."""
+        return replace(self, body=change(self.body))
+
+    @property
+    def bound_names(self) -> tuple[str, ...]:
+        """The element, its position, and the results it waits for."""
+        return (self.name, "done", *([self.position] if self.position is not None else []))
+
+    def names_seen_by(self, expression: Expression) -> Collection[str]:
+        """`after` is evaluated once per element."""
+        return self.bound_names if expression is self.after else GIVEN
+
+
+def _verify(step: Foreach, v: Verifying) -> PoolType:
+    element = PoolType(v.elements(step.iterable), True)
+    inner = v.inside({step.name: element}, {step.position: INT} if step.position is not None else None)
+    if step.after is not None:
+        inner.expect(step.after, inner.names, ListType(INT))
+        inner = inner.inside({"done": PoolType(ANY, False)})
+    return PoolType(inner.region(step.body).type, False)
+
+
+def _remaining(step: Foreach, remaining: Remaining) -> int:
+    return remaining.through(step.body)
+
+
+def _label(step: Foreach) -> Label:
+    return Label(step.name)
+
+
+# ---------------------------------------------------------------- estimate
+
+
+def _estimate(step: Foreach, scope: FlowScope, e: Estimating) -> Result:
+    pool = scope.flow(step.pool)
+    floor = hops_before_elements(step, step.iterable, scope)
+    elements, count = known_elements(step.iterable, pool, scope, floor, e)
+    if elements is not None and _differ(step, elements):
+        if not e.exhausted:
+            return _one_by_one(step, scope, elements, floor, e)
+        elements = None
+    element = elements[0] if elements else any_element(step.iterable, pool, scope, floor, e)
+    if count == ZERO:
+        return Flow(ZERO, NOTHING_KNOWN, floor), FREE
+    names: dict[str, Flow | Guess] = {step.name: element}
+    if step.position is not None:
+        names[step.position] = Guess(number=Amount(Polynomial.of(0), count.high), tokens=(1, 3))
+    if step.after is None:
+        part, bill = e.region(step.body, scope.inside(names, floor))
+        return _results(step, part, count, floor), bill.times(count)
+    names["done"] = Flow(Amount(Polynomial.of(0), count.high), NOTHING_KNOWN, floor)
+    first, _ = e.region(step.body, scope.inside(names, floor))
+    # At best no element waits for another, at worst each for the one before it.
+    chain = Amount(floor.low, (floor + between(floor, first.hops) * count).high)
+    names["done"] = Flow(Amount(Polynomial.of(0), count.high), first.each, chain, first.volume)
+    part, bill = e.region(step.body, scope.inside(names, floor))
+    part = replace(part, hops=Amount(first.hops.low, part.hops.high), volume=Amount(part.volume.low, None))
+    return _results(step, part, count, floor), bill.times(count)
+
+
+def hops_before_elements(step: Step, iterable: Expression | None, scope: FlowScope) -> Amount:
+    """The model calls before the elements of a block are known."""
+    floor = scope.hops(needed_names(step))
+    return floor.up_to(scope.flow(step.pool).hops) if iterable is None or looks_at_pool(iterable) else floor
+
+
+def _results(step: Foreach, part: Flow, count: Amount, floor: Amount) -> Flow:
+    hops = part.hops if count.bounds[0] > 0 else Amount(floor.low, part.hops.high)
+    return Flow(part.count * count, part.each, hops, part.volume, part=part if step.body.single else None)
+
+
+def _differ(step: Foreach, elements: list[Flow]) -> bool:
+    """Whether what is known of the elements, or their positions, may make a difference in the block."""
+    if len(elements) > MAX_ONE_BY_ONE:
+        return False
+    return step.position is not None or step.after is not None or any(one != elements[0] for one in elements)
+
+
+def _one_by_one(
+    step: Foreach, scope: FlowScope, elements: list[Flow], floor: Amount, e: Estimating
+) -> Result:
+    tails: list[Flow] = []
+    total = FREE
+    for index, element in enumerate(elements):
+        names: dict[str, Flow | Guess] = {step.name: element}
+        if step.position is not None:
+            names[step.position] = e.known(index)
+        inner = scope.inside(names, floor)
+        if step.after is not None:
+            inner.names["done"] = _done(step.after, inner, tails, floor, e)
+        found, bill = e.region(step.body, inner)
+        tails.append(found)
+        total = total + bill
+    if not tails:
+        return Flow(ZERO, NOTHING_KNOWN, floor), FREE
+    part, (count, hops) = any_of(tails), _together(tails, ZERO, floor)
+    return Flow(count, part.each, hops, part.volume, part=part if step.body.single else None), total
+
+
+def _together(tails: list[Flow], count: Amount, hops: Amount) -> tuple[Amount, Amount]:
+    """How many thoughts these are, and the model calls before the last of them."""
+    for tail in tails:
+        count, hops = count + tail.count, hops.up_to(tail.hops)
+    return count, hops
+
+
+def _done(after: Expression, scope: FlowScope, tails: list[Flow], floor: Amount, e: Estimating) -> Flow:
+    """The results that an element waits for."""
+    positions = e.guess(after, scope)
+    if not positions.known:
+        found = any_of(tails) if tails else Flow(ZERO)
+        _, hops = _together(tails, ZERO, floor)
+        most = Polynomial.of(len(tails)) * (found.count.high or Polynomial.of(0))
+        return replace(
+            found, count=Amount(Polynomial.of(0), most), hops=Amount(floor.low, hops.high), part=None
+        )
+    waited = [tails[at] for at in positions.value if isinstance(at, int) and 0 <= at < len(tails)]
+    count, hops = _together(waited, Amount.of(len(positions.value) - len(waited)), floor)
+    return replace(any_of(waited) if waited else Flow(ZERO), count=count, hops=hops, single=False, part=None)
+
+
+def _bound(iterable: Expression, scope: FlowScope) -> Flow | Guess | None:
+    return scope.find(iterable.name) if isinstance(iterable, Reference) else None
+
+
+def known_elements(
+    iterable: Expression | None, pool: Flow, scope: FlowScope, floor: Amount, e: Estimating
+) -> tuple[list[Flow] | None, Amount]:
+    """The elements of a block, where they are known one by one, and how many there are."""
+    if iterable is None:
+        return None, pool.count
+    whole, bound = e.whole(pool, scope), _bound(iterable, scope)
+    if isinstance(bound, Flow) and not bound.single:
+        return None, bound.count
+    guess = e.guess(iterable, whole)
+    if not isinstance(guess.value, list):
+        return None, e.length(iterable, whole)
+    count = Amount.of(len(guess.value))
+    if len(guess.value) > MAX_ONE_BY_ONE:
+        return None, count
+    volume = any_element(iterable, pool, scope, floor, e).volume
+    known = [e.known(value, chosen=guess.chosen) for value in guess.value]
+    return [Flow(ONE, one, floor, volume, True) for one in known], count
+
+
+def any_element(
+    iterable: Expression | None, pool: Flow, scope: FlowScope, floor: Amount, e: Estimating
+) -> Flow:
+    """What any element of a block is like."""
+    if iterable is None:
+        return replace(pool, count=ONE, hops=floor, single=True, part=None)
+    whole, bound = e.whole(pool, scope), _bound(iterable, scope)
+    if isinstance(bound, Flow) and not bound.single:
+        return replace(bound, count=ONE, hops=floor, single=True, part=None)
+    guess = e.guess(iterable, whole)
+    each = guess.element or Guess(tokens=(0, guess.tokens[1]))
+    made = e.gathered(iterable, whole, floor)
+    volume = made.volume + ONE if isinstance(bound, Flow) and not made.start else made.volume
+    return Flow(ONE, each, floor, volume, True)
+
+
+BLOCK = Block(
+    name="foreach",
+    usage="`foreach x in xs:`",
+    doc="the block once for each element, or for each current thought without `in`",
+    step=Foreach,
+    text="foreach {name:name}[, {position:name}][ in {iterable}][ after {after}] from {pool}",
+    verify=_verify,
+    effects=grows,
+    estimate=_estimate,
+    remaining=_remaining,
+    label=_label,
+)

@@ -1,0 +1,88 @@
+"""`GroundTruth`: whether the result is right: measured, never seen by the scheme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from gotlang.errors import EvaluationError
+from gotlang.flows import FREE, FlowScope, Result
+from gotlang.operations.names import free_names
+from gotlang.operations.record import Label, Operation, Syntax, local, no_calls, passed_on
+from gotlang.operations.stages import Building, Checking, Declared, Estimating, Running, Verifying
+from gotlang.operations.step import Effect, Step
+from gotlang.scope import PoolType, Variable
+from gotlang.syntax import nodes as n
+from gotlang.syntax.expressions import Expression
+from gotlang.syntax.format import format_expression
+from gotlang.thought import Thoughts
+from gotlang.types import BOOL
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroundTruth(Step):
+    """The pool goes through unchanged; whether the condition holds is recorded beside the run."""
+
+    condition: Expression
+
+
+def _check(node: n.Step, c: Checking) -> PoolType:
+    truth = c.each.inside(Variable("truth", c.truth, "value", used=True))
+    c.expect(node.operands[0], truth, BOOL, "what `GroundTruth` measures")
+    return c.pool
+
+
+def _build(node: n.Step, b: Building) -> GroundTruth:
+    return GroundTruth(*b.base, node.operands[0], span=node.span)
+
+
+def _verify(step: GroundTruth, v: Verifying) -> PoolType:
+    v.expect(step.condition, v.each.inside(Variable("truth", v.truth)), BOOL)
+    return v.pool
+
+
+def _effects(step: GroundTruth, declared: Declared) -> frozenset[Effect]:
+    return frozenset({"measures"})
+
+
+def _estimate(step: GroundTruth, scope: FlowScope, e: Estimating) -> Result:
+    return passed_on(step, scope), FREE
+
+
+def _run(step: GroundTruth, thoughts: Thoughts, running: Running) -> Thoughts:
+    """`GroundTruth`: noted for the first thought; None if the truth is not known.
+
+    It only measures: if it fails, that is noted, and the scheme goes on.
+    """
+    for thought in thoughts[:1]:
+        running.note_truth(None)
+        try:
+            running.note_truth(bool(running.evaluate(step.condition, running.with_truth(thought))))
+        except EvaluationError as error:
+            if running.has_truth or "truth" not in free_names(step.condition):
+                running.failed(error.message, thought.index)
+    return thoughts
+
+
+def _label(step: GroundTruth) -> Label:
+    return Label("", format_expression(step.condition))
+
+
+OPERATION = Operation(
+    name="GroundTruth",
+    syntax=Syntax({}, "GroundTruth() it == sorted(numbers)"),
+    usage="`GroundTruth() condition`",
+    doc="whether the result is right: measured, never seen by the scheme",
+    check=_check,
+    step=GroundTruth,
+    build=_build,
+    text="GroundTruth {condition} from {pool}",
+    verify=_verify,
+    effects=_effects,
+    estimate=_estimate,
+    remaining=no_calls,
+    run=local(_run),
+    label=_label,
+    family="truth",
+)

@@ -1,0 +1,97 @@
+"""`KeepBestN`: keeps the n best scored thoughts, best first; of equal ones the earlier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+from gotlang.amounts import ONE
+from gotlang.errors import OperationFailed
+from gotlang.flows import FREE, FlowScope, Result
+from gotlang.operations.record import (
+    Label,
+    Operation,
+    Setting,
+    Syntax,
+    is_one,
+    local,
+    no_calls,
+    passed_on,
+    pure,
+)
+from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
+from gotlang.operations.step import Step
+from gotlang.scope import PoolType
+from gotlang.syntax import nodes as n
+from gotlang.syntax.expressions import Expression
+from gotlang.syntax.format import format_expression
+from gotlang.thought import Thoughts
+from gotlang.types import INT, NONE
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeepBestN(Step):
+    """`count` thoughts stay."""
+
+    count: Expression
+
+
+def _check(node: n.Step, c: Checking) -> PoolType:
+    c.needs_thoughts()
+    if not c.pool.scored and c.pool.type != NONE:
+        c.error(
+            "GOT0314",
+            "these thoughts have no score",
+            at="which is best is not known",
+            help="put a `Score() ...` before it",
+        )
+    return PoolType(c.pool.type, c.pool.single or is_one(c.setting("n")), True)
+
+
+def _build(node: n.Step, b: Building) -> KeepBestN:
+    return KeepBestN(*b.base, b.count("n"), span=node.span)
+
+
+def _verify(step: KeepBestN, v: Verifying) -> PoolType:
+    v.expect(step.count, v.whole, INT)
+    return PoolType(v.pool.type, v.pool.single or is_one(step.count))
+
+
+def _estimate(step: KeepBestN, scope: FlowScope, e: Estimating) -> Result:
+    pool = scope.flow(step.pool)
+    count = e.amount(step.count, e.whole(pool, scope)).at_most(pool.count)
+    return replace(passed_on(step, scope), count=ONE if step.single else count, single=step.single), FREE
+
+
+def _run(step: KeepBestN, thoughts: Thoughts, running: Running) -> Thoughts:
+    """`KeepBestN`."""
+    n = running.count(step.count, thoughts, "n")
+    scored = [t for t in thoughts if t.score is not None]
+    if thoughts and not scored:
+        raise OperationFailed("no thought has a score")
+    # `sorted` is stable, so ties keep the earlier thought first.
+    return Thoughts(sorted(scored, key=lambda t: t.goodness, reverse=True)[:n])
+
+
+def _label(step: KeepBestN) -> Label:
+    return Label("", f"n = {format_expression(step.count)}")
+
+
+OPERATION = Operation(
+    name="KeepBestN",
+    syntax=Syntax({"n": Setting((INT,), least=1)}, "KeepBestN(1)", first="n", required=True, operands=(0, 0)),
+    usage="`KeepBestN(n)`",
+    doc="the n best scored, best first; of equal ones the earlier",
+    check=_check,
+    step=KeepBestN,
+    build=_build,
+    text="KeepBestN {count} from {pool}",
+    verify=_verify,
+    effects=pure,
+    estimate=_estimate,
+    remaining=no_calls,
+    run=local(_run),
+    label=_label,
+    family="choose",
+)

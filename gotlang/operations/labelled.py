@@ -1,0 +1,75 @@
+"""A labelled block, or an indented pipeline: steps under a name of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import final
+
+from gotlang.flows import FlowScope, Result
+from gotlang.operations.record import Block as BlockRecord
+from gotlang.operations.record import Label, grows
+from gotlang.operations.stages import Estimating, Remaining, Verifying
+from gotlang.operations.step import Region, Step
+from gotlang.scope import PoolType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Block(Step):
+    """`names` gives pools the names they have inside."""
+
+    label: str
+    names: tuple[tuple[str, str], ...]
+    body: Region
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The body."""
+        return (self.body,)
+
+    def with_regions(self, change: Callable[[Region], Region]) -> Block:
+        """The step with its body changed."""
+        return replace(self, body=change(self.body))
+
+    @property
+    def bound_names(self) -> tuple[str, ...]:
+        """The names that pools have inside."""
+        return tuple(inner for inner, _ in self.names)
+
+    @property
+    def pools_named(self) -> tuple[str, ...]:
+        """The pools that have them."""
+        return tuple(outer for _, outer in self.names)
+
+
+def _verify(step: Block, v: Verifying) -> PoolType:
+    return v.inside({inner: v.named(outer) for inner, outer in step.names}).region(step.body)
+
+
+def _estimate(step: Block, scope: FlowScope, e: Estimating) -> Result:
+    inner = scope.inside({inner: scope.flow(outer) for inner, outer in step.names})
+    found, bill = e.region(step.body, inner)
+    return replace(found, single=step.single), bill
+
+
+def _remaining(step: Block, remaining: Remaining) -> int:
+    return remaining.through(step.body)
+
+
+def _label(step: Block) -> Label:
+    return Label(step.label, alone=True)
+
+
+BLOCK = BlockRecord(
+    name="block",
+    usage="`merge step 1 from a, b as left, right:`",
+    doc="a labelled block: steps under a name, from the pools it names",
+    step=Block,
+    text="block {label:text}[ {names:pairs}] from {pool}",
+    verify=_verify,
+    effects=grows,
+    estimate=_estimate,
+    remaining=_remaining,
+    label=_label,
+)

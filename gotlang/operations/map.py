@@ -1,0 +1,73 @@
+"""`Map`: each thought's value replaced by that of an expression, as a new thought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+from gotlang.amounts import ONE, ZERO
+from gotlang.flows import FREE, FlowScope, Result
+from gotlang.operations.record import Label, Operation, Syntax, local, no_calls, passed_on, pure
+from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
+from gotlang.operations.step import Step
+from gotlang.scope import PoolType
+from gotlang.syntax import nodes as n
+from gotlang.syntax.expressions import Expression
+from gotlang.syntax.format import format_expression
+from gotlang.thought import Thoughts
+from gotlang.types import general
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Map(Step):
+    """A new thought for each, with the value of an expression."""
+
+    value: Expression
+
+
+def _check(node: n.Step, c: Checking) -> PoolType:
+    return PoolType(general(c.infer(node.operands[0], c.each)), c.pool.single)
+
+
+def _build(node: n.Step, b: Building) -> Map:
+    return Map(*b.base, node.operands[0], span=node.span)
+
+
+def _verify(step: Map, v: Verifying) -> PoolType:
+    return PoolType(v.infer(step.value, v.each), v.pool.single)
+
+
+def _estimate(step: Map, scope: FlowScope, e: Estimating) -> Result:
+    pool = scope.flow(step.pool)
+    each = e.guess(step.value, e.each(pool, scope))
+    return replace(passed_on(step, scope), each=each, volume=ZERO if pool.start else pool.volume + ONE), FREE
+
+
+def _run(step: Map, thoughts: Thoughts, running: Running) -> Thoughts:
+    """`Map`."""
+    found = running.for_each(thoughts, lambda t: running.evaluate(step.value, running.each(t)))
+    return Thoughts(running.derived(value, at, (thoughts[at],)) for at, value in found)
+
+
+def _label(step: Map) -> Label:
+    return Label("", format_expression(step.value))
+
+
+OPERATION = Operation(
+    name="Map",
+    syntax=Syntax({}, "Map() it.path"),
+    usage="`Map() expression`",
+    doc="each thought's value replaced by the expression's, as a new thought",
+    check=_check,
+    step=Map,
+    build=_build,
+    text="Map {value} from {pool}",
+    verify=_verify,
+    effects=pure,
+    estimate=_estimate,
+    remaining=no_calls,
+    run=local(_run),
+    label=_label,
+    family="pass",
+)

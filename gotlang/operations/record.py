@@ -1,0 +1,214 @@
+"""The record of an operation and of a block: everything that the stages of the compiler and of a run look
+up."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, final
+
+from gotlang.flows import Flow, FlowScope, Result
+from gotlang.operations.names import needed_names
+from gotlang.operations.stages import Building, Checking, Declared, Estimating, Remaining, Running, Verifying
+from gotlang.operations.step import Effect, Step
+from gotlang.scope import PoolType
+from gotlang.syntax import nodes as n
+from gotlang.syntax.expressions import Constant
+from gotlang.thought import Thoughts
+from gotlang.types import BOOL, FLOAT, INT, STR, ListType, Type
+
+StepT = TypeVar("StepT", bound=Step)
+
+Family = Literal["ask", "judge", "choose", "truth", "tool", "pass"]
+"""What operations of one color in pictures have in common."""
+
+PURE: frozenset[Effect] = frozenset()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting: the types it may have, the least number it may be, and whether it is evaluated
+    `per_thought`, by the operation itself, instead of once for all."""
+
+    types: tuple[Type, ...]
+    least: float | None = None
+    per_thought: bool = False
+
+
+def _setting(*types: Type, least: float | None = None, per_thought: bool = False) -> Setting:
+    return Setting(types, least, per_thought)
+
+
+K = _setting(INT, least=1)
+UNTIL = _setting(BOOL, per_thought=True)
+
+MODEL_SETTINGS: dict[str, Setting] = {
+    "temperature": _setting(FLOAT, least=0),
+    "top_p": _setting(FLOAT, least=0),
+    "max_tokens": _setting(INT, least=1),
+    "stop": _setting(STR, ListType(STR)),
+    "model": _setting(STR),
+    "logprobs": _setting(BOOL),
+}
+"""Settings of a model call, in prompts and in operations."""
+
+PROMPT_SETTINGS: dict[str, Setting] = {**MODEL_SETTINGS, "structured": _setting(BOOL)}
+"""Settings in prompts. `structured` is one of them alone: the form of a response is the prompt's."""
+
+
+class Label(NamedTuple):
+    """How pictures and messages show a step: the name it goes by after its operation's (or `alone`), and a
+    few words more."""
+
+    name: str = ""
+    detail: str = ""
+    alone: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """How an operation is written: its settings by name, `first` the one that needs no name, how many
+    operands follow (at least and at most; None: any number), an example, and whether it may go without
+    parentheses."""
+
+    settings: dict[str, Setting]
+    example: str
+    first: str | None = None
+    required: bool = False
+    operands: tuple[int, int | None] = (1, 1)
+    bare: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[StepT]):
+    """All that is known of an operation of the language.
+
+    - `name`, `syntax`, `usage` and `doc`: how it is written; `usage` and `doc` are its row in the reference.
+    - `check`: its type rule: reports mistakes, and gives the pool it leaves.
+    - `step`, `build`: its step of the IR, made from a checked one of the syntax tree.
+    - `text`: how `gotc ir` writes the step (see `gotlang.ir.forms`).
+    - `verify`: what must hold of the step between passes; gives the pool it leaves, as far as can be told.
+    - `effects`: what it does besides computing thoughts. Passes drop, share and move by this alone.
+    - `estimate`: thoughts, calls, tokens and dollars before a run; `remaining`: model calls in a row, for
+      scheduling.
+    - `run`: how it runs.
+    - `label`, `family`: how pictures and messages show it.
+    """
+
+    name: str
+    syntax: Syntax
+    usage: str
+    doc: str
+    check: Callable[[n.Step, Checking], PoolType]
+    step: type[StepT]
+    build: Callable[[n.Step, Building], StepT]
+    text: str
+    verify: Callable[[StepT, Verifying], PoolType]
+    effects: Callable[[StepT, Declared], frozenset[Effect]]
+    estimate: Callable[[StepT, FlowScope, Estimating], Result]
+    remaining: Callable[[StepT, Remaining], int]
+    run: Callable[[StepT, Declared], Run]
+    label: Callable[[StepT], Label]
+    family: Family
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Block(Generic[StepT]):
+    """All that is known of a step that holds others: as of an operation, but for how it is written and
+    checked, which is the grammar's and the checker's of statements. Its `label` stands alone, without its
+    name before it."""
+
+    name: str
+    usage: str
+    doc: str
+    step: type[StepT]
+    text: str
+    verify: Callable[[StepT, Verifying], PoolType]
+    effects: Callable[[StepT, Declared], frozenset[Effect]]
+    estimate: Callable[[StepT, FlowScope, Estimating], Result]
+    remaining: Callable[[StepT, Remaining], int]
+    label: Callable[[StepT], Label]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Runs at once, on the event loop."""
+
+    run: Callable[[Any, Thoughts, Running], Thoughts]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """Waits for a model."""
+
+    run: Callable[[Any, Thoughts, Running], Awaitable[Thoughts]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Waits for Python or for a corpus."""
+
+    run: Callable[[Any, Thoughts, Running], Awaitable[Thoughts]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Grows:
+    """Becomes operations of its own, laid out by the runtime under this name."""
+
+    layout: Literal["score", "change"]
+
+
+Run = Local | Asks | Tool | Grows
+"""How a step runs."""
+
+
+def local(run: Callable[[StepT, Thoughts, Running], Thoughts]) -> Callable[[StepT, Declared], Run]:
+    """An operation that always runs at once."""
+    way = Local(run)
+    return lambda step, declared: way
+
+
+def asks(run: Callable[[StepT, Thoughts, Running], Awaitable[Thoughts]]) -> Callable[[StepT, Declared], Run]:
+    """An operation that always waits for a model."""
+    way = Asks(run)
+    return lambda step, declared: way
+
+
+def tool(run: Callable[[StepT, Thoughts, Running], Awaitable[Thoughts]]) -> Callable[[StepT, Declared], Run]:
+    """An operation that always waits for Python or for a corpus."""
+    way = Tool(run)
+    return lambda step, declared: way
+
+
+def is_one(node: object) -> bool:
+    """Whether an expression is left out or plainly 1."""
+    return node is None or (isinstance(node, Constant) and node.value == 1)
+
+
+def pure(step: Step, declared: Declared) -> frozenset[Effect]:
+    """The effects of an operation that only computes."""
+    return PURE
+
+
+def passed_on(step: Step, scope: FlowScope) -> Flow:
+    """The thoughts that a step takes, once the names it waits for are there."""
+    pool = scope.flow(step.pool)
+    return replace(pool, hops=scope.hops(needed_names(step), pool.hops), part=None)
+
+
+def grows(step: Step, declared: Declared) -> frozenset[Effect]:
+    """The effects of a block itself, beside those of the steps inside it."""
+    return frozenset({"grows"})
+
+
+def no_calls(step: Step, remaining: Remaining) -> int:
+    """The model calls in a row of an operation that makes none."""
+    return 0

@@ -1,0 +1,141 @@
+"""`repeat`: a block on its own result, so many times or until a condition holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import final
+
+from gotlang.amounts import ZERO, Amount, Polynomial
+from gotlang.flows import FREE, UNBOUNDED, Bill, Flow, FlowScope, Guess, Result, between, one_of
+from gotlang.operations.if_ import hops_before
+from gotlang.operations.record import Block, Label, grows
+from gotlang.operations.stages import Estimating, Remaining, Verifying
+from gotlang.operations.step import Region, Step
+from gotlang.scope import PoolType
+from gotlang.syntax.expressions import Expression
+from gotlang.syntax.format import format_expression
+from gotlang.types import ANY, BOOL, INT, NONE, join
+
+MAX_ROUNDS = 200
+"""So many rounds are estimated one by one, where they differ."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Repeat(Step):
+    """`count` rounds at most; `counter` names their number, from 0."""
+
+    count: Expression
+    counter: str | None
+    until: Expression | None
+    body: Region
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The body."""
+        return (self.body,)
+
+    def with_regions(self, change: Callable[[Region], Region]) -> Repeat:
+        """The step with its body changed."""
+        return replace(self, body=change(self.body))
+
+    @property
+    def bound_names(self) -> tuple[str, ...]:
+        """The counter."""
+        return (self.counter,) if self.counter is not None else ()
+
+
+def _verify(step: Repeat, v: Verifying) -> PoolType:
+    v.expect(step.count, v.whole, INT)
+    entry = PoolType(v.pool.type, v.pool.single and step.single)
+    inner = v.inside({step.body.entry: entry}, {step.counter: INT} if step.counter is not None else None)
+    left = inner.region(step.body)
+    if step.until is not None:
+        v.expect(step.until, inner.whole_of(left), BOOL)
+    if v.pool.type == NONE:
+        return left
+    return PoolType(join(v.pool.type, left.type) or ANY, v.pool.single and left.single)
+
+
+def _remaining(step: Repeat, remaining: Remaining) -> int:
+    return remaining.rounds(step.count) * remaining.through(step.body)
+
+
+def _label(step: Repeat) -> Label:
+    return Label("", format_expression(step.count))
+
+
+# ---------------------------------------------------------------- estimate
+
+
+def _estimate(step: Repeat, scope: FlowScope, e: Estimating) -> Result:
+    pool = scope.flow(step.pool)
+    floor = hops_before([step.count], pool, scope)
+    count = e.amount(step.count, e.whole(pool, scope))
+    most = count.number
+    flow, bill = pool, FREE
+    ends: list[Result] = [] if count.bounds[0] >= 1 else [(pool, FREE)]
+    last: Result | None = (pool, FREE) if most == 0 else None
+    cost: Bill | None = None
+    number = 0
+    # A number of rounds that a param decides is followed a little further, for the sake of the formula.
+    probed = 3 if count.exact is not None and count.exact.constant is None and step.until is None else 0
+    while last is None or number < probed:
+        names: dict[str, Flow | Guess] = {step.body.entry: flow}
+        if step.counter is not None:
+            names[step.counter] = e.known(number)
+        inner = scope.inside(names, floor)
+        found, another = e.region(step.body, inner)
+        found = replace(found, single=found.single and step.single)
+        number += 1
+        steady = another == cost and _alike(found, flow) and step.until is None and most != 0
+        if steady and count.exact is not None:
+            rest = Amount.of(count.exact - Polynomial.of(number - 1))
+            return _further(flow, found, rest), bill + another.times(rest)
+        flow, bill, cost = found, bill + another, another
+        if number == most:
+            last = (flow, bill)
+        elif step.until is not None:
+            holds = e.holds(step.until, e.whole(flow, inner))
+            floor = hops_before([step.until], flow, inner).up_to(flow.hops)
+            if holds is not False:
+                ends.append((flow, bill))
+            if holds:
+                return one_of(ends)
+        if e.exhausted or number >= MAX_ROUNDS or (most is None and number >= 3):
+            return _unbounded(one_of([*ends, (flow, bill)]))
+    return one_of([*ends, last])
+
+
+def _unbounded(result: Result) -> Result:
+    """What may go on for any number of rounds more."""
+    found, bill = result
+    hops, volume = Amount(found.hops.low, None), Amount(found.volume.low, None)
+    return replace(found, hops=hops, volume=volume), bill.or_(bill + UNBOUNDED)
+
+
+def _alike(a: Flow, b: Flow) -> bool:
+    """Whether a round leaves what it started from, but for its place on the path."""
+    return replace(a, hops=ZERO, volume=ZERO) == replace(b, hops=ZERO, volume=ZERO)
+
+
+def _further(before: Flow, after: Flow, rounds: Amount) -> Flow:
+    """What so many more rounds leave, each of which does as the first of them."""
+    hops = before.hops + between(before.hops, after.hops) * rounds
+    volume = before.volume + between(before.volume, after.volume) * rounds
+    return replace(after, hops=hops, volume=volume)
+
+
+BLOCK = Block(
+    name="repeat",
+    usage="`repeat n:`, `repeat n until condition:`",
+    doc="the block on its own result, so many times or until a condition holds",
+    step=Repeat,
+    text="repeat {count}[ as {counter:name}][ until {until}] from {pool}",
+    verify=_verify,
+    effects=grows,
+    estimate=_estimate,
+    remaining=_remaining,
+    label=_label,
+)

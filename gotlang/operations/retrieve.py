@@ -1,0 +1,115 @@
+"""`Retrieve`: the k documents of a corpus that fit a query best, best first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from gotlang.amounts import ONE, ZERO, Amount, Polynomial
+from gotlang.errors import EvaluationError
+from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Result
+from gotlang.operations.names import needed_names
+from gotlang.operations.record import K, Label, Operation, Syntax, tool
+from gotlang.operations.sampling import one_call
+from gotlang.operations.stages import Building, Checking, Declared, Estimating, Running, Verifying
+from gotlang.operations.step import Effect, Step
+from gotlang.scope import PoolType
+from gotlang.syntax import nodes as n
+from gotlang.syntax.expressions import Call, Expression
+from gotlang.syntax.format import format_expression
+from gotlang.thought import Thought, Thoughts
+from gotlang.types import INT, STR
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Retrieve(Step):
+    """Documents become new thoughts."""
+
+    corpus: str
+    query: Expression
+    k: Expression
+
+
+def _check(node: n.Step, c: Checking) -> PoolType:
+    operand = node.operands[0]
+    if not c.corpus(operand):
+        name = operand.function.text if isinstance(operand, Call) else ""
+        c.error(
+            "GOT0315",
+            "`Retrieve` asks a corpus",
+            operand.span,
+            f"`{name}` is not a corpus" if name else "",
+            help='declare it: `import corpus "pages.jsonl": wiki`, then `Retrieve(k=5) wiki(question)`',
+        )
+        return PoolType(STR, False)
+    assert isinstance(operand, Call)
+    if len(operand.arguments) != 1:
+        c.error("GOT0202", f"corpus `{operand.function.text}` takes one query", operand.span)
+    for argument in operand.arguments:
+        c.expect(argument.value, c.each, STR, "a query")
+    return PoolType(STR, False)
+
+
+def _build(node: n.Step, b: Building) -> Retrieve:
+    call = node.operands[0]
+    assert isinstance(call, Call)
+    return Retrieve(*b.base, call.function.text, call.arguments[0].value, b.count("k"), span=node.span)
+
+
+def _verify(step: Retrieve, v: Verifying) -> PoolType:
+    v.expect(step.query, v.each, STR)
+    v.expect(step.k, v.whole, INT)
+    return PoolType(STR, False)
+
+
+def _effects(step: Retrieve, declared: Declared) -> frozenset[Effect]:
+    return frozenset({"reads"})
+
+
+def _estimate(step: Retrieve, scope: FlowScope, e: Estimating) -> Result:
+    pool = scope.flow(step.pool)
+    most = pool.count * e.amount(step.k, e.whole(pool, scope))
+    hops = scope.hops(needed_names(step), pool.hops)
+    volume = ZERO if pool.start else pool.volume + ONE
+    return Flow(Amount(Polynomial.of(0), most.high), NOTHING_KNOWN, hops, volume), FREE
+
+
+async def _run(step: Retrieve, thoughts: Thoughts, running: Running) -> Thoughts:
+    """`Retrieve`: a thought whose search fails is left out."""
+    k = running.count(step.k, thoughts, "k")
+
+    async def search(thought: Thought) -> list[str]:
+        query = running.evaluate(step.query, running.each(thought))
+        texts = await running.search(step.corpus, query, k)
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise EvaluationError(f"`{step.corpus}` did not return a list of strings")
+        return texts
+
+    out: list[Thought] = []
+    for at, texts in await running.for_each_call(thoughts, search):
+        out.extend(running.derived(text, len(out) + i, (thoughts[at],)) for i, text in enumerate(texts))
+    return Thoughts(out)
+
+
+def _label(step: Retrieve) -> Label:
+    return Label(step.corpus, f"k = {format_expression(step.k)}")
+
+
+OPERATION = Operation(
+    name="Retrieve",
+    syntax=Syntax({"k": K}, "Retrieve(k=5) wiki(question)", first="k"),
+    usage="`Retrieve(k=5) corpus(query)`",
+    doc="the k documents of a corpus that fit the query best, best first",
+    check=_check,
+    step=Retrieve,
+    build=_build,
+    text="Retrieve {corpus(query):search} from {pool}, k {k}",
+    verify=_verify,
+    effects=_effects,
+    estimate=_estimate,
+    remaining=one_call,
+    run=tool(_run),
+    label=_label,
+    family="tool",
+)

@@ -1,0 +1,449 @@
+"""What each stage of the compiler and of a run hands to an operation.
+
+An operation's record is written against these protocols, so that it stands below the checker, the estimator
+and the engine, and yet one file tells all about it. If a part of a record needs more than its protocol
+gives, the protocol is extended here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from gotlang.amounts import Amount
+from gotlang.flows import Bill, Flow, FlowScope, Guess, Result
+from gotlang.operations.step import Arguments, Effect, Region, Step
+from gotlang.scope import PoolType, Scope
+from gotlang.span import Span
+from gotlang.syntax.expressions import Expression
+from gotlang.thought import Thought
+from gotlang.types import Type
+
+T = TypeVar("T")
+
+GUESSED_ROUNDS = 3
+"""Rounds of a `repeat`, and levels of a `reduce`, where the program does not say: for scheduling only."""
+
+
+class Checking(Protocol):
+    """The checker at one step, for an operation's type rule. Mistakes are reported, and the rule goes on."""
+
+    @property
+    def pool(self) -> PoolType:
+        """The thoughts that the step starts from."""
+
+    @property
+    def each(self) -> Scope:
+        """The names for what is evaluated once per thought."""
+
+    @property
+    def whole(self) -> Scope:
+        """The names for what is evaluated once for all thoughts."""
+
+    @property
+    def truth(self) -> Type:
+        """The type of the known answer."""
+
+    @property
+    def repeated(self) -> bool:
+        """Whether `Repeat(k)` follows the step."""
+
+    def setting(self, name: str) -> Expression | None:
+        """The expression of a setting; None where it is left out."""
+
+    def infer(self, node: Expression, scope: Scope) -> Type:
+        """The type of an expression."""
+
+    def expect(self, node: Expression, scope: Scope, wanted: Type, what: str) -> Type:
+        """The type of an expression, an error unless it is the one wanted; `what` names the place."""
+
+    def prompt(self, operand: Expression, scope: Scope) -> tuple[Type, bool]:
+        """The result type of the prompt that an operand calls, and whether it gives several values."""
+
+    def judgement(self, operand: Expression) -> None:
+        """Check what makes a thought valid: a condition, or a prompt that answers with a bool."""
+
+    def score(self, operand: Expression) -> None:
+        """Check what scores a thought: a score, a prompt that answers with a number, or an expression."""
+
+    def value_pool(self, operand: Expression) -> PoolType:
+        """The pool that an expression names: bound thoughts as they are, any other value as one new
+        thought."""
+
+    def function(self, operand: Expression) -> bool:
+        """Whether an operand calls an imported Python function."""
+
+    def corpus(self, operand: Expression) -> bool:
+        """Whether an operand searches a corpus, or a function that stands for one, which then is used."""
+
+    def needs_thoughts(self, purpose: str = "to look at") -> None:
+        """Report a step that has no thoughts before it."""
+
+    def joined(self, operand: Expression, result: Type) -> Type | None:
+        """The type of improved thoughts beside those they started from; None, and an error, where they
+        differ."""
+
+    def error(
+        self, code: str, message: str, span: Span | None = None, at: str = "", help: str | None = None
+    ) -> None:
+        """Report an error, at the step unless a place is given."""
+
+
+class Building(Protocol):
+    """The builder of the IR at one step that was checked."""
+
+    @property
+    def base(self) -> tuple[str, Type, bool, str]:
+        """The first fields of the step: result, element type, whether it is single, and the pool it takes."""
+
+    def setting(self, name: str) -> Expression | None:
+        """The expression of a setting; None where it is left out."""
+
+    def count(self, name: str) -> Expression:
+        """The expression of a setting, 1 where it is left out; `k` is multiplied by that of a `Repeat(k)`."""
+
+    def model_settings(self) -> Arguments:
+        """The settings of model calls that the step has."""
+
+    def called(self, operand: Expression) -> tuple[str, Arguments]:
+        """The name that a call calls, and its arguments by parameter."""
+
+    def judgement(self, operand: Expression) -> tuple[Expression | None, str | None, Arguments]:
+        """What makes a thought valid: a condition, or a prompt with its arguments."""
+
+    def is_prompt(self, operand: Expression) -> bool:
+        """Whether an operand calls a prompt."""
+
+    def is_score(self, operand: Expression) -> bool:
+        """Whether an operand calls a declared score."""
+
+
+class Verifying(Protocol):
+    """The verifier at one step. Its methods raise VerificationError where the step cannot be right."""
+
+    @property
+    def pool(self) -> PoolType:
+        """The pool that the step takes."""
+
+    @property
+    def each(self) -> Scope:
+        """The names for what is evaluated once per thought."""
+
+    @property
+    def whole(self) -> Scope:
+        """The names for what is evaluated once for all thoughts."""
+
+    @property
+    def truth(self) -> Type:
+        """The type of the known answer."""
+
+    def expect(self, node: Expression, scope: Scope, wanted: Type) -> Type:
+        """The type of an expression, which must be the one wanted."""
+
+    def infer(self, node: Expression, scope: Scope) -> Type:
+        """The type of an expression, which must not ask a model."""
+
+    def elements(self, iterable: Expression | None) -> Type:
+        """The type of the elements that a block goes through."""
+
+    def prompt(self, name: str, arguments: Arguments, scope: Scope) -> tuple[Type, bool]:
+        """The result type of a declared prompt whose arguments must fit, and whether it gives several
+        values."""
+
+    def score(self, name: str, arguments: Arguments, scope: Scope, *, ends_sampling: bool = False) -> None:
+        """A declared score whose arguments must fit; one that ends sampling is local and has a best value."""
+
+    def is_score(self, name: str) -> bool:
+        """Whether a score of this name is declared."""
+
+    def scheme(self, name: str, arguments: Arguments) -> tuple[Type, bool]:
+        """The result type of a declared scheme whose arguments must fit, and whether it gives several
+        values."""
+
+    def settings(self, settings: Arguments, scope: Scope) -> None:
+        """Settings of model calls, each of which must exist and fit."""
+
+    def judgement(self, condition: Expression | None, prompt: str | None, arguments: Arguments) -> None:
+        """A condition or a prompt that gives a bool."""
+
+    def fits(self, wanted: Type, given: Type, what: str) -> None:
+        """A type that must be the one wanted."""
+
+    def named(self, name: str) -> PoolType:
+        """The pool of a name."""
+
+    def inside(self, pools: Mapping[str, PoolType], values: Mapping[str, Type] | None = None) -> Verifying:
+        """The verifier inside the step, where these names are in scope too."""
+
+    @property
+    def names(self) -> Scope:
+        """The names in scope, without the current thoughts."""
+
+    def region(self, region: Region) -> PoolType:
+        """What a region yields whose entry is in scope; the names of its steps are in scope from then on."""
+
+    def whole_of(self, pool: PoolType) -> Scope:
+        """The names in scope, with the thoughts of another pool as the current ones."""
+
+    def fail(self, reason: str) -> Exception:
+        """The error to raise, with the place."""
+
+
+class Declared(Protocol):
+    """What the program declares, for questions about one step."""
+
+    def asks(self, name: str | None) -> bool:
+        """Whether a name is a prompt's."""
+
+    def local_score(self, name: str | None) -> bool:
+        """Whether a name is that of a score that asks no model."""
+
+    def changes_graph(self, function: str) -> bool:
+        """Whether a Python function changes the graph that it runs in."""
+
+    def effects(self, name: str) -> frozenset[Effect]:
+        """The effects of a declared scheme or score, with everything it calls."""
+
+
+class Estimating(Protocol):
+    """The estimator. A step is told how many thoughts it takes and how many model calls precede them."""
+
+    early: bool
+    """Whether early stopping is counted on."""
+
+    def each(self, flow: Flow, scope: FlowScope) -> FlowScope:
+        """The names for what is evaluated once per thought."""
+
+    def whole(self, flow: Flow, scope: FlowScope) -> FlowScope:
+        """The names for what is evaluated once for all thoughts."""
+
+    def guess(self, node: Expression, names: Mapping[str, Guess]) -> Guess:
+        """What is known of an expression's value."""
+
+    def known(self, value: Any, *, chosen: bool = False) -> Guess:
+        """What is known of a value that is known."""
+
+    def amount(self, node: Expression, names: Mapping[str, Guess]) -> Amount:
+        """The number that an expression gives, at least 0."""
+
+    def length(self, node: Expression, names: Mapping[str, Guess]) -> Amount:
+        """The number of elements of a list."""
+
+    def holds(self, node: Expression, names: Mapping[str, Guess]) -> bool | None:
+        """Whether a condition is true; None where that is not known."""
+
+    def request(
+        self, prompt: str, arguments: Arguments, settings: Arguments, scope: FlowScope
+    ) -> RequestEstimate:
+        """What is known of a request to a prompt before it is made."""
+
+    def requests(self, calls: Amount, k: Amount, batched: bool) -> Amount:
+        """How many requests it takes to make `k` calls at each of so many places."""
+
+    def first_batch(self, k: float) -> int:
+        """How many calls the first round of a sampling that may stop early makes, of `k` at least."""
+
+    def made_from(self, pool: Flow, arguments: Arguments, scope: FlowScope, together: bool = False) -> Amount:
+        """From how many thoughts a response can be reached: its pool's, and those it is shown by name."""
+
+    def judged(self, prompt: str | None, arguments: Arguments, pool: Flow, scope: FlowScope) -> Bill | None:
+        """What it costs to have each thought judged by a prompt; None where it is judged locally."""
+
+    def gathered(self, value: Expression, scope: FlowScope, hops: Amount) -> Flow:
+        """The thoughts that a name stands for, or a new one with the value of an expression."""
+
+    def is_prompt(self, name: str | None) -> bool:
+        """Whether a prompt of this name is declared."""
+
+    def asking_score(self, name: str | None) -> bool:
+        """Whether a score of this name is declared that asks a model."""
+
+    def score(self, name: str, arguments: Arguments, k: Expression, pool: Flow, scope: FlowScope) -> Result:
+        """`Score` by a score that asks a model: its body for each thought and sample."""
+
+    def scheme(
+        self, step: Step, name: str, arguments: Arguments, scope: FlowScope
+    ) -> tuple[Flow, Bill, Amount] | None:
+        """What one call of a scheme gives and costs, and the model calls before it; None where calls are
+        followed no further."""
+
+    def region(self, region: Region, scope: FlowScope) -> Result:
+        """What a block gives and costs; its names are added to the scope."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether so many steps were looked at that what is left is summed up."""
+
+
+class RequestEstimate(Protocol):
+    """A request before it is made."""
+
+    @property
+    def most(self) -> int:
+        """The most tokens of a response."""
+
+    @property
+    def values(self) -> Amount:
+        """How many values a response holds."""
+
+    def bill(self, calls: Amount, requests: Amount) -> Bill:
+        """What so many calls in so many such requests cost."""
+
+
+class Remaining(Protocol):
+    """Model calls in a row that are still to come, estimated for the scheduler."""
+
+    def through(self, region: Region) -> int:
+        """Those through a region."""
+
+    def scheme(self, name: str) -> int:
+        """Those through a scheme."""
+
+    def score(self, name: str | None) -> int:
+        """Those of scoring one thought."""
+
+    def rounds(self, count: Expression) -> int:
+        """The number that an expression gives; a guess where it is not a constant."""
+
+
+class DeclaredScore(Protocol):
+    """A score of the program."""
+
+    @property
+    def lower(self) -> bool:
+        """Whether lower is better."""
+
+    @property
+    def best(self) -> float | None:
+        """The value that cannot be beaten, where there is one."""
+
+
+Sample = Any
+"""A numbered completion of a request, or why there is none."""
+
+
+class PromptCall(Protocol):
+    """A prompt with its arguments filled in: one request."""
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        """The names that its arguments were evaluated with."""
+
+    @property
+    def first(self) -> int:
+        """The number of its first sample."""
+
+    def values(self, number: int, sample: Sample) -> list[Any]:
+        """The values read from a sample. One that is missing or cannot be read is noted as failed, and has
+        none."""
+
+    def note_missing(self, number: int, sample: Sample) -> None:
+        """Note a sample that is missing; nothing for any other."""
+
+    def skipped(self, sample: Sample) -> bool:
+        """Whether a sample was never asked for, because of the budget or because the run was stopped."""
+
+    def thought(self, value: Any, index: int, sample: Sample) -> Thought:
+        """A thought with a value read from a sample; `index` numbers the operation's thoughts."""
+
+
+class Running(Protocol):
+    """One execution of an operation: the names its expressions see, its samples, and the thoughts it makes.
+
+    Values that cannot be computed raise EvaluationError.
+    """
+
+    @property
+    def wave(self) -> int | None:
+        """The size of the first round of an early-stopped sampling; None for the default."""
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether the ground truth of this run is known."""
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the run has skipped samples, because of the budget or because it was stopped."""
+
+    def each(self, thought: Thought, around: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """The names for what is evaluated once per thought, over those of `around` (default: the block's)."""
+
+    def whole(self, thoughts: Sequence[Thought]) -> Mapping[str, Any]:
+        """The names for what is evaluated once for all current thoughts."""
+
+    def with_truth(self, thought: Thought) -> Mapping[str, Any]:
+        """The names for a `GroundTruth` condition: `truth` among them, if it is known."""
+
+    def note_truth(self, correct: bool | None) -> None:
+        """Note the outcome of a `GroundTruth`; None if it could not be evaluated."""
+
+    def evaluate(self, expression: Expression, names: Mapping[str, Any] | None = None) -> Any:
+        """The value of an expression; `names` defaults to the block's."""
+
+    def count(self, expression: Expression, thoughts: Sequence[Thought], setting: str, least: int = 0) -> int:
+        """A setting that is a whole number of at least `least`."""
+
+    def bound(self, value: Expression, names: Mapping[str, Any]) -> Sequence[Thought] | None:
+        """The thoughts that a name, or an index into named thoughts, refers to; None for any other."""
+
+    def score(self, name: str) -> DeclaredScore:
+        """A score of the program."""
+
+    def local_score(self, name: str, arguments: Arguments, names: Mapping[str, Any]) -> float:
+        """The value of a score that asks no model."""
+
+    def derived(self, value: Any, index: int, parents: Sequence[Thought]) -> Thought:
+        """A computed thought; `index` numbers the operation's thoughts."""
+
+    def failed(self, reason: str, number: int | None = None) -> None:
+        """Note that one thought or sample failed; `number` is its index."""
+
+    def inputs_failed(self) -> bool:
+        """Whether any input of the operation failed; only an operation with optional inputs runs then."""
+
+    def uses_failed(self, value: Expression) -> bool:
+        """Whether an expression uses the thoughts of an input that failed."""
+
+    def try_each(self, thoughts: Sequence[Thought], make: Callable[[Thought], T]) -> list[tuple[int, T]]:
+        """`(index, make(thought))` for each thought; one for which it raises GotError is noted as failed."""
+
+    def for_each(self, thoughts: Sequence[Thought], make: Callable[[Thought], T]) -> list[tuple[int, T]]:
+        """The same. Raises OperationFailed if all of them fail."""
+
+    async def for_each_call(
+        self, thoughts: Sequence[Thought], make: Callable[[Thought], Awaitable[T]]
+    ) -> list[tuple[int, T]]:
+        """The same for calls of Python functions, several of which run at the same time."""
+
+    def some(self, thoughts: Sequence[Thought], found: list[T]) -> list[T]:
+        """`found` as it is. Raises OperationFailed if there are thoughts, and nothing was found for any."""
+
+    async def call_python(self, name: str, positional: list[Any], named: dict[str, Any]) -> Any:
+        """The value of an imported function."""
+
+    async def search(self, corpus: str, query: Any, k: int) -> Any:
+        """The k best documents of a corpus."""
+
+    def call(
+        self,
+        prompt: str,
+        arguments: Arguments,
+        settings: Arguments,
+        thoughts: Thought | Sequence[Thought],
+        samples: int = 1,
+        turn: int = 0,
+    ) -> PromptCall:
+        """A call of a prompt for one thought, or for all of them together, to be sampled `samples` times.
+        `turn` numbers the rounds of an operation that asks several times."""
+
+    def check_samples(self, samples: int) -> None:
+        """Raises EvaluationError if the run may not ask for that many samples more."""
+
+    async def sample(
+        self, wanted: Sequence[tuple[Any, Sequence[int]]], *, fused: bool = False
+    ) -> list[list[Sample]]:
+        """Samples of several calls, asked for at the same time; sample numbers count from 0 for each call.
+        `fused` asks for all samples of a call in one request, if the endpoint supports `n`."""
+
+    async def sample_once(self, calls: Sequence[Any]) -> list[Sample]:
+        """The first sample of each call, asked for at the same time."""

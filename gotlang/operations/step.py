@@ -1,0 +1,94 @@
+"""What every step of the IR has, and the regions that hold steps.
+
+A step takes pools by name and gives one under `result`. Names that start with `%` are the compiler's.
+A region is a block of steps with a pool it starts from (`entry`) and one it yields (`result`); it sees the
+names of the regions around it. Expressions are those of the syntax tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, final
+
+from gotlang.span import NOWHERE, Span
+from gotlang.syntax.expressions import Expression
+from gotlang.types import Type
+
+Arguments = tuple[tuple[str, Expression], ...]
+
+GIVEN = frozenset({"it", "thoughts", "truth"})
+"""Names that only a step's own thoughts give a meaning: no program binds them."""
+
+Effect = Literal["samples", "reads", "acts", "measures", "grows"]
+"""What a step does besides computing thoughts: `samples` asks a model, `reads` looks up documents, `acts`
+calls Python that may do anything, `measures` records a comparison, `grows` adds operations while the graph
+runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Base of all steps: the name, element type and count of the pool it gives, the pool it takes, and its
+    place in the source."""
+
+    result: str
+    type: Type
+    single: bool
+    pool: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The regions directly inside the step."""
+        return ()
+
+    def with_regions(self, change: Callable[[Region], Region]) -> Step:
+        """The step with the regions directly inside it changed."""
+        return self
+
+    @property
+    def bound_names(self) -> tuple[str, ...]:
+        """The names that the step binds inside its regions, beside their entries."""
+        return ()
+
+    @property
+    def pools_named(self) -> tuple[str, ...]:
+        """The pools, beside the one it takes, that the step gives a name inside its regions."""
+        return ()
+
+    def names_seen_by(self, expression: Expression) -> Collection[str]:
+        """The names that the step itself gives a meaning in one of its own expressions."""
+        return GIVEN
+
+    @property
+    def own_fields(self) -> dict[str, Any]:
+        """The fields that the step has beside its name, type, count, pool and place."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _BASE}
+
+
+_BASE = frozenset(f.name for f in fields(Step))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A block: the name of the pool it starts from, its steps in order, the name of the pool it yields."""
+
+    entry: str
+    steps: tuple[Step, ...]
+    result: str
+
+    def all_steps(self) -> Iterator[Step]:
+        """Its steps and those inside them, in order."""
+        for step in self.steps:
+            yield step
+            for inner in step.regions:
+                yield from inner.all_steps()
+
+    @property
+    def single(self) -> bool:
+        """Whether it yields exactly one thought, where it starts from one."""
+        for step in reversed(self.steps):
+            if step.result == self.result:
+                return step.single
+        return True

@@ -1,0 +1,109 @@
+"""`Validate`: marks each current thought valid or not, by a condition or by a prompt that answers true or
+false."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from gotlang.amounts import ONE
+from gotlang.flows import FREE, FlowScope, Result
+from gotlang.operations.record import PURE, Label, Operation, Syntax, asks, passed_on
+from gotlang.operations.sampling import SAMPLES
+from gotlang.operations.stages import Building, Checking, Declared, Estimating, Remaining, Running, Verifying
+from gotlang.operations.step import Arguments, Effect, Step
+from gotlang.scope import PoolType
+from gotlang.syntax import nodes as n
+from gotlang.syntax.expressions import Expression
+from gotlang.syntax.format import format_expression
+from gotlang.thought import Thought, Thoughts
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Validate(Step):
+    """`condition`, or `prompt` where a model judges."""
+
+    condition: Expression | None
+    prompt: str | None = None
+    arguments: Arguments = ()
+
+
+def _check(node: n.Step, c: Checking) -> PoolType:
+    c.judgement(node.operands[0])
+    return c.pool
+
+
+def _build(node: n.Step, b: Building) -> Validate:
+    return Validate(*b.base, *b.judgement(node.operands[0]), span=node.span)
+
+
+def _verify(step: Validate, v: Verifying) -> PoolType:
+    v.judgement(step.condition, step.prompt, step.arguments)
+    return v.pool
+
+
+def _effects(step: Validate, declared: Declared) -> frozenset[Effect]:
+    return SAMPLES if step.prompt is not None else PURE
+
+
+def _estimate(step: Validate, scope: FlowScope, e: Estimating) -> Result:
+    flow = passed_on(step, scope)
+    bill = e.judged(step.prompt, step.arguments, scope.flow(step.pool), scope)
+    return (flow, FREE) if bill is None else (replace(flow, hops=flow.hops + ONE), bill)
+
+
+def _remaining(step: Validate, remaining: Remaining) -> int:
+    return 1 if step.prompt is not None else 0
+
+
+async def _run(step: Validate, thoughts: Thoughts, running: Running) -> Thoughts:
+    """`Validate`."""
+    judge = judging(step.condition, step.prompt, step.arguments)
+    return Thoughts(await judge(running, thoughts, 0))
+
+
+def judging(
+    condition: Expression | None, judge: str | None, arguments: Arguments
+) -> Callable[[Running, Sequence[Thought], int], Awaitable[list[Thought]]]:
+    """Marks each thought valid or not, by a condition or a prompt: not valid if that fails, and neither if
+    the prompt was not asked."""
+
+    async def mark(running: Running, thoughts: Sequence[Thought], turn: int) -> list[Thought]:
+        valid: dict[int, bool | None] = {}
+        if condition is not None:
+            found = running.try_each(thoughts, lambda t: running.evaluate(condition, running.each(t)))
+            valid = {at: bool(holds) for at, holds in found}
+        if judge is not None:
+            calls = running.try_each(thoughts, lambda t: running.call(judge, arguments, (), t, 1, turn))
+            samples = await running.sample_once([call for _, call in calls])
+            for (at, call), sample in zip(calls, samples, strict=True):
+                values = call.values(0, sample)
+                valid[at] = None if call.skipped(sample) else bool(values and values[0])
+        return [replace(thought, valid=valid.get(at, False)) for at, thought in enumerate(thoughts)]
+
+    return mark
+
+
+def _label(step: Validate) -> Label:
+    return Label(step.prompt or "", format_expression(step.condition) if step.condition is not None else "")
+
+
+OPERATION = Operation(
+    name="Validate",
+    syntax=Syntax({}, "Validate() len(it) == len(numbers)"),
+    usage="`Validate() condition`",
+    doc="marks each thought valid or not; also by a prompt that answers true or false",
+    check=_check,
+    step=Validate,
+    build=_build,
+    text="Validate {condition|prompt(arguments)} from {pool}",
+    verify=_verify,
+    effects=_effects,
+    estimate=_estimate,
+    remaining=_remaining,
+    run=asks(_run),
+    label=_label,
+    family="judge",
+)
