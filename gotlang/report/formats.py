@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
 
-from gotlang.report.layout import HEADER, WIDTH, Box, arrange, place
-from gotlang.report.page import asset, page
+from gotlang.report.layout import WIDTH, Box, arrange, place
+from gotlang.report.page import asset, page, render
 from gotlang.report.picture import COLORS, WHOLE, Group, Node, Picture
 
 STYLES = ("colors.css", "page.css", "graph.css")
 SCRIPTS = ("page.js", "graph.js", "draw.js", "panel.js", "move.js")
-MARGIN = 24.0
-TITLE = 34.0
-"""Height of the line with the title."""
+MARGIN, TITLE = 24, 34
+"""Around the picture, and the height of the line with the title."""
 NARROWEST = 260.0
 INDENT = 20.0
-"""From the left of a box to its text."""
+"""From the left of a box to its texts."""
 LABEL_SIZE, DETAIL_SIZE = 12.5 * 1.15, 11.0
 """Font sizes of the two lines in a box; the first is bold, which makes it wider."""
 FAILED = "#c0392b"
@@ -132,80 +130,38 @@ def svg(picture: Picture, folded: Collection[str] = (), *, titled: bool = True) 
         node_width=_width((node.label, node.detail) for node in picture.nodes),
         folded_width=_width((g.label, closed[g.key]) for g in picture.groups if g.key in closed),
     )
+    shown = [group for group in picture.groups if group.key in boxes]
+    width = max(whole.width, NARROWEST)
     top = MARGIN + (TITLE if titled else 0)
-    inner = max(whole.width, NARROWEST)
-    width, height = inner + 2 * MARGIN, whole.height + top + MARGIN
-    title = escape(picture.title)
-    open_groups = [(g, boxes[g.key]) for g in picture.groups if g.key in boxes and g.key not in closed]
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{title}">',
-        f"<style>{_style()}</style>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-        'orient="auto"><path d="M1 1 7 4 1 7" class="edge"/></marker></defs>',
-        '<rect class="ground" width="100%" height="100%" rx="12"/>',
-        f'<text class="title" x="{MARGIN:.0f}" y="{MARGIN + 12:.0f}">{title}</text>' if titled else "",
-        f'<g transform="translate({MARGIN + (inner - whole.width) / 2:.1f} {top:.1f})">',
-        *[_rect("group", box, radius=12) for _, box in open_groups],
-        *[
-            line
-            for group in picture.groups
-            if group.key in boxes and group.key in closed
-            for line in _pile(group.label, closed[group.key], boxes[group.key])
+
+    def lines(label: str, detail: str, box: Box) -> tuple[str, str, Box]:
+        room = box.width - INDENT - 8
+        return cut(label, room, LABEL_SIZE), cut(detail, room, DETAIL_SIZE), box
+
+    return render(
+        "picture.svg",
+        title=picture.title,
+        style=asset("picture.css"),
+        families=list(COLORS.items()),
+        width=round(width) + 2 * MARGIN,
+        height=round(whole.height) + top + MARGIN,
+        margin=MARGIN,
+        top=top,
+        left=MARGIN + (width - whole.width) / 2,
+        open=[
+            (cut(group.label, boxes[group.key].width - 24, DETAIL_SIZE), boxes[group.key])
+            for group in shown
+            if group.key not in closed
         ],
-        *_edges(picture, boxes, folded),
-        # The names of open groups, above the connections that enter where they are.
-        *[
-            _text("name", box.x + 12, box.y + HEADER - 7, cut(group.label, box.width - 24, DETAIL_SIZE))
-            for group, box in open_groups
+        folded=[lines(g.label, closed[g.key], boxes[g.key]) for g in shown if g.key in closed],
+        nodes=[
+            (node, *lines(node.label, node.detail, boxes[node.key]))
+            for node in picture.nodes
+            if node.key in boxes
         ],
-        *[line for node in picture.nodes if node.key in boxes for line in _card(node, boxes[node.key])],
-        "</g>",
-        "</svg>",
-    ]
-    return "\n".join(line for line in lines if line) + "\n"
-
-
-def _style() -> str:
-    light, dark = (
-        "".join(f".{family}{{fill:{pair[theme]}}}" for family, pair in COLORS.items()) for theme in (0, 1)
+        edges=_edges(picture, boxes, folded),
+        px="{:.1f}".format,
     )
-    return f"\n{asset('picture.css')}{light}\n@media(prefers-color-scheme:dark){{{dark}}}\n"
-
-
-def _pile(label: str, detail: str, box: Box) -> Iterator[str]:
-    """A folded group: a pile of cards."""
-    yield _rect("box", box, shift=5)
-    yield _rect("box", box)
-    yield _rect("pass", Box(box.x + 7, box.y + 9, 4, 28), radius=2)
-    yield from _lines(label, detail, box)
-
-
-def _card(node: Node, box: Box) -> Iterator[str]:
-    yield "<g>" + _rect("box failed" if node.state == "failed" else "box", box)
-    yield _rect(node.family, Box(box.x + 7, box.y + 9, 4, box.height - 18), radius=2)
-    yield from _lines(node.label, node.detail, box)
-    yield "</g>"
-
-
-def _lines(label: str, detail: str, box: Box) -> Iterator[str]:
-    """The one or two lines in a box."""
-    room, left = box.width - INDENT - 8, box.x + INDENT
-    first = box.y + 20 if detail else box.y + box.height / 2 + 4
-    yield _text("label", left, first, cut(label, room, LABEL_SIZE))
-    if detail:
-        yield _text("detail", left, box.y + 35, cut(detail, room, DETAIL_SIZE))
-
-
-def _rect(kind: str, box: Box, *, radius: int = 9, shift: int = 0) -> str:
-    return (
-        f'<rect class="{kind}" x="{box.x + shift:.1f}" y="{box.y + shift:.1f}" width="{box.width:.1f}" '
-        f'height="{box.height:.1f}" rx="{radius}"/>'
-    )
-
-
-def _text(kind: str, x: float, y: float, text: str) -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
 
 
 def _edges(picture: Picture, boxes: Mapping[str, Box], folded: Collection[str]) -> Iterator[str]:
@@ -220,10 +176,7 @@ def _edges(picture: Picture, boxes: Mapping[str, Box], folded: Collection[str]) 
         x1, y1 = a.x + a.width / 2, a.y + a.height
         x2, y2 = b.x + b.width / 2, b.y - 1
         bend = max(18.0, abs(y2 - y1) * 0.45)
-        yield (
-            f'<path class="edge" marker-end="url(#tip)" d="M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 + bend:.1f} '
-            f'{x2:.1f} {y2 - bend:.1f} {x2:.1f} {y2:.1f}"/>'
-        )
+        yield f"M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 + bend:.1f} {x2:.1f} {y2 - bend:.1f} {x2:.1f} {y2:.1f}"
 
 
 def _summaries(picture: Picture, folded: Collection[str]) -> dict[str, str]:

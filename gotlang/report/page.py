@@ -24,17 +24,19 @@ def page(
 ) -> str:
     """A whole page from a template; `data` is for scripts. Styles and scripts name our own files."""
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str).replace("<", "\\u003c")
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            **values,
-            policy=POLICY,
-            style="\n".join(asset(name) for name in styles),
-            script="\n".join(asset(name) for name in scripts),
-            data=written,
-        )
+    return render(
+        template,
+        policy=POLICY,
+        style="\n".join(asset(name) for name in styles),
+        script="\n".join(asset(name) for name in scripts),
+        data=written,
+        **values,
     )
+
+
+def render(template: str, **values: Any) -> str:
+    """A template with its values, which it escapes unless it marks them as safe."""
+    return _environment().get_template(template).render(**values) + "\n"
 
 
 @cache
