@@ -1,0 +1,67 @@
+"""Caches and exports that gotc 0.1.0 wrote are read as they are."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gotlang.cache import open_cache
+from gotlang.cache.base import Cache, StoredSample
+from gotlang.cache.cassette import import_lines
+from gotlang.cache.memory import MemoryCache
+from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
+
+KEY = "3b8a2e206862bbfc4507b9650304ba72b5739b117a61704b1e2971318a69ee6a"
+REQUEST = (
+    r'{"model":"small","endpoint":"http://localhost:8000/v1","messages":[["user","Sort: 2, 1"]],'
+    r'"settings":{"temperature":0.7,"top_p":null,"max_tokens":2048,"stop":["\n"],"logprobs":false,"seed":null},'
+    r'"sample":3,"prompt":"sort"}'
+)
+SAMPLE = (
+    r'{"text":"[1, 2]\ud800","finish_reason":"stop","logprob":"-inf","tokens":[["[",-0.25]],'
+    r'"output_tokens":6,'
+    r'"usage":{"input_tokens":40,"output_tokens":6,"cached_input_tokens":8},"latency_s":1.25,"batch":2,'
+    r'"position":1,"created":1000.0}'
+)
+
+
+def sqlite_file(folder: Path) -> Cache:
+    with closing(sqlite3.connect(folder / "old.sqlite")) as connection, connection:
+        for table in ("about", "answers", "requests"):
+            connection.execute(
+                f"CREATE TABLE {table} (key TEXT PRIMARY KEY, value BLOB CHECK (typeof(value) = 'text'))"
+            )
+        for table, key, value in (
+            ("about", "format", '{"name":"gotlang cache","version":1}'),
+            ("answers", f"{KEY}:2", SAMPLE),
+            ("requests", KEY, REQUEST),
+        ):
+            connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (key, value))
+    return open_cache(folder / "old.sqlite")
+
+
+def export(folder: Path) -> Cache:
+    lines = [
+        '{"format":"gotlang cache export","version":1}',
+        f'{{"key":"{KEY}","request":{REQUEST},"draws":{{"2":{SAMPLE}}}}}',
+    ]
+    cache = MemoryCache()
+    import_lines(cache, lines)
+    return cache
+
+
+@pytest.mark.parametrize("written", [sqlite_file, export])
+def test_what_0_1_0_wrote_is_read(tmp_path: Path, written: object) -> None:
+    settings = DecodingSettings(0.7, stop=("\n",))
+    messages = (Message("user", "Sort: 2, 1"),)
+    request = Request(
+        "small", messages, settings, sample=3, prompt="sort", endpoint="http://localhost:8000/v1"
+    )
+    completion = Completion("[1, 2]\ud800", "stop", float("-inf"), (("[", -0.25),), 6)
+    with closing(written(tmp_path)) as cache:  # type: ignore[operator]
+        assert request.key() == KEY
+        assert cache.get(KEY) == {2: StoredSample(completion, Usage(40, 6, 8), 1.25, 2, 1, 1000.0)}
+        assert cache.request(KEY) == {**request.identity(), "prompt": "sort"}
