@@ -17,6 +17,7 @@ from gotlang.ir.program import Scheme
 from gotlang.ir.reach import reached_names
 from gotlang.models.base import ModelOptions
 from gotlang.models.pool import ModelPool, model_limits
+from gotlang.models.registry import open_model
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.result import Result
@@ -97,12 +98,13 @@ class Session:
             if name not in functions:
                 raise UsageError(f"no function `{name}`", help="pass it in `Options.functions`")
         replay = open_replayed(options.chosen_model)
-        self.models = ModelPool(options.chosen_model, self._model_options(), replay)
+        opener = open_model if replay is None else replay.open
+        self.models = ModelPool(options.chosen_model, self._model_options(), opener)
         self.model = self.models(None)
         budget = Budget(options.max_usd, options.max_calls)
         budget.check(self.model)
         # A replay takes the responses of its recording and no others.
-        cache = options.chosen_cache if replay is None else replay.recording.cache
+        cache = options.chosen_cache if replay is None else replay.cache
         if isinstance(cache, str | Path):
             cache = open_cache(cache)
         if cache is not options.chosen_cache:

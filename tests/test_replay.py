@@ -228,16 +228,16 @@ KNOWN = a_request()
         (replace(KNOWN, model="other"), 0, "model `stand-in`, not `other`"),
         (replace(KNOWN, sample=4), 0, "seed 3, not 4"),
         (replace(KNOWN, settings=DecodingSettings(0.8, stop=("\n",))), 0, "temperature 0.7, not 0.8"),
-        (replace(KNOWN, messages=KNOWN.messages[1:]), 0, "2 messages, not 1"),
+        (replace(KNOWN, messages=KNOWN.messages[1:]), 0, "roles system, user, not user"),
         (
             replace(KNOWN, messages=(Message("user", "Answer with a list."), KNOWN.messages[1])),
             0,
-            "role system in message 1, not user",
+            "roles system, user, not user, user",
         ),
         (
             replace(KNOWN, messages=(KNOWN.messages[0], Message("user", "Sort list 0!"))),
             0,
-            'another user message: "Sort list 0." where this one has "Sort list 0!" (character 12)',
+            'another message 2: "Sort list 0." where this one has "Sort list 0!" (character 12)',
         ),
     ],
 )

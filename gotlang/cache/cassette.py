@@ -24,7 +24,17 @@ from gotlang.cache.base import Cache
 from gotlang.cache.codec import RequestRecord, SampleRecord
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import CacheError, ModelError, UsageError
-from gotlang.models.base import PERMITTED, Model, ModelOptions, Permit, Price, Reply, Request, Usage
+from gotlang.models.base import (
+    PERMITTED,
+    DecodingSettings,
+    Model,
+    ModelOptions,
+    Permit,
+    Price,
+    Reply,
+    Request,
+    Usage,
+)
 from gotlang.models.endpoint import OPENAI
 from gotlang.models.prices import price_of
 from gotlang.models.registry import plain_name
@@ -116,6 +126,13 @@ class Recording:
     model: str | None = None
     models: Mapping[str, RecordedModel] = field(default_factory=dict)
 
+    def open(self, spec: str, options: ModelOptions) -> ReplayModel:
+        """The recorded model of a spec: `replay:FILE`, `replay:FILE#MODEL` or that of any other model."""
+        name = spec.partition("#")[2] or None if spec.startswith(_PREFIX) else plain_name(spec)
+        model = ReplayModel(self, name)
+        price = None if options.prices is None else price_of(model.name, options.prices)
+        return model if price is None else ReplayModel(self, name, price=price)
+
 
 def export_lines(cache: Cache, about: Mapping[str, Any] | None = None) -> Iterator[str]:
     """The cache as JSON lines, each without its line end; `about` is further data of the header."""
@@ -187,6 +204,20 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
     return Recording(place, memory, header.model, _with_endpoints(memory, header.models))
 
 
+def open_replayed(model: object) -> Recording | None:
+    """The recording of a spec `replay:FILE` or `replay:FILE#MODEL`; None for any other model.
+
+    Raises UsageError and CacheError if it cannot be read.
+    """
+    if not isinstance(model, str) or not model.startswith(_PREFIX):
+        return None
+    if path := model.removeprefix(_PREFIX).partition("#")[0]:
+        return open_recording(path)
+    raise UsageError(
+        f"`{model}` names no file", help="write `replay:FILE`, as `gotc run --record FILE` made it"
+    )
+
+
 def check_replaceable(path: Path) -> None:
     """Refuse to write text over a database, such as the cache itself, by mistake. Raises UsageError."""
     try:
@@ -241,7 +272,7 @@ class ReplayModel(Model):
     @classmethod
     def open(cls, name: str, options: ModelOptions) -> ReplayModel:
         """The model of a recording, FILE or FILE#MODEL."""
-        return Replay(open_recording(name.partition("#")[0])).open(_PREFIX + name, options)
+        return open_recording(name.partition("#")[0]).open(_PREFIX + name, options)
 
     @classmethod
     def known_price(cls, name: str, options: ModelOptions) -> Price | None:
@@ -297,41 +328,6 @@ class ReplayModel(Model):
         return f"{file} does not contain {named}: the nearest recorded request has {difference}"
 
 
-@final
-class Replay:
-    """A recording as the provider of all models."""
-
-    about = ReplayModel.about
-    batches = False
-
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-
-    def open(self, spec: str, options: ModelOptions) -> ReplayModel:
-        """The recorded model of a spec: `replay:FILE`, `replay:FILE#MODEL` or that of any other model."""
-        name = spec.partition("#")[2] or None if spec.startswith(_PREFIX) else plain_name(spec)
-        model = ReplayModel(self.recording, name)
-        price = None if options.prices is None else price_of(model.name, options.prices)
-        return model if price is None else ReplayModel(self.recording, name, price=price)
-
-    known_price = ReplayModel.known_price
-
-
-def open_replayed(model: object) -> Replay | None:
-    """The recording of a spec `replay:FILE` or `replay:FILE#MODEL`; None for any other model.
-
-    Raises UsageError and CacheError if it cannot be read.
-    """
-    if not isinstance(model, str) or not model.startswith(_PREFIX):
-        return None
-    path = model.removeprefix(_PREFIX).partition("#")[0]
-    if not path:
-        raise UsageError(
-            f"`{model}` names no file", help="write `replay:FILE`, as `gotc run --record FILE` made it"
-        )
-    return Replay(open_recording(path))
-
-
 def _chosen(recording: Recording, name: str | None) -> tuple[str, str]:
     """The name of a model in the recording, and its endpoint."""
     where, models = f"the recording {recording.place}", recording.models
@@ -385,23 +381,23 @@ def _common(left: str, right: str) -> int:
 
 def _difference(request: Request, data: dict[str, Any]) -> str:
     """The first difference of a recorded request."""
-    identity = request.identity()
-    if identity["model"] != data["model"]:
-        return f"model `{data['model']}`, not `{request.model}`"
-    if identity.get("endpoint") != data.get("endpoint"):
-        return f"endpoint {data.get('endpoint') or OPENAI.url}, not {request.endpoint or OPENAI.url}"
-    if len(identity["messages"]) != len(data["messages"]):
-        return f"{len(data['messages'])} messages, not {len(identity['messages'])}"
-    for number, (one, other) in enumerate(zip(identity["messages"], data["messages"], strict=True), 1):
-        if one[0] != other[0]:
-            return f"role {other[0]} in message {number}, not {one[0]}"
-        if one[1] != other[1]:
-            at = _common(other[1], one[1])
+    for (name, mine), (_, recorded) in zip(_parts(request.identity()), _parts(data), strict=True):
+        if mine != recorded and name.startswith("message "):
+            at = _common(recorded, mine)
             start = max(0, at - 20)
-            recorded, mine = _quoted(other[1], start), _quoted(one[1], start)
-            return f"another {one[0]} message: {recorded} where this one has {mine} (character {at + 1})"
-    mine, recorded = identity["settings"], data["settings"]
-    for name in dict.fromkeys((*mine, *recorded)):
-        if mine.get(name) != recorded.get(name):
-            return f"{name} {recorded.get(name)}, not {mine.get(name)}"
-    return f"seed {data['sample']}, not {request.sample}"
+            other, this = _quoted(recorded, start), _quoted(mine, start)
+            return f"another {name}: {other} where this one has {this} (character {at + 1})"
+        if mine != recorded:
+            return f"{name} {recorded}, not {mine}"
+    return "no difference"
+
+
+def _parts(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The named parts of a request. Those of two requests differ in number only if their messages do."""
+    messages, settings = data["messages"], data["settings"]
+    yield "model", f"`{data['model']}`"
+    yield "endpoint", data.get("endpoint") or OPENAI.url
+    yield "roles", ", ".join(role for role, _ in messages)
+    yield from ((f"message {number}", text) for number, (_, text) in enumerate(messages, 1))
+    yield from ((name, settings.get(name)) for name in DecodingSettings.__dataclass_fields__)
+    yield "seed", data["sample"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import final
 
 from gotlang.errors import UsageError
 from gotlang.ir.program import Program, Sampling, ValidateAndImprove
-from gotlang.models.base import Model, ModelOptions, Provider
+from gotlang.models.base import Model, ModelOptions
 from gotlang.models.registry import model_spec, open_model, plain_name
 from gotlang.syntax.expressions import Constant
 
@@ -17,14 +17,19 @@ from gotlang.syntax.expressions import Constant
 class ModelPool:
     """Returns a model by the name in a setting `model`, None for the session's own.
 
-    The simulator replaces all models; so does `replay`, the provider of a recording. Raises UsageError if
-    there is no such model.
+    The simulator replaces all models; so does a recording, with its own `open`. Raises UsageError if there is
+    no such model.
     """
 
-    def __init__(self, model: str | Model, options: ModelOptions, replay: Provider | None = None) -> None:
+    def __init__(
+        self,
+        model: str | Model,
+        options: ModelOptions,
+        open: Callable[[str, ModelOptions], Model] = open_model,
+    ) -> None:
         self._own = model
         self._options = options
-        self._replay = replay
+        self._open = open
         self._opened: dict[str, Model] = {}
 
     def __call__(self, name: str | None) -> Model:
@@ -32,7 +37,7 @@ class ModelPool:
             return self._own
         spec = model_spec(name, self._own)
         if spec not in self._opened:
-            self._opened[spec] = self._open(spec)
+            self._opened[spec] = self._open(spec, self._options)
         return self._opened[spec]
 
     @property
@@ -46,11 +51,6 @@ class ModelPool:
         async with AsyncExitStack() as stack:
             for model in opened.values():
                 stack.push_async_callback(model.close)
-
-    def _open(self, spec: str) -> Model:
-        if self._replay is not None:
-            return self._replay.open(spec, self._options)
-        return open_model(spec, self._options)
 
 
 def models_named(program: Program) -> set[str] | None:
