@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gotlang.models.base import DecodingSettings, Message, Request
+from gotlang.models.base import DecodingSettings, Message, Reply, Request
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import RequestFailure, Response, duration, requested_wait
-from gotlang.models.http import Completions, read_body
+from gotlang.models.http import read_body
 from gotlang.models.openai import OpenAIModel
 
 REQUEST = Request("m", (Message("user", "Sort."),), DecodingSettings(logprobs=True))
@@ -46,7 +46,7 @@ def _shaped(part: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 @given(anything | _shaped(anything), st.integers(1, 5))
 def test_any_json_is_read_or_refused(payload: object, n: int) -> None:
     read = read_body(json.dumps(payload), OpenAIModel.parse, REQUEST, n, ENDPOINT, cut=("x",))
-    if isinstance(read, Completions):
+    if isinstance(read, Reply):
         assert 1 <= len(read.completions) <= n
         assert sum(answer.output_tokens for answer in read.completions) == read.usage.output_tokens
         assert all(answer.output_tokens >= 0 for answer in read.completions)

@@ -92,19 +92,31 @@ def test_the_file_may_be_toml(tmp_path: Path) -> None:
         ("{", "does not parse"),
         ("[" * 100_000, "does not parse"),
         ("[]", "not a mapping"),
-        ('{"other": 3}', "no prices for `other`"),
-        ('{"m": {"input_per_million": 1}}', "lacks `output_per_million` for `m`"),
+        ('{"other": 3}', "invalid prices of `other`"),
+        ('{"m": {"input_per_million": 1}}', "missing required field `output_per_million`"),
         (
             '{"m": {"input_per_million": 1, "output_per_million": 1, "per_call": 2}}',
             "unknown field `per_call`",
         ),
-        ('{"m": {"input_per_million": -1, "output_per_million": 1}}', "-1 as `input_per_million`"),
-        ('{"m": {"input_per_million": "1", "output_per_million": 1}}', "'1' as `input_per_million`"),
-        ('{"m": {"input_per_million": true, "output_per_million": 1}}', "True as `input_per_million`"),
-        ('{"m": {"input_per_million": NaN, "output_per_million": 1}}', "nan as `input_per_million`"),
+        (
+            '{"m": {"input_per_million": -1, "output_per_million": 1}}',
+            "Expected `float` >= 0.0",
+        ),
+        (
+            '{"m": {"input_per_million": "1", "output_per_million": 1}}',
+            "got `str`",
+        ),
+        (
+            '{"m": {"input_per_million": true, "output_per_million": 1}}',
+            "got `bool`",
+        ),
+        (
+            '{"m": {"input_per_million": NaN, "output_per_million": 1}}',
+            "Expected `float` >= 0.0",
+        ),
         (
             '{"m": {"input_per_million": 1, "output_per_million": 1, "cached_input_per_million": null}}',
-            "None as",
+            "got `null`",
         ),
     ],
 )

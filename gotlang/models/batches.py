@@ -19,7 +19,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -27,6 +27,7 @@ from gotlang.errors import GotError, UsageError
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import NoResponse, Response
 from gotlang.models.openai import client_of
+from gotlang.records import InvalidRecord, from_json, to_json
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -75,12 +76,13 @@ class PendingBatches:
         self._endpoint = endpoint
         self._batches: dict[str, ProviderBatch] = {}
         self._by_line: dict[str, str] = {}
-        for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
-            batch = _read_pending(path)
-            if batch is not None and time.time() - batch.created > REMEMBERED_S:
-                _delete(path)
-            elif batch is not None and batch.endpoint == endpoint:
-                self._remember(batch)
+        for path in sorted(folder.glob("*.json")):
+            with suppress(OSError, InvalidRecord):  # a damaged file
+                batch = from_json(path.read_bytes(), ProviderBatch)
+                if time.time() - batch.created > REMEMBERED_S:
+                    _delete(path)
+                elif batch.endpoint == endpoint and batch.token == path.stem:
+                    self._remember(batch)
 
     def find(self, line: str) -> ProviderBatch | None:
         """The batch that a request is in."""
@@ -112,7 +114,7 @@ class PendingBatches:
         part = path.with_suffix(".part")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps(asdict(batch)), "utf-8")
+            part.write_text(to_json(batch), "utf-8")
             os.replace(part, path)
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
@@ -131,17 +133,6 @@ def _delete(path: Path) -> None:
     # If that fails, its results are found once more: no reason to end a run.
     with suppress(OSError):
         path.unlink()
-
-
-def _read_pending(path: Path) -> ProviderBatch | None:
-    """The batch in a file, or None if the file is damaged."""
-    try:
-        batch = ProviderBatch(**json.loads(path.read_text("utf-8")))
-        sound = isinstance(batch.endpoint, str) and batch.token == path.stem
-        sound = sound and all(isinstance(line, str) for line in batch.lines)
-        return replace(batch, lines=tuple(batch.lines), created=float(batch.created)) if sound else None
-    except (OSError, ValueError, TypeError):
-        return None
 
 
 @final

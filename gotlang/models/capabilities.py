@@ -10,16 +10,21 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Annotated, Any, final
+
+from msgspec import Meta
 
 from gotlang.models.base import Request
+from gotlang.records import InvalidRecord, from_json, from_plain, to_json
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 OPTIONAL = ("temperature", "top_p", "stop", "logprobs", "seed", "response_format")
 _NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system"))
+Positive = Annotated[int, Meta(ge=1)]
 REMEMBERED_S = 30 * 86400
 """Seconds after which something learned is forgotten: endpoints change."""
 _FORMAT = 1
@@ -193,8 +198,8 @@ class Learned:
     endpoint: str
     model: str
     refused: frozenset[str]
-    good: int
-    bad: int | None
+    good: Positive
+    bad: Positive | None
     at: float
 
 
@@ -232,32 +237,20 @@ class CapabilityStore:
             self._write(after)
         return len(before) - len(after)
 
-    def _write(self, learned: Iterable[Learned]) -> None:
-        entries = [{**asdict(one), "refused": sorted(one.refused)} for one in learned]
+    def _write(self, learned: Sequence[Learned]) -> None:
         part = self._path.with_name(f"{self._path.name}.{os.getpid()}.part")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps({"format": _FORMAT, "learned": entries}, indent=1) + "\n", "utf-8")
+            part.write_text(to_json({"format": _FORMAT, "learned": learned}, sort_keys=True) + "\n", "utf-8")
             os.replace(part, self._path)
         except OSError:
             return
 
     def _read(self) -> list[Learned]:
-        try:
-            data = json.loads(self._path.read_text("utf-8"))
-            entries = data["learned"] if data["format"] == _FORMAT else []
-            return [one for entry in entries if (one := _learned(entry)) is not None]
-        except (OSError, ValueError, RecursionError, TypeError, KeyError):
-            return []
-
-
-def _learned(entry: Any) -> Learned | None:
-    """An entry of the file, or None if it is damaged."""
-    try:
-        one = Learned(**{**entry, "refused": frozenset(entry["refused"]), "at": float(entry["at"])})
-    except (KeyError, TypeError, ValueError):
-        return None
-    counts = [one.good] if one.bad is None else [one.good, one.bad]
-    named = isinstance(one.endpoint, str) and isinstance(one.model, str)
-    sound = one.refused <= _NAMES and all(type(count) is int and count >= 1 for count in counts)
-    return one if named and sound else None
+        found = []
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            data = from_json(self._path.read_text("utf-8"), dict[str, Any])
+            for entry in data["learned"] if data["format"] == _FORMAT else ():
+                with suppress(InvalidRecord):
+                    found.append(from_plain(entry, Learned))
+        return [one for one in found if one.refused <= _NAMES]

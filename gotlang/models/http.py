@@ -57,16 +57,6 @@ class Parsed:
     hidden_bytes: int = 0
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Completions:
-    """The completions of one response, at least one, and their usage. `notes` name what was missing."""
-
-    completions: tuple[Completion, ...]
-    usage: Usage
-    notes: tuple[str, ...] = ()
-
-
 class Wire(Protocol):
     """The connections to one endpoint."""
 
@@ -301,7 +291,13 @@ class HttpModel(Model):
             sent = self._clock()
             response = await self._wire.send(call.body, call.key)
             call.latency_s = self._clock() - sent
-            outcome = self._judge(call, response, asked, known)
+            outcome: Reply | RequestFailure
+            if isinstance(response, Response) and response.status == 200:
+                cut = call.request.settings.stop if "stop" in known.refused else ()
+                outcome = read_body(response.body, self.parse, call.request, asked, self.at, cut=cut)
+            else:
+                outcome = RequestFailure.of(response, self.at, reached=self._reached)
+            self._reached |= isinstance(response, Response)
             failure = outcome if isinstance(outcome, RequestFailure) else None
             if isinstance(response, Response):
                 headers = response.headers
@@ -311,39 +307,28 @@ class HttpModel(Model):
                 self._limits.congested(slot, self._wait(failure, call), refused=refused)
         finally:
             self._limits.release(slot, used, headers)
-        return outcome if isinstance(outcome, RequestFailure) else self._reply(call, outcome, asked)
-
-    def _judge(
-        self, call: _Call, response: Response | NoResponse, asked: int, known: Capabilities
-    ) -> Completions | RequestFailure:
-        outcome: Completions | RequestFailure
-        if isinstance(response, Response) and response.status == 200:
-            cut = call.request.settings.stop if "stop" in known.refused else ()
-            outcome = read_body(response.body, self.parse, call.request, asked, self.at, cut=cut)
-        else:
-            outcome = RequestFailure.of(response, self.at, reached=self._reached)
-        self._reached |= isinstance(response, Response)
-        if isinstance(outcome, RequestFailure):
-            call.lost += outcome.lost
-            if outcome.usage is not None:
-                call.charged += 1
-                call.usage += outcome.usage
+        if isinstance(outcome, Reply):
+            return self._succeeded(call, outcome, asked)
+        call.lost += outcome.lost
+        if outcome.usage is not None:
+            call.charged += 1
+            call.usage += outcome.usage
         return outcome
 
-    def _reply(self, call: _Call, found: Completions, asked: int) -> Reply:
-        """Commit what was learned on the way, now that it is known to have helped."""
-        known = self._known(call).returned(asked, len(found.completions))
+    def _succeeded(self, call: _Call, reply: Reply, asked: int) -> Reply:
+        """The reply with all that was sent for it. What was learned is known to have helped now."""
+        known = self._known(call).returned(asked, len(reply.completions))
         news = known.learned != self.capabilities.learned
         self.capabilities = known
         if news and self._store is not None:
             self._store.learn(self.at.shown, self.name, known)
-        self._estimates.learn(call.request, len(found.completions), found.usage)
-        return Reply(
-            found.completions,
-            call.usage + found.usage,
-            call.latency_s,
+        self._estimates.learn(call.request, len(reply.completions), reply.usage)
+        return replace(
+            reply,
+            usage=call.usage + reply.usage,
+            latency_s=call.latency_s,
             requests=call.requests,
-            notes=known.notes(call.request, call.n) + found.notes,
+            notes=known.notes(call.request, call.n) + reply.notes,
             lost=call.lost,
         )
 
@@ -492,7 +477,7 @@ def read_body(
     at: Endpoint,
     *,
     cut: Sequence[str] = (),
-) -> Completions | RequestFailure:
+) -> Reply | RequestFailure:
     """The up to n completions of a response body. `cut` are stop sequences that the endpoint did not obey.
 
     Missing or impossible usage is replaced by a bound from the number of bytes, with a note. Secrets that the
@@ -524,7 +509,7 @@ def read_body(
         notes = (*notes, "log-probabilities were requested and not given")
     shares = _shares(usage.output_tokens, [len(one.text) for one in kept])
     with_shares = (replace(one, output_tokens=share) for one, share in zip(kept, shares, strict=True))
-    return Completions(tuple(with_shares), usage, notes)
+    return Reply(tuple(with_shares), usage, 0.0, notes=notes)
 
 
 def _cut(one: Completion, stops: Sequence[str]) -> Completion:

@@ -13,18 +13,19 @@ tokens; without a cached price, cached tokens cost what others do:
 from __future__ import annotations
 
 import json
-import math
 import tomllib
 from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET, Struct, UnsetType, to_builtins
+
 from gotlang.errors import UsageError
 from gotlang.models.base import Price
+from gotlang.records import InvalidRecord, from_plain
+from gotlang.records import Seconds as Dollars
 
-_REQUIRED = ("input_per_million", "output_per_million")
-_FIELDS = (*_REQUIRED, "cached_input_per_million")
 _HELP = (
     'write it like {"my-model": {"input_per_million": 0.15, "output_per_million": 0.6, '
     '"cached_input_per_million": 0.075}}, in US dollars'
@@ -85,24 +86,17 @@ def _read(path: Path) -> dict[str, Price]:
         raise UsageError(f"the price file {path} does not parse: {error}", help=_HELP) from None
     if not isinstance(table, dict):
         raise UsageError(f"the price file {path} is not a mapping from model names to prices", help=_HELP)
-    return {name: _entry(entry, name, path) for name, entry in table.items()}
+    return {name: _price(entry, name, path) for name, entry in table.items()}
 
 
-def _entry(entry: object, name: str, path: Path) -> Price:
-    problem = None
-    if not isinstance(entry, dict):
-        raise UsageError(f"the price file {path} gives no prices for `{name}`", help=_HELP)
-    if unknown := [field for field in entry if field not in _FIELDS]:
-        problem = f"has an unknown field `{unknown[0]}`"
-    elif missing := [field for field in _REQUIRED if field not in entry]:
-        problem = f"lacks `{missing[0]}`"
-    if problem is not None:
-        raise UsageError(f"the price file {path} {problem} for `{name}`", help=_HELP)
-    for field, value in entry.items():
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or value < 0:
-            raise UsageError(
-                f"the price file {path} has {value!r} as `{field}` of `{name}`",
-                help="give US dollars, 0 or above",
-            )
-    return Price(**{field: float(value) for field, value in entry.items()}, source=str(path))
+def _price(entry: object, name: str, path: Path) -> Price:
+    try:
+        return Price(**to_builtins(from_plain(entry, _PriceEntry)), source=str(path))
+    except InvalidRecord as error:
+        raise UsageError(f"invalid prices of `{name}` in {path}: {error}", help=_HELP) from None
+
+
+class _PriceEntry(Struct, forbid_unknown_fields=True):
+    input_per_million: Dollars
+    output_per_million: Dollars
+    cached_input_per_million: Dollars | UnsetType = UNSET
