@@ -25,8 +25,8 @@ from gotlang.changes.regions import RULES, Regions, sources
 from gotlang.errors import GotError, RunError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
-from gotlang.runtime import roles
 from gotlang.runtime.context import Context
+from gotlang.runtime.expansion.calls import ROLES
 from gotlang.runtime.graph import Frame, Graph, Handle, Operation
 from gotlang.runtime.scheduler import SCHEDULERS
 
@@ -349,13 +349,13 @@ def test_the_blocks_of_the_language_obey_the_rules(program: Generated, seed: int
         finally:
             check(graph, operation, before)
 
-    plain = roles.ROLES["grow"]
-    roles.ROLES["grow"] = watched
+    plain = ROLES["grow"]
+    ROLES["grow"] = watched
     try:
         model = Delayed(SimulatedModel(STAND_INS), Random(seed))
         try_in_order(program.text, dict(program.inputs), model, truth=3)
     finally:
-        roles.ROLES["grow"] = plain
+        ROLES["grow"] = plain
 
 
 def check(graph: Graph, grew: Operation, before: dict[Operation, tuple[Operation, ...]]) -> None:

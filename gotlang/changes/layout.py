@@ -20,8 +20,8 @@ from gotlang.errors import EvaluationError, GotError, OperationFailed
 from gotlang.ir import program as ir
 from gotlang.ir.foreign import copied
 from gotlang.runtime.execution import Execution
-from gotlang.runtime.expansion.expander import Expander, Value
-from gotlang.runtime.graph import REMOVED, Frame, Graph, Handle, Operation, path_key
+from gotlang.runtime.expansion.expander import Element, Expander
+from gotlang.runtime.graph import REMOVED, Frame, Handle, Operation
 from gotlang.runtime.python import run_in_thread, wait_for_function
 from gotlang.thought import Thought
 
@@ -162,10 +162,10 @@ class _Builder:
         x, at = self.x, self.at
         frame = at.frame.inside((self.step.result, number), {}, at, x.remaining.after(self.step))
         if block.thoughts is not None:
-            return x.constant(frame, block.thoughts, None, at)
+            return x.element(frame, Element(block.thoughts), at)
         if block.value is not None:
             (given,) = block.after
-            return x.constant(frame, tuple(self.operation(given).output), Value(block.value), at)
+            return x.element(frame, Element(tuple(self.operation(given).output), block.value, True), at)
         if block.region is None:
             return x.joined(frame, "gathered", list(map(self.operation, self.change.sources(block))), at)
         after = [self.operation(node) for node in block.after]
@@ -204,18 +204,12 @@ def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], ste
                     _rebind(target, built(source), Handle(start, kind(edit.start).single))
                     graph.note_addition(target, start, change.operation)
                 if target in more:
-                    _gather(graph, target, more.pop(target), change.operation)
+                    graph.gather(target, more.pop(target), change.operation)
                 graph.move(built(source), target, start)
     for target, added in more.items():
-        _gather(graph, target, added, change.operation)
+        graph.gather(target, added, change.operation)
     for target in targets:
         graph.release(target)
-
-
-def _gather(graph: Graph, target: Operation, added: list[Operation], by: Operation) -> None:
-    for source in added:
-        graph.note_addition(target, source, by)
-    graph.gather(target, added, path_key)
 
 
 def _rebind(target: Operation, old: Operation, handle: Handle) -> None:
@@ -228,13 +222,5 @@ def _rebind(target: Operation, old: Operation, handle: Handle) -> None:
         frame = frame.parent
     found = {n: handle for n, bound in names.items() if isinstance(bound, Handle) and bound.operation is old}
     if found:
-        around = target.frame
-        target.frame = Frame(
-            around,
-            around.path,
-            found,
-            around.origin,
-            context=around.context,
-            depth=around.depth,
-            rest=around.rest,
-        )
+        at = target.frame
+        target.frame = Frame(at, at.path, found, at.origin, at.context, at.depth, at.rest)

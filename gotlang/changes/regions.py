@@ -97,7 +97,7 @@ class Regions:
         """Where the connections from this operation, or from a descendant, lead."""
         found = tuple(operation.successors or ())
         found = tuple(o for o in found if o.state not in (DONE, REMOVED) and self._in_sight(o))
-        return [o for o in found if not o.absorbs or self.is_descendant(o)]
+        return [o for o in found if not o.inputs_optional or self.is_descendant(o)]
 
     def is_exclusive(self, other: Operation) -> bool:
         """Whether every path to an operation goes through this one: all it takes comes from here."""
@@ -113,7 +113,7 @@ class Regions:
 
     def _surely(self, source: Operation, target: Operation) -> bool:
         """Whether a target waits for this operation where one of its sources, a descendant, does."""
-        return not target.absorbs or source.absorbs or self.is_exclusive(source)
+        return not target.inputs_optional or source.inputs_optional or self.is_exclusive(source)
 
     def _search(self, other: Operation, known: dict[Operation, bool], *, every: bool) -> bool:
         """Go up from an operation until its sources say whether all of them (or one) lie here."""

@@ -16,7 +16,7 @@ from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model
 from gotlang.runtime.context import Context
 from gotlang.runtime.engine import Engine
-from gotlang.runtime.expansion.calls import BLOCKS, rate
+from gotlang.runtime.expansion.calls import BLOCKS, score
 from gotlang.runtime.expansion.calls import scheme as lay_out
 from gotlang.runtime.expansion.expander import Expander, Layout
 from gotlang.runtime.gc_tuning import relaxed_gc
@@ -107,7 +107,7 @@ class Runner:
         root = Frame(None, (), dict(self.params))
         frame = Frame(root, (scheme.name,), dict(inputs))
         try:
-            handle = lay_out(Expander(context, BLOCKS, remaining, rate, self.changes), scheme, frame)
+            handle = lay_out(Expander(context, BLOCKS, remaining, score, self.changes), scheme, frame)
         except GraphFull as error:
             raise RunError(error.message, help=error.help) from None
         engine = Engine(context, order, settings.concurrency)

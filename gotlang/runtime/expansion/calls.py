@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from gotlang.errors import EvaluationError, GotError
+from gotlang.errors import EvaluationError, GotError, OperationFailed
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
-from gotlang.operations.checks import count
+from gotlang.operations.checks import count, mean, number
+from gotlang.runtime.context import Context
 from gotlang.runtime.execution import bound_thoughts, whole
-from gotlang.runtime.expansion.blocks import branch, foreach, group, loop, reduce
-from gotlang.runtime.expansion.expander import NO_PARTS, Expander, Layout, behind
-from gotlang.runtime.graph import Frame, GraphFull, Handle, Operation
+from gotlang.runtime.expansion import blocks
+from gotlang.runtime.expansion.expander import (
+    NO_PARTS,
+    Element,
+    Expander,
+    Layout,
+    behind,
+    collect,
+    grow,
+    join,
+)
+from gotlang.runtime.graph import DONE, NOTHING, Frame, GraphFull, Handle, Operation
 from gotlang.syntax import expressions as e
+from gotlang.thought import Thoughts
 from gotlang.types import ANY
 
 MAX_DEPTH = 200
-"""How deep schemes may call schemes."""
+"""How deeply schemes may call schemes."""
 EAGER_DEPTH = 8
-"""After so many calls inside each other the next one waits for its turn, so that no stack grows too high."""
+"""After so many nested calls the next one waits for the scheduler, which bounds the depth of the stack."""
 
 
 def scheme(x: Expander, declared: ir.Scheme, frame: Frame) -> Handle:
     """Lay out a scheme whose parameters are bound in a frame."""
     x.remaining.through(declared.body)
-    frame.names[declared.body.entry] = x.start(frame, frame.origin)
+    frame.names[declared.body.entry] = Handle(x.empty(frame, "start", frame.origin), True)
     result = x.region(declared.body, frame)
     if not declared.collect:
         return Handle(result.operation, not declared.many)
-    collect = Operation(None, "collect", frame, "collect", frame.origin)
-    x.graph.add(collect, (result.operation,))
-    return Handle(collect, True)
+    values = Operation(None, "collect", frame, "collect", frame.origin)
+    return Handle(x.graph.add(values, (result.operation,)), True)
 
 
 def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
-    """A scheme's call, once for each current thought."""
+    """A call of a scheme, once per current thought."""
     one = pool.single or (pool.operation.constant and len(pool.operation.output) == 1)
     if one and (frame.depth + 1) % EAGER_DEPTH:
         mark = x.graph.mark()
@@ -45,9 +55,9 @@ def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
             raise
         except GotError as error:
             x.graph.undo(mark)
-            join = x.graph.add(Operation(step, "join", frame, step.result, frame.origin), (), held=1)
-            x.context.lost(join, error)
-            return Handle(join, step.single)
+            lost = x.graph.add(Operation(step, "join", frame, step.result, frame.origin), (), held=1)
+            x.context.lost(lost, error)
+            return Handle(lost, step.single)
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
         if frame.depth >= MAX_DEPTH:
@@ -55,16 +65,14 @@ def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
         parts = []
         for index, thought in enumerate(frame.pool(step.pool).operation.output):
             inner = frame.inside((step.result, "it", index), {}, grow)
-            element = x.graph.constant((thought,), inner, "element", grow)
+            element = x.element(inner, Element((thought,)), grow)
             parts.append(_call(x, step, inner, Handle(element, True), index, grow))
         return parts
 
     waits = [pool.operation, *x.waits(step, frame)]
     if all(operation.constant for operation in waits):
-        # Nothing to wait for, but the stack is high: wait for a turn of the scheduler.
-        turn = Operation(None, "join", frame, (step.result, "turn"), frame.origin)
-        turn.parts = NO_PARTS
-        waits = [x.graph.add(turn, ())]
+        # There is nothing to wait for, but the stack is deep: wait for a turn of the scheduler.
+        waits = [x.joined(frame, (step.result, "turn"), NO_PARTS, frame.origin)]
     return Handle(x.later(step, frame, waits, build), step.single)
 
 
@@ -73,13 +81,13 @@ def _call(
 ) -> Operation:
     names: dict[str, Any] = {}
     inner = Frame(
-        root(frame),
+        frame.root,
         (*frame.path, (step.result, index)),
         names,
-        grow if grow is not None else frame.origin,
-        context=frame.context,
-        depth=frame.depth + 1,
-        rest=frame.rest + x.remaining.after(step),
+        grow or frame.origin,
+        frame.context,
+        frame.depth + 1,
+        frame.rest + x.remaining.after(step),
     )
     for name, value in step.arguments:
         names[name] = _argument(x, name, value, frame, pool, inner)
@@ -87,7 +95,7 @@ def _call(
 
 
 def _argument(x: Expander, name: str, value: e.Expression, frame: Frame, pool: Handle, inner: Frame) -> Any:
-    """What a parameter is bound to: thoughts as they are, constants as values, the rest when it is known."""
+    """The binding of a parameter: thoughts as they are, constants as values, anything else once known."""
     if isinstance(value, e.Reference) and value.name != "it":
         try:
             return frame.find(value.name)
@@ -103,17 +111,13 @@ def _argument(x: Expander, name: str, value: e.Expression, frame: Frame, pool: H
     return Handle(x.graph.add(let, waits), True)
 
 
-def root(frame: Frame) -> Frame:
-    """The frame that holds the params."""
-    while frame.parent is not None:
-        frame = frame.parent
-    return frame
+# -------------------------------------------------------------------- scores that ask a model
 
 
-def rate(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
-    """`Score` by a score that asks a model: its body once for each thought and sample."""
+def score(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
+    """`Score` by a score that asks a model: its body once per thought and sample."""
     assert step.score is not None
-    score = x.context.program.score(step.score)
+    declared = x.context.program.score(step.score)
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
         scored = frame.pool(step.pool).operation
@@ -124,24 +128,23 @@ def rate(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
             values = {key: _bind_value(x, value, names) for key, value in step.arguments}
             for sample in range(k):
                 inner = Frame(
-                    root(frame),
+                    frame.root,
                     (*frame.path, (step.result, index, sample)),
                     dict(values),
-                    grow if grow is not None else frame.origin,
-                    context=frame.context * k + sample,
-                    depth=frame.depth,
-                    rest=frame.rest + x.remaining.after(step),
+                    grow or frame.origin,
+                    frame.context * k + sample,
+                    frame.depth,
+                    frame.rest + x.remaining.after(step),
                 )
-                numbers.append(_sample(x, step, score, inner, grow))
+                numbers.append(_sample(x, step, declared, inner, grow))
         rated = Operation(step, "rated", frame, (step.result, "rated"), grow)
-        x.graph.add(rated, (scored, *numbers))
-        return [rated]
+        return [x.graph.add(rated, (scored, *numbers))]
 
     return Handle(x.later(step, frame, [pool.operation, *x.waits(step, frame)], build), step.single)
 
 
 def _bind_value(x: Expander, value: e.Expression, names: Mapping[str, Any]) -> Any:
-    """An argument as a thought where it is one, so that what came from what is not lost."""
+    """An argument, as a thought if it is one, so that the reasoning graph stays connected."""
     bound = bound_thoughts(x.context, value, names)
     if bound is not None and len(bound) == 1:
         return bound[0]
@@ -152,20 +155,56 @@ def _sample(
     x: Expander, step: ir.Score, score: ir.ScoreFunction, frame: Frame, grow: Operation | None
 ) -> Operation:
     x.remaining.through(score.body)
-    start = frame.names[score.body.entry] = x.start(frame, grow)
+    start = x.empty(frame, "start", grow)
+    frame.names[score.body.entry] = Handle(start, True)
     x.region(score.body, frame)
     value = ir.Pool("%score", step.type, True, score.body.entry, (score.value,), span=step.span)
     operation = Operation(value, "Pool", frame, "score", frame.origin)
     names = [name for name in x.uses(score.value).names if name in frame.names]
-    return x.graph.add(operation, (start.operation, *behind(names, frame)))
+    return x.graph.add(operation, (start, *behind(names, frame)))
+
+
+def rated(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
+    """Thoughts with the mean of the numbers that the samples of a score gave for each."""
+    step = operation.step
+    assert isinstance(step, ir.Score) and step.score is not None
+    declared = context.program.score(step.score)
+    what = f"score `{declared.name}`"
+    samples = operation.inputs[1:]
+    share = len(samples) // max(1, len(thoughts))
+    out = []
+    for at, thought in enumerate(thoughts):
+        numbers = []
+        for sample in samples[at * share : (at + 1) * share]:
+            if sample.state == DONE and sample.output:
+                try:
+                    numbers.append(number(sample.output[0].value, what))
+                except EvaluationError as error:
+                    context.failed(operation, error.message, thought.index)
+        try:
+            if numbers:
+                out.append(thought.known(score=mean(numbers, what), lower=declared.lower))
+        except EvaluationError as error:
+            context.failed(operation, error.message, thought.index)
+    if thoughts and not out:
+        raise OperationFailed(f"{what} has no value for any thought")
+    return Thoughts(out) if out else NOTHING
 
 
 BLOCKS: dict[type, Layout] = {
-    ir.Foreach: foreach,
-    ir.Reduce: reduce,
-    ir.Repeat: loop,
-    ir.If: branch,
-    ir.Block: group,
+    ir.Foreach: blocks.foreach,
+    ir.Reduce: blocks.reduce,
+    ir.Repeat: blocks.repeat,
+    ir.If: blocks.if_,
+    ir.Block: blocks.block,
     ir.Invoke: invoke,
 }
 """How each step that stands for several operations is laid out."""
+
+ROLES: dict[str, Callable[[Context, Operation, Thoughts], Thoughts]] = {
+    "join": join,
+    "collect": collect,
+    "grow": grow,
+    "rated": rated,
+}
+"""How the operations run that expansion adds, by their role."""
