@@ -125,7 +125,7 @@ def seconds(name: str, size: int) -> dict[str, Any]:
     repeats = max(1, CALLS // size)
     for _ in range(repeats):
         took, result = fresh(graph(name, size))
-        operations, calls = result.outcome.operations, result.outcome.ledger.paid.calls
+        operations, calls = result.outcome.operations, result.outcome.ledger.spent.calls
         ours += took
         del result
         alone += fresh(bare(calls))

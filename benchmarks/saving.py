@@ -46,7 +46,7 @@ def arm(lists: list[list[int]], options: Options) -> list[Result]:
 
 def measure(name: str, results: list[Result]) -> dict[str, Any]:
     """Means over the rows of what an arm asked and paid, and the mistakes of each row."""
-    paid = [result.outcome.ledger.paid for result in results]
+    paid = [result.outcome.ledger.spent for result in results]
     return {
         "arm": name,
         "answers": fmean(account.calls for account in paid),

@@ -95,7 +95,7 @@ async def measure(fusion: bool, limit: int | None, rounds: int) -> dict[str, Any
     async with Session(PROGRAM, options) as session:
         inputs = {"numbers": numbers()}
         outcome = (await session.run(inputs)).outcome
-        path, paid = outcome.hops * CALL_S, outcome.ledger.paid.requests
+        path, paid = outcome.hops * CALL_S, outcome.ledger.spent.requests
         best = path if limit is None else turns(outcome.graph, requests, limit) * CALL_S
         model.call_s, walls = CALL_S, []
         for _ in range(rounds):

@@ -96,7 +96,7 @@ class Result(Displayed):
     @property
     def cost(self) -> float | None:
         """US dollars spent; None if a price is unknown."""
-        return self.outcome.ledger.paid.usd
+        return self.outcome.ledger.spent.usd
 
     @property
     def calls(self) -> int:
@@ -106,17 +106,17 @@ class Result(Displayed):
     @property
     def cached(self) -> int:
         """How many of the calls came from a cache: the persistent one, or that of the run itself."""
-        return self.calls - self.outcome.ledger.paid.calls
+        return self.calls - self.outcome.ledger.spent.calls
 
     @property
     def requests(self) -> int:
         """HTTP requests sent."""
-        return self.outcome.ledger.paid.requests
+        return self.outcome.ledger.spent.requests
 
     @property
     def tokens(self) -> tuple[int, int]:
         """Input and output tokens spent."""
-        return self.outcome.ledger.paid.input_tokens, self.outcome.ledger.paid.output_tokens
+        return self.outcome.ledger.spent.input_tokens, self.outcome.ledger.spent.output_tokens
 
     def graph(self) -> list[dict[str, Any]]:
         """The execution graph as plain data, one mapping per operation, as described in `docs/graphs.md`."""
@@ -161,8 +161,8 @@ class Result(Displayed):
             "ground_truth": o.truth,
             "partial": o.partial,
             "skipped": o.skipped,
-            "ledger": o.ledger.as_json(),
-            "spent": o.ledger.paid_json(),
+            "ledger": o.ledger.accounts_json(),
+            "spent": o.ledger.spent_json(),
             "graph": {
                 "operations": o.operations,
                 "thoughts": o.thought_count,

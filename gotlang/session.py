@@ -138,7 +138,7 @@ class Session:
         self, functions: Mapping[str, Callable[..., Any]], budget: Any, cache: Cache | None
     ) -> Runner:
         from gotlang.runtime.python import load_corpora
-        from gotlang.runtime.sampler.gate import Gate
+        from gotlang.runtime.sampler.limits import RequestLimits
 
         options = self.options
         changes = None
@@ -164,7 +164,7 @@ class Session:
             ),
             budget,
             # No limit holds back what waits for a batch: the more requests wait, the fewer batches there are.
-            Gate(
+            RequestLimits(
                 None if options.batch else options.concurrency,
                 model_limits(self.ir, self.model.name, options.model_concurrency),
             ),

@@ -89,7 +89,7 @@ def waited(result: Result, *, stored: bool) -> dict[int, float]:
     """Seconds that each operation waited for models: the slowest answer of each of its rounds, in turn."""
     rounds: dict[tuple[int, int], float] = {}
     for asked in result.outcome.ledger.rounds:
-        for number, answer in zip(asked.numbers, asked.answers, strict=True):
+        for number, answer in zip(asked.numbers, asked.samples, strict=True):
             if stored or number not in asked.persistent:
                 place = (asked.operation.sequence, asked.turn)
                 rounds[place] = max(rounds.get(place, 0.0), answer.latency_s)
@@ -149,12 +149,12 @@ def test_sums_are_those_of_the_operations_and_no_path_is_longer(
     same(ledger.accounts[1], seen.once(stored=True).values())
     same(ledger.accounts[2], seen.once(stored=False).values())
     paid = [entry for entry in seen.answers if entry[2] == "model"]
-    assert (ledger.paid.calls, ledger.paid.output_tokens) == (
+    assert (ledger.spent.calls, ledger.spent.output_tokens) == (
         len(paid),
         sum(stored.completion.output_tokens for _, stored, _, _ in paid),
     )
     if not share:
-        assert ledger.paid.requests == len(paid) == ledger.accounts[2].calls
+        assert ledger.spent.requests == len(paid) == ledger.accounts[2].calls
     for operation in outcome.graph.operations:
         if operation.state == DONE and not operation.constant:
             found_s = longest(lines, waited(found, stored=True), operation.sequence)

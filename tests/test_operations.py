@@ -198,13 +198,13 @@ def test_repeat_counts_and_stops() -> None:
 def test_asking_again_gives_new_draws_and_equal_questions_side_by_side_share_theirs() -> None:
     again = run("a = Generate() digit(1)\nb = Generate() digit(1)\nPool() a, b", result="list[int]")
     assert again.value[0] == again.value[1]
-    assert (calls(again), again.outcome.ledger.paid.calls) == (2, 1)
+    assert (calls(again), again.outcome.ledger.spent.calls) == (2, 1)
     # each round depends on the one before
     body = "Generate() digit(1)\nrepeat 6:\n    Improve(k=1) digit(1)"
     rounds = run(body, result="list[int]")
     assert len(rounds.value) == 2**6
     assert len(set(rounds.value)) > 3
-    assert rounds.outcome.ledger.paid.calls == 7
+    assert rounds.outcome.ledger.spent.calls == 7
 
 
 def test_repeat_after_a_step_asks_in_separate_contexts() -> None:

@@ -51,7 +51,7 @@ def test_order_changes_nothing(
         return
     assert isinstance(other, Result), other
     assert everything(other) == everything(plain)
-    paid, again = plain.outcome.ledger.paid, other.outcome.ledger.paid
+    paid, again = plain.outcome.ledger.spent, other.outcome.ledger.spent
     assert (again.calls, again.output_tokens) == (paid.calls, paid.output_tokens)
 
 
@@ -157,7 +157,7 @@ def test_a_block_that_was_not_laid_out_asks_nothing_later() -> None:
     }
     found = run_in_order(UNDONE, {"x": 1}, SimulatedModel(stand_ins))
     assert found.value == [1, 2] and "division by zero" in found.outcome.failures[0].reason
-    assert found.outcome.ledger.paid.calls == 3
+    assert found.outcome.ledger.spent.calls == 3
 
 
 TOGETHER = """

@@ -36,7 +36,7 @@ def test_what_cannot_be_written_waits_until_it_can() -> None:
     cache = Full()
     keeper = SampleStore(cache)
     assert (put(keeper, 1), put(keeper, 2, answers=3), put(keeper, 2, answers=3)) == (1, 3, 0)
-    assert keeper.note() == "4 paid answers are not in the cache, and would be paid for again: no room"
+    assert keeper.note() == "4 completions are not in the cache and would be billed again: no room"
     assert keeper.save() == 0
     cache.full = False
     assert put(keeper, 3) == -4
@@ -54,7 +54,7 @@ def test_a_cache_that_was_taken_away_is_told(tmp_path: Path) -> None:
         path.unlink()
     assert [put(keeper, number) for number in (2, 3, 4)] == [1, 1, 1]
     note = keeper.note()
-    assert note is not None and note.startswith("3 paid answers are not in the cache")
+    assert note is not None and note.startswith("3 completions are not in the cache")
     assert "was deleted or replaced while in use" in note
     cache.close()
 
@@ -67,5 +67,5 @@ def test_an_answer_that_no_cache_takes_keeps_back_no_other(tmp_path: Path) -> No
     assert keeper.put(request.key(), request, {0: long}) == 1
     assert [put(keeper, number) for number in (1, 2, 3)] == [0, 0, 0]
     assert len(list(cache.entries())) == 3
-    assert "1 paid answer is not in the cache" in (keeper.note() or "") and "too long" in keeper.trouble
+    assert "1 completion is not in the cache" in (keeper.note() or "") and "too long" in keeper.trouble
     cache.close()

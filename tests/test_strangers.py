@@ -13,7 +13,7 @@ from gotlang.api import Options, check, compile, load
 from gotlang.errors import CompileError, GotError, RunError, UsageError
 from gotlang.ir.evaluate import evaluate
 from gotlang.models.simulated import SimulatedModel
-from gotlang.runtime import sampling
+from gotlang.runtime.sampler import sampler
 from gotlang.span import Source
 from gotlang.syntax.parse import parse_expression
 
@@ -207,9 +207,9 @@ def test_doubling_inside_one_expression_is_bounded() -> None:
     ],
 )
 def test_a_run_asks_for_so_many_answers_at_most(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "MAX_ANSWERS", 5_000)  # the real limit takes a minute
+    monkeypatch.setattr(sampler, "MAX_SAMPLES", 5_000)  # the real limit takes a minute
     text = f'prompt ask(x: any) -> any:\n    "{{{{ x }}}}"\nscheme s() -> many any:\n    Map() 1\n{body}'
-    with limited(30), pytest.raises(RunError, match="more than 5,000 answers"):
+    with limited(30), pytest.raises(RunError, match="more than 5,000 model calls"):
         compile(text, "s.got").run(options=Options(model=ECHO))
 
 

@@ -49,7 +49,7 @@ def summary(result: Result, sources: Mapping[str, Source], seconds: float) -> No
 def _rows(result: Result, seconds: float) -> Iterable[tuple[str, str]]:
     outcome = result.outcome
     ledger = outcome.ledger
-    without, paid = ledger.accounts[0], ledger.paid
+    without, paid = ledger.accounts[0], ledger.spent
     if outcome.score is not None:
         yield "score", f"{outcome.score:g}"
     if outcome.truth is not None:

@@ -25,7 +25,7 @@ from gotlang.runtime.context import Context
 from gotlang.runtime.graph import FAILED, Frame, Handle, Operation, critical_path, path_key
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
-from gotlang.runtime.sampler.ledger import Round, waited
+from gotlang.runtime.sampler.ledger import Round, latency
 from gotlang.runtime.sampler.store import MissingSample, Sample
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, named_thoughts
@@ -320,7 +320,7 @@ class Execution:
 
     def check_samples(self, samples: int) -> None:
         """Raises EvaluationError if the run may not ask for that many samples more."""
-        self.context.sampler.room(samples)
+        self.context.sampler.check(samples)
 
     async def sample(
         self, wanted: Sequence[tuple[PromptCall, Sequence[int]]], *, fused: bool = False
@@ -333,7 +333,7 @@ class Execution:
         asked = [(call, numbers) for call, numbers in wanted if numbers]
         samples = sum(len(numbers) for _, numbers in asked)
         sampler = self.context.sampler
-        sampler.room(samples)
+        sampler.check(samples)
         sampler.asked += samples
         if len(asked) == 1:
             call, numbers = asked[0]
@@ -420,7 +420,7 @@ class PromptCall:
                 model.price,
             )
         )
-        return samples, waited(found)
+        return samples, latency(found)
 
     def values(self, number: int, sample: Sample) -> list[Any]:
         """The values read from a sample. One that is missing or cannot be read is noted as failed, and has

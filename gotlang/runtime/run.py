@@ -24,8 +24,8 @@ from gotlang.runtime.graph import Frame, Graph, GraphFull
 from gotlang.runtime.outcome import Outcome, outcome_of
 from gotlang.runtime.sampler.budget import Budget
 from gotlang.runtime.sampler.events import Observer, guarded
-from gotlang.runtime.sampler.gate import Gate
 from gotlang.runtime.sampler.ledger import Ledger
+from gotlang.runtime.sampler.limits import RequestLimits
 from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.runtime.scheduler import scheduler
 from gotlang.types import Type, accepts, fits, of_value
@@ -69,7 +69,7 @@ class Runner:
     params: Mapping[str, Any]
     settings: Settings
     budget: Budget
-    gate: Gate
+    limits: RequestLimits
     cache: Cache | None = None
     observe: Observer | None = None
     changes: Layout | None = None
@@ -87,7 +87,9 @@ class Runner:
         started = asyncio.get_running_loop().time()
         notes: dict[str, None] = {}
         observe = guarded((self.record, self.observe), notes)
-        sampler = Sampler(Ledger(), self.budget, self.gate.lane(), notes, cache=self.cache, observe=observe)
+        sampler = Sampler(
+            Ledger(), self.budget, self.limits.queue(), notes, cache=self.cache, observe=observe
+        )
         context = Context(
             self.program,
             Evaluator({s.name: s for s in self.program.scores}, self.functions),

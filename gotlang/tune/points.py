@@ -238,7 +238,7 @@ class PointRunner:
             program=program,
             params=check_params(program, params),
             settings=replace(base.settings, **chosen),
-            gate=base.gate.at(chosen["concurrency"]) if "concurrency" in chosen else base.gate,
+            limits=base.limits.with_total(chosen["concurrency"]) if "concurrency" in chosen else base.limits,
             engines=base.engines,
         )
 

@@ -136,7 +136,7 @@ async def _search(points: PointRunner, rows: Sequence[Row], search: PromptSearch
     attempts = Attempts(points, some, search.prompts)
     runner = points.session.runner
     model, seed = runner.models(points.plan.proposer), runner.settings.seed
-    sampler = Sampler(Ledger(), runner.budget, runner.gate.lane(), {}, cache=runner.cache)
+    sampler = Sampler(Ledger(), runner.budget, runner.limits.queue(), {}, cache=runner.cache)
     proposer = Proposer(model, sampler, asyncio.get_running_loop(), seed)
     try:
         for row in some:

@@ -60,7 +60,7 @@ def full(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def not_kept(words: str) -> int:
     """How many answers a message says are paid and lost."""
-    found = words.partition(" paid answer")[0].split()[-1]
+    found = words.partition(" completion")[0].split()[-1]
     assert "not in the cache, and would be paid for again" in words
     return int(found)
 
@@ -120,7 +120,7 @@ def test_a_run_that_fails_says_it_too(tmp_path: Path) -> None:
         done = full(*command(server, "--quiet"), cwd=tmp_path)
     assert done.returncode == 1
     assert TOLD in done.stderr
-    assert 0 < not_kept(next(line for line in done.stderr.splitlines() if "paid answers are" in line)) <= 101
+    assert 0 < not_kept(next(line for line in done.stderr.splitlines() if "completions are" in line)) <= 101
 
 
 def test_rows_of_a_data_set_say_it_too(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_rows_of_a_data_set_say_it_too(tmp_path: Path) -> None:
         done = full("eval", "many.got", "--data", "rows.jsonl", *model, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stderr.count(TOLD) == 1
-        (line,) = (line for line in done.stderr.splitlines() if "paid answers are" in line)
+        (line,) = (line for line in done.stderr.splitlines() if "completions are" in line)
         paid = len(server.requests)
         again = gotc("eval", "many.got", "--data", "rows.jsonl", *model, cwd=tmp_path)
         assert again.returncode == 0, again.stderr

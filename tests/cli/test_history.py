@@ -70,12 +70,12 @@ def test_answers_that_were_not_asked_for_are_no_failures(gotc: Gotc, folder: Pat
     ran = gotc("run", "vote.got", "--input", "question=why", "--max-calls", "1", "--quiet")
     assert (ran.code, ran.err) == (
         3,
-        "partial: the budget does not allow the next request: 1 of 1 answers asked\n",
+        "partial: the budget does not allow the next request: 1 of 1 calls made\n",
     )
     assert "  2 answers not asked for" in gotc("show").out and "could not be used" not in gotc("show").out
     ran = gotc("run", "vote.got", "--input", "question=why", "--max-calls", "0", "--quiet", "--no-cache")
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.endswith("0 of 0 answers asked; there is no result yet\n")
+    assert ran.err.endswith("0 of 0 calls made; there is no result yet\n")
 
 
 def test_a_run_that_failed_can_be_looked_at(gotc: Gotc, folder: Path) -> None:

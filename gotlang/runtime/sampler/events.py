@@ -15,8 +15,7 @@ from gotlang.span import Span
 @final
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Operations were added to the execution graph; `count` is how many there are now, but for those whose
-    thoughts were known when they were made, and `more` how many of them are new."""
+    """Operations were added to the execution graph: `more` of the `count` there are now, constants aside."""
 
     count: int
     more: int
@@ -25,7 +24,7 @@ class Added:
 @final
 @dataclass(frozen=True, slots=True)
 class Started:
-    """An operation that asks a model or a tool started."""
+    """An operation that waits for a model or a tool started."""
 
     operation: Operation
 
@@ -41,8 +40,8 @@ class Ended:
 @final
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Draws of a request are there, from a model or a cache; `model` is the name it goes by, `operation` what
-    asked for them (None where no operation of a graph did)."""
+    """Samples of a request are there, from a model or a cache; `model` is the model's name, `operation` the
+    operation that asked for them (None for none of a graph)."""
 
     request: Request
     key: str
@@ -67,8 +66,8 @@ class Failed:
 @final
 @dataclass(frozen=True, slots=True)
 class Unsaved:
-    """Paid answers could not be written to the persistent cache, `more` than could not before; or less, where
-    they could be after all. `reason` says why not. They are in memory, and will be tried again."""
+    """`more` completions could not be written to the persistent cache; less than 0 if some could be after
+    all. They are in memory, and will be tried again."""
 
     more: int
     reason: str
@@ -79,17 +78,15 @@ Observer = Callable[[Event], None]
 
 
 def guarded(observers: Iterable[Observer | None], notes: dict[str, None]) -> Observer | None:
-    """Observers as one that cannot end a run, None where there are none: once one raises, it is left alone,
-    and the notes say so."""
-    told = [observe for observe in observers if observe is not None]
+    """Observers as one that cannot end a run (None for none): one that raises is noted and then ignored."""
+    active = [observe for observe in observers if observe is not None]
 
     def tell(event: Event) -> None:
-        for observe in tuple(told):
+        for observe in tuple(active):
             try:
                 observe(event)
             except Exception as error:
-                told.remove(observe)
-                reason = f"an observer raised {type(error).__name__}, and was told nothing more: {error}"
-                notes[reason] = None
+                active.remove(observe)
+                notes[f"an observer raised {type(error).__name__} and is not called again: {error}"] = None
 
-    return tell if told else None
+    return tell if active else None

@@ -1,8 +1,8 @@
-"""What a run cost: as it was paid, and as it would have been with less of a cache.
+"""What a run cost: what was spent, and what it would have cost with less of a cache.
 
 The three accounts and two ways of adding up time are the rows of Tables 2 and 3 of Framework of Thoughts.
-They are made up when a run has ended, from what its operations asked for and in an order that rests on the
-graph alone, so that they do not depend on which of two operations that share an answer happened to be first.
+They are computed when a run has ended, from what its operations asked for and in an order that depends on the
+graph alone: not on which of two operations that share a sample happened to be first.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from gotlang.models.base import Price, Usage
 from gotlang.runtime.graph import FAILED, Graph, Operation, before, path_key
 
 Times = tuple[float, float, float]
-"""Seconds along the longest path: without cache, with the process cache, with the persistent one."""
-NO_TIMES: Times = (0.0, 0.0, 0.0)
+"""Seconds along the critical path: without cache, with the process cache, with the persistent one."""
 
 ACCOUNTS = ("none", "process", "persistent")
 
@@ -25,11 +24,10 @@ ACCOUNTS = ("none", "process", "persistent")
 @final
 @dataclass(slots=True)
 class Account:
-    """Answers asked of models, requests over the wire, tokens, US dollars (None once one price was unknown),
-    and the seconds that all requests took one after the other.
+    """Model calls, HTTP requests, tokens, US dollars (None once a price was unknown), and the seconds of all
+    requests one after the other.
 
-    `lost` counts the requests that brought no answer and may have been charged all the same, which no other
-    sum holds but that of the requests.
+    `lost` counts the requests that failed and may have been billed; they are in no other sum but `requests`.
     """
 
     calls: int = 0
@@ -40,9 +38,9 @@ class Account:
     sequential_s: float = 0.0
     lost: int = 0
 
-    def add(self, answers: int, requests: int, usage: Usage, price: Price | None, seconds: float) -> None:
-        """Count requests that gave so many answers."""
-        self.calls += answers
+    def add(self, calls: int, requests: int, usage: Usage, price: Price | None, seconds: float) -> None:
+        """Count requests that held so many calls."""
+        self.calls += calls
         self.requests += requests
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
@@ -54,12 +52,11 @@ class Account:
 
 
 class Round(NamedTuple):
-    """Answers that an operation asked for at the same time, of one request.
+    """Samples of one request that an operation asked for at the same time.
 
-    `start_s` and `hops` tell when it could ask at the earliest, `turn` numbers the rounds of an operation.
-    `numbers` are those of the draws. `batch` is how many answers one request may hold: what was answered from
-    a cache is counted as it would have been asked. `persistent` holds the draws that were in the persistent
-    cache.
+    `start_s` and `hops` say when it could ask at the earliest, `turn` numbers the rounds of an operation.
+    `batch` is how many samples one request may hold: cached ones count as they would have been requested.
+    `persistent` are the numbers of the samples that were in the persistent cache.
     """
 
     operation: Operation
@@ -68,142 +65,139 @@ class Round(NamedTuple):
     hops: int
     key: str
     numbers: tuple[int, ...]
-    answers: tuple[StoredSample, ...]
+    samples: tuple[StoredSample, ...]
     persistent: frozenset[int]
     batch: int
     price: Price | None
 
 
+_Waits = dict[Operation, dict[int, float]]
+"""The seconds that each operation waited in each of its turns."""
+
+
 @final
 @dataclass(slots=True)
 class Ledger:
-    """The accounts of one run. `paid` is what really went over the wire in it.
+    """The accounts of one run. `spent` is what really went over the wire in it.
 
-    `accounts` and `times` are there once `settle` was called. `shared` is set where several operations
-    took the same answer.
+    `accounts` and `times` are set by `settle`. `shared` says that operations shared a sample.
     """
 
     accounts: tuple[Account, Account, Account] = field(
         default_factory=lambda: (Account(), Account(), Account())
     )
-    times: Times = NO_TIMES
-    paid: Account = field(default_factory=Account)
+    times: Times = (0.0, 0.0, 0.0)
+    spent: Account = field(default_factory=Account)
     rounds: list[Round] = field(default_factory=list, repr=False)
     shared: bool = False
 
     def settle(self, graph: Graph, result: Operation) -> None:
-        """Make up the accounts, and the times along the longest path to `result`."""
-        one = result.seconds
+        """Compute the accounts, and the times along the critical path to `result`."""
+        total = result.seconds
         if self.shared or any(asked.persistent for asked in self.rounds):
-            waits = self._tell_apart()
-            self.times = (one, _path(graph, result, waits[0]), _path(graph, result, waits[1]))
+            process, persistent = self._count_apart()
+            times = (
+                total,
+                _critical_path_s(graph, result, process),
+                _critical_path_s(graph, result, persistent),
+            )
+            self.times = times
             return
-        # No answer was there before it was asked for, so all three accounts are the same.
+        # No sample was there before it was asked for, so all three accounts are the same.
         for asked in self.rounds:
-            self._count(0, asked, asked.answers)
+            self._count(0, asked, asked.samples)
         whole = self.accounts[0]
         self.accounts = (whole, replace(whole), replace(whole))
-        self.times = (one, one, one)
+        self.times = (total, total, total)
 
-    def _tell_apart(self) -> tuple[_Waits, _Waits]:
-        """Make up each account; how long operations waited with the process cache, and with the persistent
+    def _count_apart(self) -> tuple[_Waits, _Waits]:
+        """Compute each account; how long operations waited with the process cache, and with the persistent
         one."""
-        # Whoever is counted as the one that asked need not be the one that looked into the cache.
-        before = {(asked.key, number) for asked in self.rounds for number in asked.persistent}
+        # The operation that counts as the first to ask need not be the one that looked into the cache.
+        stored = {(asked.key, number) for asked in self.rounds for number in asked.persistent}
         seen: set[tuple[str, int]] = set()
         waits: tuple[_Waits, _Waits] = ({}, {})
-        for asked in self._in_order():
-            self._count(0, asked, asked.answers)
-            draws = zip(asked.numbers, asked.answers, strict=True)
-            # At temperature 0 every draw is the first, so some may be the same.
-            fresh = {number: stored for number, stored in draws if (asked.key, number) not in seen}
+        rounds: Iterable[Round] = self.rounds
+        if self.shared:
+            # The one that could ask first, asks; an operation comes after those it depends on.
+            rounds = sorted(rounds, key=lambda r: (r.start_s, r.hops, path_key(r.operation), r.turn, r.key))
+        for asked in rounds:
+            self._count(0, asked, asked.samples)
+            pairs = zip(asked.numbers, asked.samples, strict=True)
+            # At temperature 0 every sample is the first, so some may be the same.
+            fresh = {number: sample for number, sample in pairs if (asked.key, number) not in seen}
             seen.update((asked.key, number) for number in fresh)
-            process = list(fresh.values())
-            persistent = [stored for n, stored in fresh.items() if (asked.key, n) not in before]
-            for account, chosen in ((1, process), (2, persistent)):
-                seconds = self._count(account, asked, chosen)
+            missing = [sample for number, sample in fresh.items() if (asked.key, number) not in stored]
+            for account, samples in ((1, list(fresh.values())), (2, missing)):
+                seconds = self._count(account, asked, samples)
                 turns = waits[account - 1].setdefault(asked.operation, {})
                 turns[asked.turn] = max(turns.get(asked.turn, 0.0), seconds)
         return waits
 
-    def _in_order(self) -> Iterable[Round]:
-        if not self.shared:
-            return self.rounds
-        # Whoever could ask first, asks; an operation comes after those that it depends on.
-        return sorted(self.rounds, key=lambda r: (r.start_s, r.hops, path_key(r.operation), r.turn, r.key))
-
-    def _count(self, account: int, asked: Round, answers: Sequence[StoredSample]) -> float:
-        longest = 0.0
-        for start in range(0, len(answers), asked.batch):
-            chunk = answers[start : start + asked.batch]
-            seconds, usage = _together(chunk)
+    def _count(self, account: int, asked: Round, samples: Sequence[StoredSample]) -> float:
+        """Add samples to an account; the seconds of the slowest request."""
+        slowest = 0.0
+        for start in range(0, len(samples), asked.batch):
+            chunk = samples[start : start + asked.batch]
+            seconds, usage = _as_one_request(chunk)
             self.accounts[account].add(len(chunk), 1, usage, asked.price, seconds)
-            longest = max(longest, seconds)
-        return longest
+            slowest = max(slowest, seconds)
+        return slowest
 
-    def as_json(self) -> dict[str, Any]:
-        """The accounts by name, each with the seconds along the longest path."""
-        out: dict[str, Any] = {}
-        for name, account, longest in zip(ACCOUNTS, self.accounts, self.times, strict=True):
-            out[name] = {
-                "calls": account.calls,
-                "requests": account.requests,
-                "input_tokens": account.input_tokens,
-                "output_tokens": account.output_tokens,
-                "usd": _rounded(account.usd, 12),
-                "sequential_s": _rounded(account.sequential_s, 6),
-                "longest_path_s": longest,
-            }
-        return out
-
-    def paid_json(self) -> dict[str, Any]:
-        """What was paid."""
-        paid = self.paid
+    def accounts_json(self) -> dict[str, Any]:
+        """The accounts by name, each with the seconds along the critical path."""
         return {
-            "calls": paid.calls,
-            "requests": paid.requests,
-            "lost": paid.lost,
-            "input_tokens": paid.input_tokens,
-            "output_tokens": paid.output_tokens,
-            "usd": _rounded(paid.usd, 12),
+            name: _sums(
+                account,
+                sequential_s=round(account.sequential_s, 6),
+                critical_path_s=seconds,
+            )
+            for name, account, seconds in zip(ACCOUNTS, self.accounts, self.times, strict=True)
         }
 
+    def spent_json(self) -> dict[str, Any]:
+        """What was spent."""
+        return _sums(self.spent, lost=self.spent.lost)
 
-def _rounded(sum_: float | None, digits: int) -> float | None:
-    """A sum without its last bits, which hang on the order of adding: equal runs print equal sums."""
-    return None if sum_ is None else round(sum_, digits)
+
+def _sums(account: Account, **more: float) -> dict[str, Any]:
+    # Sums are rounded so that they do not depend on summation order: equal runs print equal sums.
+    return {
+        "calls": account.calls,
+        "requests": account.requests,
+        "input_tokens": account.input_tokens,
+        "output_tokens": account.output_tokens,
+        "usd": None if account.usd is None else round(account.usd, 12),
+        **more,
+    }
 
 
-def _together(answers: Sequence[StoredSample]) -> tuple[float, Usage]:
-    """The seconds and the tokens of one request for these answers: its prompt is paid once."""
-    if len(answers) == 1:
-        (one,) = answers
+def _as_one_request(samples: Sequence[StoredSample]) -> tuple[float, Usage]:
+    """The seconds and the tokens of one request for these samples: its prompt is billed once."""
+    if len(samples) == 1:
+        (one,) = samples
         usage = one.usage
         if usage.output_tokens != one.completion.output_tokens:
             usage = Usage(usage.input_tokens, one.completion.output_tokens, usage.cached_input_tokens)
         return one.latency_s, usage
-    return waited(answers), Usage(
-        max(one.usage.input_tokens for one in answers),
-        sum(one.completion.output_tokens for one in answers),
-        max(one.usage.cached_input_tokens for one in answers),
+    return latency(samples), Usage(
+        max(one.usage.input_tokens for one in samples),
+        sum(one.completion.output_tokens for one in samples),
+        max(one.usage.cached_input_tokens for one in samples),
     )
 
 
-def waited(answers: Iterable[StoredSample]) -> float:
-    """The seconds until all of these answers are there, asked for at the same time."""
-    return max((one.latency_s for one in answers), default=0.0)
+def latency(samples: Iterable[StoredSample]) -> float:
+    """The seconds until all of these samples are there, requested at the same time."""
+    return max((one.latency_s for one in samples), default=0.0)
 
 
-_Waits = dict["Operation", dict[int, float]]
-"""The seconds that each operation waited in each of its turns."""
-
-
-def _path(graph: Graph, result: Operation, waits: _Waits) -> float:
-    """Seconds along the longest path to an operation."""
+def _critical_path_s(graph: Graph, result: Operation, waits: _Waits) -> float:
+    """Seconds along the critical path to an operation."""
     ends: dict[Operation, float] = {}
 
     def end(operation: Operation | None) -> float:
-        # What was known when it was made starts when its maker ended.
+        # A constant is there when the operation that added it has ended.
         while operation is not None and operation.constant:
             operation = operation.origin
         return 0.0 if operation is None else ends.get(operation, 0.0)

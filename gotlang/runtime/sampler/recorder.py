@@ -1,4 +1,4 @@
-"""A run's cassette: every answer it used, wherever from, written when it ends, however it ends."""
+"""Writes a cassette of a run: every completion it used, cached or not, even if the run fails."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gotlang.runtime.sampler.store import MissingSample
 
 @final
 class Recorder:
-    """Observes runs, and writes what they asked and were answered to `path`.
+    """An observer of runs that writes their requests and completions to `path`.
 
-    The file that was there stays until the new one is whole. Raises UsageError where it cannot be written,
-    before anything is paid.
+    An existing file stays until the new one is complete. Raises UsageError if the file cannot be written,
+    before anything is spent.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,25 +34,22 @@ class Recorder:
         try:
             self._file = open(self._part, "x", encoding="utf-8")  # noqa: SIM115
         except OSError as error:
-            raise UsageError(f"cannot write the recording {path}: {error.strerror or error}") from None
+            raise self._refused(error) from None
 
     def __call__(self, event: Event) -> None:
-        """Keep the answers that an event tells of."""
+        """Keep the completions of an event."""
         if not isinstance(event, Asked):
             return
-        # At temperature 0 every draw is the first.
+        # At temperature 0 every sample is the first.
         numbers = [0] * len(event.numbers) if event.request.settings.temperature == 0 else event.numbers
-        found = {
-            number: draw[0]
-            for number, draw in zip(numbers, event.samples, strict=True)
-            if not isinstance(draw, MissingSample)
-        }
+        pairs = zip(numbers, event.samples, strict=True)
+        found = {number: sample[0] for number, sample in pairs if not isinstance(sample, MissingSample)}
         self._cache.put(event.key, event.request, found)
 
     def write(self, model: Model, models: Iterable[Model]) -> None:
-        """Write the cassette of runs on `model`, and on `models` where prompts name others.
+        """Write the cassette of runs on `model`, and on `models` that prompts name.
 
-        Raises UsageError where the disk does not take it; the answers are in the cache of the run then.
+        Raises UsageError if that fails; the completions are in the cache of the run then.
         """
         about = {each.name: RecordedModel(each.price, max(1, each.batch)) for each in (model, *models)}
         try:
@@ -61,4 +58,7 @@ class Recorder:
             os.replace(self._part, self._path)
         except OSError as error:
             self._part.unlink(missing_ok=True)
-            raise UsageError(f"cannot write the recording {self._path}: {error.strerror or error}") from None
+            raise self._refused(error) from None
+
+    def _refused(self, error: OSError) -> UsageError:
+        return UsageError(f"cannot write the recording {self._path}: {error.strerror or error}")

@@ -1,4 +1,4 @@
-"""Keeps paid answers where the persistent cache cannot: a full disk must not throw away what was paid."""
+"""Samples, and their persistent store: a full disk must not lose completions that were billed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,31 @@ from gotlang.cache.base import Cache, StoredSample
 from gotlang.errors import CacheError
 from gotlang.models.base import Request
 
+SampleSource = Literal["model", "process", "persistent"]
+"""Where a completion came from: requested now, requested by another operation of this run, stored before."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MissingSample:
+    """A sample without a completion, and why; `cut_off` if it was never requested."""
+
+    reason: str
+    cut_off: bool = False
+
+
+Sample = tuple[StoredSample, SampleSource] | MissingSample
+
 _MOST_REFUSED = 2
-"""So many refusals at a time, and a cache is taken for one that takes nothing now."""
+"""After so many refusals a cache is assumed to accept nothing for now."""
 
 
 @final
 class SampleStore:
-    """The persistent cache as a run sees it: reading may fail, keeping does not.
+    """The persistent cache as a run uses it: reading may fail, storing does not.
 
-    What could not be written is kept in memory and tried again with the next answer; `unsaved` counts those
-    answers, and `trouble` is why.
+    What could not be written stays in memory and is tried again with the next sample; `unsaved` counts these
+    samples, and `trouble` is the reason.
     """
 
     def __init__(self, cache: Cache) -> None:
@@ -28,13 +43,13 @@ class SampleStore:
         self.trouble = ""
         self._waiting: dict[str, tuple[Request, dict[int, StoredSample]]] = {}
 
-    def get(self, key: str, draws: Iterable[int]) -> dict[int, StoredSample]:
-        """The stored answers of a request. Raises CacheError."""
-        return self.cache.get(key, draws)
+    def get(self, key: str, numbers: Iterable[int]) -> dict[int, StoredSample]:
+        """The stored samples of a request. Raises CacheError."""
+        return self.cache.get(key, numbers)
 
     def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> int:
-        """Store answers so that they survive kill -9, or keep them until that is possible. How many more wait
-        for that than before; less than 0 where some no longer do."""
+        """Store samples so that they survive kill -9, or keep them until that is possible. Returns by how
+        many `unsaved` grew; less than 0 if it shrank."""
         before = self.unsaved
         _, waiting = held = self._waiting.pop(key, (request, {}))
         self._waiting[key] = held
@@ -44,7 +59,7 @@ class SampleStore:
         return self.unsaved - before
 
     def save(self) -> int:
-        """Write what is not written yet. How many more answers wait than before, as `put` tells it."""
+        """Write what is not written yet. Returns by how many `unsaved` grew."""
         before = self.unsaved
         if self._waiting:
             self._write()
@@ -54,9 +69,9 @@ class SampleStore:
         written, refused = [], 0
         try:
             if self.trouble:
-                self.cache.flush()  # a file that is gone takes all there is, in vain
-            # The latest first, and not to the first refusal: an answer that the cache does not take at all,
-            # such as one that is too long, keeps back no other.
+                self.cache.flush()  # a file that is gone would accept everything, in vain
+            # The latest first, and beyond the first refusal: a sample that the cache never accepts, such as
+            # one that is too long, must not keep back the others.
             for key in reversed(self._waiting):
                 try:
                     self.cache.put(key, *self._waiting[key])
@@ -75,27 +90,11 @@ class SampleStore:
             self.trouble = ""
 
     def note(self) -> str | None:
-        """What to tell the user at the end of a run; None where everything is written."""
+        """The note for the user at the end of a run; None if everything is written."""
         return unsaved_note(self.unsaved, self.trouble) if self.unsaved else None
 
 
-def unsaved_note(answers: int, reason: str) -> str:
-    """What it means that answers were never written."""
-    these = "1 paid answer is" if answers == 1 else f"{answers:,} paid answers are"
-    return f"{these} not in the cache, and would be paid for again: {reason}"
-
-
-SampleSource = Literal["model", "process", "persistent"]
-"""Where a completion came from: requested now, requested by another operation of this run, stored before."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class MissingSample:
-    """A sample without a completion, and why; `cut_off` if it was never requested."""
-
-    reason: str
-    cut_off: bool = False
-
-
-Sample = tuple[StoredSample, SampleSource] | MissingSample
+def unsaved_note(samples: int, reason: str) -> str:
+    """What it means that samples were never written."""
+    these = "1 completion is" if samples == 1 else f"{samples:,} completions are"
+    return f"{these} not in the cache and would be billed again: {reason}"
