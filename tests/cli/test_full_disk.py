@@ -61,7 +61,7 @@ def full(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def not_kept(words: str) -> int:
     """How many answers a message says are paid and lost."""
     found = words.partition(" completion")[0].split()[-1]
-    assert "not in the cache, and would be paid for again" in words
+    assert "not in the cache and would be billed again" in words
     return int(found)
 
 
