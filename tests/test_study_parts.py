@@ -313,7 +313,7 @@ def test_money_that_may_come_back_is_waited_for(tmp_path: Path) -> None:
         budget.settle(first, 2, Fraction(1, 10_000))
         granted = await second
         budget.settle(granted, 3, Fraction(1, 10_000))
-        return granted.answers, (await budget.reserve(ASKED, 100, PRICE)).answers
+        return granted.calls, (await budget.reserve(ASKED, 100, PRICE)).calls
 
     granted, rest = asyncio.run(asyncio.wait_for(go(), 10))
     assert granted == 3
