@@ -24,7 +24,7 @@ from typing import Any, final
 
 from gotlang.api import Options, Program, Session, load, run_to_end
 from gotlang.data import load as load_data
-from gotlang.evaluate.evaluation import Evaluation, RowRun, run_rows
+from gotlang.evaluate.evaluation import Evaluation, RowRun, evaluate
 from gotlang.evaluate.rows import read_dataset
 from gotlang.statistics import Interval, difference_interval, mean_interval, verdict
 
@@ -234,7 +234,7 @@ def run(task: Task, rows: int) -> Outcome:
             found = {}
             for scheme in (s for s in session.ir.schemes if s.name in task.schemes):
                 chosen = read_dataset(table, loaded.ir(0), scheme, task.columns, rows)
-                found[scheme.name] = await run_rows(session, scheme, chosen.rows)
+                found[scheme.name] = await evaluate(session, chosen, scheme=scheme.name)
             return found
 
     found = run_to_end(go(), virtual=True)

@@ -9,9 +9,10 @@ import pytest
 
 from gotlang.api import Options, Program, Session, compile, run_to_end
 from gotlang.errors import RunError, UsageError
-from gotlang.evaluate.evaluation import Evaluation, RowRun, run_rows
+from gotlang.evaluate.evaluation import Evaluation, RowRun
+from gotlang.evaluate.evaluation import evaluate as evaluate_rows
 from gotlang.evaluate.metric import ScoreKind, metric_of
-from gotlang.evaluate.rows import Row, looks_at_truth
+from gotlang.evaluate.rows import Dataset, Matching, Row, looks_at_truth
 from gotlang.evaluate.threshold import threshold
 from gotlang.models.simulated import SimulatedModel
 from gotlang.statistics import LARGEST
@@ -43,6 +44,10 @@ def program() -> Program:
     return compile(TEXT, "main.got")
 
 
+def dataset(rows: list[Row]) -> Dataset:
+    return Dataset("rows", tuple(rows), Matching({}, ()))
+
+
 def evaluate(
     numbers: list[int], how: dict[str, Any] | None = None, scheme: str = "main", **options: Any
 ) -> Evaluation:
@@ -50,7 +55,7 @@ def evaluate(
         chosen = Options(model=SimulatedModel({"guess": guess}), **options)
         async with Session(program(), chosen) as session:
             rows = [Row(place, {"n": n}, n) for place, n in enumerate(numbers)]
-            return await run_rows(session, session.ir.scheme(scheme), rows, **(how or {}))
+            return await evaluate_rows(session, dataset(rows), scheme=scheme, **(how or {}))
 
     return run_to_end(go(), virtual=True)
 
@@ -101,7 +106,7 @@ def test_a_mistake_in_the_inputs_is_said_once() -> None:
     async def go() -> None:
         async with Session(program(), Options(model=SimulatedModel({"guess": guess}))) as session:
             rows = [Row(0, {"m": 1}), Row(1, {"m": 2})]
-            await run_rows(session, session.ir.scheme("main"), rows)
+            await evaluate_rows(session, dataset(rows), scheme="main")
 
     with pytest.raises(UsageError, match="no input `m`"):
         run_to_end(go(), virtual=True)
@@ -139,7 +144,7 @@ def test_results_are_measured_by_the_inputs_where_the_program_says_how() -> None
         chosen = Options(model=SimulatedModel({"guess": guess}))
         async with Session(compile(text, "main.got"), chosen) as session:
             rows = [Row(0, {"n": 3})]
-            return await run_rows(session, session.ir.scheme("parts"), rows)
+            return await evaluate_rows(session, dataset(rows), scheme="parts")
 
     alone = run_to_end(go(PARTS), virtual=True)
     assert alone.kind.of == "it, m"
@@ -155,7 +160,7 @@ def test_an_answer_that_runs_away_is_very_wrong_and_no_more() -> None:
         unscored = PARTS.replace("    Score() distance(it, m)\n    KeepBestN(1)\n", "")
         async with Session(compile(unscored + IO, "main.got"), Options(model=endless)) as session:
             rows = [Row(number, {"n": number}) for number in range(8)]
-            return await run_rows(session, session.ir.scheme("parts"), rows)
+            return await evaluate_rows(session, dataset(rows), scheme="parts")
 
     found = run_to_end(go(), virtual=True)
     assert set(found.values("score").values()) == {LARGEST}

@@ -25,7 +25,7 @@ def text(found: Evaluation, head: dict[str, Any]) -> Iterator[str]:
     """A table of metrics, then failures by reason."""
     many = f", {found.repeat} times each" if found.repeat > 1 else ""
     made_up = " (simulated: no real model was asked)" if head["simulated"] else ""
-    yield f"{found.scheme} by {head['model']}{made_up} · {count(found.rows, 'row')} of {head['data']}{many}"
+    yield f"{found.scheme} by {head['model']}{made_up} · {count(found.row_count, 'row')} of {head['data']}{many}"
     lines = []
     for name in METRICS:
         interval = found.interval(name)
@@ -106,7 +106,7 @@ def _quoted(words: str) -> str:
 def github(found: Evaluation, head: dict[str, Any], crossed: Sequence[Threshold]) -> Iterator[str]:
     """A notice with the means, a warning for each reason of failures, an error for each crossed threshold."""
     title = f"gotc eval {head['program']} {found.scheme}"
-    rows = count(found.rows, "row")
+    rows = count(found.row_count, "row")
     parts = [
         f"{found.kind.name if name == 'score' else name} {shown(name, interval.mean)}"
         for name in METRICS

@@ -36,18 +36,15 @@ from gotlang.evaluate.evaluation import (
     METRICS,
     Evaluation,
     RowRun,
-    data_frame,
-    described,
-    html_table,
+    evaluate,
     interval_dict,
-    run_rows,
 )
 from gotlang.evaluate.metric import ScoreKind, ground_truth, local_score
 from gotlang.evaluate.rows import Dataset
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme
 from gotlang.passes import optimize
-from gotlang.result import FORMAT_VERSION
+from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.session import Session
 from gotlang.span import NOWHERE
 from gotlang.statistics import Interval, Verdict, difference_interval, verdict
@@ -206,7 +203,7 @@ class ComparedScheme:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison:
+class Comparison(Displayed):
     """Several schemes on the same rows; `metric` is what they are compared by, `score` or `correct`.
 
     One scheme alone may have neither: then `metric` is its cost. `cost_metric` is `cost`, or `calls` if
@@ -257,7 +254,7 @@ class Comparison:
         return {
             "format_version": FORMAT_VERSION,
             **about,
-            "rows": max(evaluation.rows + evaluation.not_run for evaluation in evaluations),
+            "rows": max(evaluation.row_count + evaluation.not_run for evaluation in evaluations),
             "metric": self.metric,
             "metric_name": self.label,
             "lower_is_better": self.lower_is_better,
@@ -270,7 +267,7 @@ class Comparison:
                 {
                     "scheme": entry.name,
                     "repeats": entry.repeats,
-                    "rows": entry.evaluation.rows,
+                    "rows": entry.evaluation.row_count,
                     **entry.evaluation.summary(),
                     "to_baseline": {name: interval_dict(entry.to_baseline.get(name)) for name in METRICS},
                     "verdict": entry.verdict,
@@ -280,27 +277,18 @@ class Comparison:
             ],
         }
 
-    def to_pandas(self) -> Any:
-        """A DataFrame with a line per run of each scheme. Raises UsageError if pandas is not installed."""
-        return data_frame(
-            {"scheme": entry.name, **run.to_dict()} for entry in self.entries for run in entry.evaluation.runs
-        )
+    def rows(self) -> list[dict[str, Any]]:
+        """The runs of all schemes: a data frame has one row per run."""
+        return [{"scheme": e.name, **run.to_dict()} for e in self.entries for run in e.evaluation.runs]
 
-    def __repr__(self) -> str:
-        found = "; ".join(f"{name} {value}" for name, value, *_ in self._lines())
-        return f"<Comparison by {self.label}: {found}>"
-
-    def _repr_html_(self) -> str:
-        heads = ("scheme", self.label, "95% CI", f"to {self.baseline}", "95% CI", "verdict")
-        return html_table(heads, self._lines())
-
-    def _lines(self) -> list[tuple[str, ...]]:
-        lines = []
+    def facts(self) -> list[tuple[str, str]]:
+        """Each scheme's metric with its interval, and its difference to the baseline."""
+        found = [("comparison", f"by {self.label}, to {self.baseline}")]
         for entry in self.entries:
-            both = (entry.evaluation.interval(self.metric), entry.to_baseline.get(self.metric))
-            cells = [text for interval in both for text in (interval.texts() if interval else ("", ""))]
-            lines.append((entry.name, *cells, entry.verdict or ""))
-        return lines
+            own, difference = entry.evaluation.interval(self.metric), entry.to_baseline.get(self.metric)
+            against = f"; difference {difference}: {entry.verdict}" if difference is not None else ""
+            found.append((entry.name, f"{'unknown' if own is None else own}{against}"))
+        return found
 
 
 # ---------------------------------------------------------------- comparing
@@ -325,20 +313,20 @@ async def compare(
     """Run contenders on every row of a dataset and compare them with the baseline (default: the first).
 
     `on_planned` is told of runs beyond one per contender and row; the other arguments are those of
-    `run_rows`. Raises UsageError for an unknown baseline and if they have no metric in common.
+    `evaluate`. Raises UsageError for an unknown baseline and if they have no metric in common.
     """
     program, options = session.program.ir(0), session.options
     planned = {side.name for side in sides}
 
     async def run(side: Contender, first: int, repeats: int, few: int | None) -> Evaluation:
-        rows = data.rows[:few]
+        some = dataclasses.replace(data, rows=data.rows[:few])
         if first or few is not None or side.name not in planned:
-            on_planned(len(rows) * repeats)
+            on_planned(len(some) * repeats)
         alone = dataclasses.replace(program, schemes=(*program.schemes, side.scheme))
-        found = await run_rows(
+        found = await evaluate(
             session,
-            optimize(alone, options.level, options.skipped_passes).schemes[-1],
-            rows,
+            some,
+            scheme=optimize(alone, options.level, options.skipped_passes).schemes[-1],
             repeat=repeats,
             first_repeat=first,
             parallel=parallel,
@@ -346,7 +334,7 @@ async def compare(
             on_row=on_row,
             stopping=stopping,
         )
-        return described(dataclasses.replace(found, scheme=side.name), session, data)
+        return dataclasses.replace(found, scheme=side.name)
 
     def remake(side: Contender, samples: int) -> Contender:
         return with_samples(program, side, samples)

@@ -7,11 +7,9 @@ import dataclasses
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from html import escape
-from importlib import import_module
 from statistics import fmean
 from typing import Any, Literal, final
 
@@ -20,7 +18,7 @@ from gotlang.evaluate.metric import Metric, ScoreKind, metric_of
 from gotlang.evaluate.rows import Dataset, Row
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Scheme
-from gotlang.result import FORMAT_VERSION
+from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.runtime.run import Runner
 from gotlang.runtime.sampler.events import Asked, Event, Observer
 from gotlang.runtime.sampler.store import MissingSample
@@ -97,7 +95,7 @@ class RowRun:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Evaluation:
+class Evaluation(Displayed):
     """A scheme over rows, `repeat` runs per row (with consecutive seeds).
 
     `not_run` counts runs that were not started because of a limit, an interruption or too many failures, and
@@ -122,7 +120,7 @@ class Evaluation:
     _values: dict[str, dict[int, float]] = field(default_factory=dict, compare=False)
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """Rows of which a run ended, failed ones included."""
         return len({run.row.number for run in self.runs})
 
@@ -177,8 +175,8 @@ class Evaluation:
 
     def about(self) -> dict[str, Any]:
         """What was run, as documents and reports start with it."""
-        names = ("program", "scheme", "model", "simulated", "seed", "data", "rows", "repeat")
-        return {name: getattr(self, name) for name in names}
+        names = ("program", "scheme", "model", "simulated", "seed", "data", "repeat")
+        return {"rows": self.row_count, **{name: getattr(self, name) for name in names}}
 
     def summary(self) -> dict[str, Any]:
         """Means with intervals, sums, and failures by reason."""
@@ -204,27 +202,18 @@ class Evaluation:
             "runs": [run.to_dict() for run in self.runs],
         }
 
-    def to_pandas(self) -> Any:
-        """A DataFrame with a line per run: its row, inputs, known answer, result and metrics.
-
-        Raises UsageError if pandas is not installed.
-        """
-        return data_frame(
+    def rows(self) -> list[dict[str, Any]]:
+        """The runs, with inputs and known answers: a data frame has one row per run."""
+        return [
             {**{f"input_{k}": v for k, v in run.row.inputs.items()}, "truth": run.row.truth, **run.to_dict()}
             for run in self.runs
-        )
+        ]
 
-    def __repr__(self) -> str:
-        found = [f"{name} {value}" for name, value in self._lines()]
-        return f"<Evaluation of {self.scheme}: {self.rows} rows, {'; '.join(found) or 'no result'}>"
-
-    def _repr_html_(self) -> str:
-        return html_table(("", "mean", "95% CI"), [(name, *i.texts()) for name, i in self._lines()])
-
-    def _lines(self) -> list[tuple[str, Interval]]:
-        """The known metrics by the name that users know."""
-        found = ((name, self.interval(name)) for name in METRICS)
-        return [(self.kind.name if name == "score" else name, i) for name, i in found if i is not None]
+    def facts(self) -> list[tuple[str, str]]:
+        """The metrics with their intervals."""
+        known = {self.kind.name if name == "score" else name: self.interval(name) for name in METRICS}
+        found = [(name, str(interval)) for name, interval in known.items() if interval is not None]
+        return [("evaluation", f"of {self.scheme}: {self.row_count} rows"), *found]
 
 
 _QUOTED = re.compile(r""": (['"]).*\1\Z""", re.DOTALL)
@@ -238,75 +227,11 @@ def interval_dict(found: Interval | None) -> dict[str, Any] | None:
     return {"mean": found.mean, "low": found.low, "high": found.high, "rows": found.rows}
 
 
-def html_table(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """A small table for notebooks; the first cell of a line is its head."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
-    body = "".join(
-        f"<tr><th>{escape(str(first))}</th>{''.join(f'<td>{escape(str(cell))}</td>' for cell in rest)}</tr>"
-        for first, *rest in lines
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def data_frame(records: Iterable[Mapping[str, Any]]) -> Any:
-    """A pandas DataFrame of records. Raises UsageError if pandas is not installed."""
-    try:
-        pandas: Any = import_module("pandas")
-    except ImportError:
-        raise UsageError("to_pandas() needs pandas", help="pip install pandas") from None
-    return pandas.DataFrame.from_records(list(records))
-
-
 async def evaluate(
     session: Session,
     data: Dataset,
     *,
-    scheme: str | None = None,
-    repeat: int = 1,
-    parallel: int = DEFAULT_PARALLEL,
-    max_failed: float = DEFAULT_MAX_FAILED,
-    on_row: Callable[[RowRun], None] | None = None,
-    stopping: Callable[[], str | None] = lambda: None,
-) -> Evaluation:
-    """Run a scheme (default: the program's own choice) on every row of a dataset.
-
-    Arguments are those of `run_rows`. Raises UsageError for inputs that the scheme does not accept.
-    """
-    chosen = session.ir.scheme(session.program.scheme(scheme).name)
-    found = await run_rows(
-        session,
-        chosen,
-        data.rows,
-        repeat=repeat,
-        parallel=parallel,
-        max_failed=max_failed,
-        on_row=on_row,
-        stopping=stopping,
-    )
-    return described(found, session, data)
-
-
-def described(found: Evaluation, session: Session, data: Dataset) -> Evaluation:
-    """An evaluation with what was run, and what its session has spent."""
-    options, budget = session.options, session.runner.budget
-    return dataclasses.replace(
-        found,
-        program=session.program.name,
-        model=options.chosen_model if isinstance(options.chosen_model, str) else session.model.name,
-        simulated=session.model.simulated,
-        seed=options.seed,
-        data=data.name,
-        columns=data.matching.columns,
-        spent_calls=budget.spent_calls,
-        spent_usd=budget.spent_usd if session.model.price is not None else None,
-    )
-
-
-async def run_rows(
-    session: Session,
-    scheme: Scheme,
-    rows: Sequence[Row],
-    *,
+    scheme: str | Scheme | None = None,
     repeat: int = 1,
     first_repeat: int = 0,
     parallel: int = DEFAULT_PARALLEL,
@@ -314,14 +239,17 @@ async def run_rows(
     on_row: Callable[[RowRun], None] | None = None,
     stopping: Callable[[], str | None] = lambda: None,
 ) -> Evaluation:
-    """Run a scheme on every row, `repeat` times each, with seeds from the session's plus `first_repeat` on.
+    """Run a scheme (default: the program's own choice) on every row of a dataset.
 
-    At most `parallel` rows run at a time. Once a limit is reached, the session is stopped, `stopping` gives a
-    reason, or a larger share than `max_failed` of the runs has failed, no more are started, and the result
-    says why. `on_row` is called for each run that ended. Raises UsageError for inputs that no run accepts.
+    Each row runs `repeat` times, with seeds from the session's plus `first_repeat` on, at most `parallel` rows
+    at a time. Once a limit is reached, the session is stopped, `stopping` gives a reason, or a larger share than
+    `max_failed` of the runs has failed, no more are started, and the result says why. `on_row` is called for
+    each run that ended. Raises UsageError for inputs that the scheme does not accept.
     """
+    if not isinstance(scheme, Scheme):
+        scheme = session.ir.scheme(session.program.scheme(scheme).name)
     metric = metric_of(session.ir, scheme)
-    total = repeat * len(rows)
+    total = repeat * len(data.rows)
     runs: list[RowRun] = []
     failed, stopped = 0, stopping()
 
@@ -333,7 +261,7 @@ async def run_rows(
     started = run_each(
         _with_scheme(session.runner, scheme),
         scheme,
-        rows,
+        data.rows,
         metric=metric,
         repeat=repeat,
         first_repeat=first_repeat,
@@ -351,8 +279,23 @@ async def run_rows(
                 stopped = f"{many} failed, which is more than --max-failed allows"
             if on_row is not None:
                 on_row(run)
-    runs.sort(key=lambda run: (run.row.number, run.repeat))
-    return Evaluation(scheme.name, metric.kind, runs, repeat, total - len(runs), stopped)
+    model, budget = session.options.chosen_model, session.runner.budget
+    return Evaluation(
+        scheme.name,
+        metric.kind,
+        sorted(runs, key=lambda run: (run.row.number, run.repeat)),
+        repeat,
+        total - len(runs),
+        stopped,
+        session.program.name,
+        model if isinstance(model, str) else session.model.name,
+        session.model.simulated,
+        session.options.seed,
+        data.name,
+        data.matching.columns,
+        budget.spent_calls,
+        budget.spent_usd if session.model.price is not None else None,
+    )
 
 
 async def run_each(

@@ -93,7 +93,7 @@ def _check(found: Threshold, kind: ScoreKind) -> None:
 def _names(evaluation: Evaluation) -> dict[str, Any]:
     names: dict[str, Any] = {name: list(evaluation.values(name).values()) for name in METRICS}
     names[evaluation.kind.name] = names["score"]
-    names["rows"] = evaluation.rows
+    names["rows"] = evaluation.row_count
     names["failed"] = sum(run.state == "failed" for run in evaluation.runs)
     names["partial"] = sum(run.state == "partial" for run in evaluation.runs)
     return names

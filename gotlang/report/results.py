@@ -70,7 +70,7 @@ def results_page(
         title=title_of(found),
         found=found,
         first=evaluations[0],
-        rows=max(evaluation.rows + evaluation.not_run for evaluation in evaluations),
+        rows=max(evaluation.row_count + evaluation.not_run for evaluation in evaluations),
         cost=COST_LABELS[found.cost_metric],
         metrics=[metric for metric in others if any(e.values(metric) for e in evaluations)],
         front=found.front(),
