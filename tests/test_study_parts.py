@@ -24,7 +24,7 @@ from gotlang.statistics import MOST_EXACT, signed_rank
 from gotlang.syntax.format import format_module
 from gotlang.tune.budget import SpendLog, StudyBudget
 from gotlang.tune.plan import Method, read_plan
-from gotlang.tune.sampler import Forecast, Proposals, batch_of, batch_start
+from gotlang.tune.sampler import Forecast, Proposals, batch_start
 from gotlang.tune.search import Race
 from gotlang.tune.space import Dimension, Space, space_of
 from gotlang.tune.study import split
@@ -158,7 +158,7 @@ def test_a_point_depends_on_earlier_batches_only(sampler: str) -> None:
     assert points[0] == SQUARE.start
 
     def told(number: int) -> TrialResult:
-        assert number < batch_start(batch_of(19, 4), 4)
+        assert number < batch_start(19, 4)
         return far(points[number])
 
     assert second.point(19, told) == points[19]

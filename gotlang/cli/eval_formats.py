@@ -25,7 +25,8 @@ def text(found: Evaluation, head: dict[str, Any]) -> Iterator[str]:
     """A table of metrics, then failures by reason."""
     many = f", {found.repeat} times each" if found.repeat > 1 else ""
     made_up = " (simulated: no real model was asked)" if head["simulated"] else ""
-    yield f"{found.scheme} by {head['model']}{made_up} · {count(found.row_count, 'row')} of {head['data']}{many}"
+    rows = count(found.row_count, "row")
+    yield f"{found.scheme} by {head['model']}{made_up} · {rows} of {head['data']}{many}"
     lines = []
     for name in METRICS:
         interval = found.interval(name)

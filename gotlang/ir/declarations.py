@@ -19,13 +19,16 @@ from gotlang.types import STR, ListType, Type, accepts, fits
 
 def build_param(node: n.Param, type_: Type) -> ir.Param:
     """The IR of a param whose type is known."""
-    domain: ir.Domain | None = None
-    if isinstance(node.domain, n.Range):
-        domain = ir.Domain(constant_value(node.domain.low), constant_value(node.domain.high))
-    elif isinstance(node.domain, n.Choices):
-        domain = ir.Domain(choices=tuple(constant_value(c) for c in node.domain.values))
     default = constant_value(node.default)
+    domain = build_domain(node.domain)
     return ir.Param(node.name.text, type_, default, node.each, domain, node.guard, node.span)
+
+
+def build_domain(node: n.Range | n.Choices | None) -> ir.Domain | None:
+    """The values that a param, or a setting of a study, may have."""
+    if isinstance(node, n.Range):
+        return ir.Domain(constant_value(node.low), constant_value(node.high))
+    return ir.Domain(choices=tuple(constant_value(c) for c in node.values)) if node is not None else None
 
 
 def _value(node: e.Expression) -> Any:

@@ -279,37 +279,6 @@ class Proposer:
         """Nothing to close."""
 
 
-@final
-class AsyncProposer:
-    """The same for coroutines."""
-
-    def __init__(self, proposer: Proposer) -> None:
-        self._proposer = proposer
-
-    async def complete(self, request: Any) -> Any:
-        """One candidate for a request of DSPy's."""
-        return await asyncio.to_thread(self._proposer.complete, request)
-
-    async def stream(self, request: Any) -> Any:
-        """The same as events."""
-        for event in self._proposer.stream(request):
-            yield event
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
-
-
-def language_model(dspy: Any, proposer: Proposer) -> Any:
-    """A proposer as an LM of DSPy's."""
-    return dspy.LM(
-        f"gotlang/{proposer.model.name}",
-        engine=proposer,
-        async_engine=AsyncProposer(proposer),
-        cache=False,
-        num_retries=0,
-    )
-
-
 _ADVICE = (
     "Work step by step.",
     "Check your answer before you give it.",

@@ -248,41 +248,34 @@ class PointRunner:
         if key not in self._programs:
             program = self.session.ir
             if texts:
-                changed = with_prompts(self.plan.program.ir(0), texts)
-                program = optimize(changed, self.session.options.level, self.session.options.skipped_passes)
-            self._programs[key] = _with_settings(program, settings)
+                options, changed = self.session.options, with_prompts(self.plan.program.ir(0), texts, {})
+                program = optimize(changed, options.level, options.skipped_passes)
+            self._programs[key] = with_prompts(program, {}, settings) if settings else program
         return self._programs[key]
 
 
-def with_prompts(program: ir.Program, texts: Mapping[str, Texts]) -> ir.Program:
-    """A program whose prompts have other texts. Raises TemplateError and EvaluationError for invalid ones."""
+def with_prompts(program: ir.Program, texts: Mapping[str, Texts], settings: Mapping[str, Any]) -> ir.Program:
+    """A program whose prompts have other texts, and ask with these settings, whatever they say themselves.
+
+    Raises TemplateError and EvaluationError for invalid texts.
+    """
+    given = tuple((name, e.Constant(NOWHERE, value)) for name, value in settings.items())
 
     def changed(prompt: ir.Prompt) -> ir.Prompt:
         found = texts.get(prompt.name, Texts())
+        own = tuple((name, value) for name, value in prompt.settings if name not in settings)
+        changes: dict[str, Any] = {"settings": (*own, *given)}
         if found.instruction is not None:
             part = "instruction" if prompt.instruction is not None else "user"
-            changes: dict[str, Any] = {part: Template.parse(found.instruction)}
-            prompt = replace(prompt, **changes)
+            changes[part] = Template.parse(found.instruction)
         if found.examples is not None:
-            shots = [(shot.inputs, json.loads(shot.output)) for shot in found.examples]
-            inputs = (tuple((name, json.loads(value)) for name, value in given) for given, _ in shots)
-            made = (build_example(i, output, prompt) for i, (_, output) in zip(inputs, shots, strict=True))
-            prompt = replace(prompt, examples=tuple(made))
-        return prompt
+            changes["examples"] = tuple(
+                build_example(tuple((k, json.loads(v)) for k, v in x.inputs), json.loads(x.output), prompt)
+                for x in found.examples
+            )
+        return replace(prompt, **changes)
 
     return replace(program, prompts=tuple(map(changed, program.prompts)))
-
-
-def _with_settings(program: ir.Program, settings: Mapping[str, Any]) -> ir.Program:
-    """A program whose prompts ask with these settings, whatever they say themselves."""
-    if not settings:
-        return program
-    given = tuple((name, e.Constant(NOWHERE, value)) for name, value in settings.items())
-    prompts = tuple(
-        replace(p, settings=(*((n, v) for n, v in p.settings if n not in settings), *given))
-        for p in program.prompts
-    )
-    return replace(program, prompts=prompts)
 
 
 def _seeded(runner: Runner, seed: int) -> Runner:

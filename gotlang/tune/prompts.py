@@ -25,7 +25,6 @@ from gotlang.tune.dspy_bridge import (
     Proposer,
     Ran,
     changes,
-    language_model,
     load_dspy,
     module,
     usable,
@@ -166,7 +165,7 @@ def _optimize(attempts: Attempts, search: PromptSearch, proposer: Proposer, seed
     """Let an optimizer of DSPy work on the scheme, in a thread of its own."""
     dspy = load_dspy()
     student = module(dspy, attempts.points.session.ir, search.prompts, attempts.run)
-    lm = language_model(dspy, proposer)
+    lm = dspy.LM(f"gotlang/{proposer.model.name}", engine=proposer, cache=False, num_retries=0)
     fields = {
         row.number: {f"input_{name}": value for name, value in row.inputs.items()}
         for row in attempts.rows.values()

@@ -39,14 +39,9 @@ SPARE = 0.8
 ESTIMATED = frozenset({"cost", "calls"})
 
 
-def batch_of(number: int, size: int) -> int:
-    """The batch of a trial. The first batch is the untuned program alone."""
-    return 0 if number == 0 else 1 + (number - 1) // size
-
-
-def batch_start(batch: int, size: int) -> int:
-    """The number of the first trial of a batch."""
-    return 0 if batch == 0 else 1 + (batch - 1) * size
+def batch_start(number: int, size: int) -> int:
+    """The first trial of the batch of a trial. The first batch is the untuned program alone."""
+    return number - (number - 1) % size if number else 0
 
 
 @final

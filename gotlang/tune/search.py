@@ -15,7 +15,7 @@ from gotlang.evaluate.rows import Row
 from gotlang.statistics import signed_rank
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.points import Measured, PointRunner, excess, leads, mean
-from gotlang.tune.sampler import Proposals, batch_of, batch_start
+from gotlang.tune.sampler import Proposals, batch_start
 from gotlang.tune.space import Point
 from gotlang.tune.trials import DEFAULT_FIRST, Trial, TrialResult, TrialStore, looks
 
@@ -100,7 +100,7 @@ class Search:
 
     async def _run(self, number: int) -> None:
         """Run one trial, once all those are finished that it is proposed from."""
-        known = await self._all_below(batch_start(batch_of(number, self.plan.parallel), self.plan.parallel))
+        known = await self._all_below(batch_start(number, self.plan.parallel))
         if 0 in known and self._on_baseline is not None:
             self._on_baseline(known[0])
             self._on_baseline = None

@@ -10,16 +10,16 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final
+from typing import Any, cast, final
 
 from gotlang.errors import UsageError
+from gotlang.ir.declarations import build_domain
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Domain, Param, Program
 from gotlang.ir.reach import reached_names
 from gotlang.operations.names import free_names
-from gotlang.semantics.study_settings import VARIED, constant
+from gotlang.semantics.study_settings import VARIED
 from gotlang.syntax import expressions as e
-from gotlang.syntax import nodes as n
 from gotlang.tune.plan import StudyPlan
 from gotlang.types import FLOAT
 
@@ -31,19 +31,6 @@ _MARK = "json:"
 """The prefix of a choice that is written as JSON, since Optuna knows plain choices only."""
 TEXTS = "prompt "
 """The prefix of a dimension whose values number texts of a prompt."""
-
-
-class Suggests(Protocol):
-    """What a trial of Optuna offers."""
-
-    def suggest_int(self, name: str, low: int, high: int) -> int:
-        """A whole number."""
-
-    def suggest_float(self, name: str, low: float, high: float) -> float:
-        """A number."""
-
-    def suggest_categorical(self, name: str, choices: Any) -> Any:
-        """One of several."""
 
 
 @final
@@ -62,14 +49,12 @@ class Dimension:
     whole: bool = False
     guard: e.Expression | None = None
 
-    def suggest(self, trial: Suggests) -> Value:
-        """A value from a trial."""
+    def suggest(self, trial: Any) -> Value:
+        """A value from a trial of Optuna."""
         if self.choices:
-            chosen: Value = trial.suggest_categorical(self.name, list(self.choices))
-            return chosen
-        if self.whole:
-            return trial.suggest_int(self.name, int(self.low), int(self.high))
-        return trial.suggest_float(self.name, float(self.low), float(self.high))
+            return cast(Value, trial.suggest_categorical(self.name, list(self.choices)))
+        suggest = trial.suggest_int if self.whole else trial.suggest_float
+        return cast(Value, suggest(self.name, self.low, self.high))
 
     def scaled(self, value: Value) -> float:
         """Where in its range a number is, from 0 to 1."""
@@ -91,7 +76,7 @@ class Space:
         chosen = self._active(lambda d: d.default)
         return {d.name: d.default for d in chosen if d.param not in self.settings}
 
-    def suggest(self, trial: Suggests) -> dict[str, Value]:
+    def suggest(self, trial: Any) -> dict[str, Value]:
         """A point from a trial of Optuna."""
         chosen: dict[str, Value] = {}
 
@@ -177,24 +162,26 @@ def space_of(plan: StudyPlan) -> Space:
     """
     program = plan.program.ir(0)
     params = {param.name: param for param in program.params}
-    ranges = {vary.name.text: _domain(vary.domain) for vary in plan.vary}
+    ranges = {vary.name.text: build_domain(vary.domain) for vary in plan.vary}
     used = used_names(program, plan.scheme)
     names = list(ranges) or [name for name in params if name in used and params[name].domain is not None]
     dimensions: list[Dimension] = []
+    settings: set[str] = set()
     for name in _in_order(names, params):
         domain = ranges.get(name) or (params[name].domain if name in params else None)
         assert domain is not None  # the checker has seen to it
-        dimensions += _dimensions(params[name], domain) if name in params else [_setting(name, domain)]
+        if name not in params:
+            start = domain.choices[0] if domain.choices else domain.low
+            params[name] = Param(name, VARIED[name], start)
+            settings.add(name)
+        dimensions += _dimensions(params[name], domain)
     if not dimensions and not plan.searches:
         raise UsageError(
             f"nothing varies in the scheme `{plan.scheme}`",
             help="give a param a range, `param tries = 5 in 1..10`, or write `vary tries in 1..10`",
         )
-    settings = frozenset(name for name in names if name not in params)
-    defaults = {d.param: d.default for d in dimensions if d.param in settings}
-    return Space(
-        tuple(dimensions), {**{name: param.default for name, param in params.items()}, **defaults}, settings
-    )
+    defaults = {name: param.default for name, param in params.items()}
+    return Space(tuple(dimensions), defaults, frozenset(settings))
 
 
 def with_texts(space: Space, counts: Mapping[str, int]) -> Space:
@@ -232,14 +219,6 @@ def _in_order(names: list[str], params: Mapping[str, Param]) -> list[str]:
     return out
 
 
-def _domain(node: n.Range | n.Choices | None) -> Domain | None:
-    if node is None:
-        return None
-    if isinstance(node, n.Range):
-        return Domain(constant(node.low), constant(node.high))
-    return Domain(choices=tuple(constant(value) for value in node.values))
-
-
 def _dimensions(param: Param, domain: Domain) -> list[Dimension]:
     """A param's dimensions. The untuned program takes part, even if the study's range excludes its values."""
 
@@ -257,10 +236,3 @@ def _dimensions(param: Param, domain: Domain) -> list[Dimension]:
     if param.each and isinstance(param.default, list):
         return [dimension(f"{param.name}[{i}]", value, i) for i, value in enumerate(param.default)]
     return [dimension(param.name, param.default, None)]
-
-
-def _setting(name: str, domain: Domain) -> Dimension:
-    default: Value = domain.choices[0] if domain.choices else domain.low
-    return Dimension(
-        name, name, default, domain.low or 0, domain.high or 0, domain.choices, None, VARIED[name] != FLOAT
-    )
