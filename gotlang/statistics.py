@@ -113,18 +113,16 @@ def share_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval
     return Interval(mean, max(0.0, middle - reach), min(1.0, middle + reach), rows, level)
 
 
-def difference_interval(
-    values: Sequence[float],
-    others: Sequence[float],
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-) -> Interval:
+def difference_interval(values: Sequence[float], others: Sequence[float], *, seed: int = 0) -> Interval:
     """The mean of `values` minus `others`, row by row, and its interval: paired, so that what makes a row
     hard for both cancels out. Raises ValueError as `mean_interval` does, and for unequal lengths."""
-    differences = [value - other for value, other in zip(values, others, strict=True)]
-    return mean_interval(differences, seed=seed, resamples=resamples, level=level)
+    return mean_interval([a - b for a, b in zip(values, others, strict=True)], seed=seed)
+
+
+def paired_difference(values: Sequence[float | None], others: Sequence[float | None]) -> Interval:
+    """The difference over the rows where both are known."""
+    pairs = [(a, b) for a, b in zip(values, others, strict=True) if a is not None and b is not None]
+    return difference_interval([a for a, _ in pairs], [b for _, b in pairs])
 
 
 def verdict(difference: Interval, *, lower_is_better: bool) -> Verdict:

@@ -47,7 +47,7 @@ from gotlang.passes import optimize
 from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.session import Session
 from gotlang.span import NOWHERE
-from gotlang.statistics import Interval, Verdict, difference_interval, verdict
+from gotlang.statistics import Interval, Verdict, paired_difference, verdict
 from gotlang.syntax.expressions import Constant, Reference
 from gotlang.types import accepts
 
@@ -416,8 +416,8 @@ def _ended(entry: ComparedScheme) -> bool:
 def _difference(entry: ComparedScheme, first: ComparedScheme, metric: str) -> Interval | None:
     """The paired difference over the rows that both have."""
     own, other = entry.evaluation.values(metric), first.evaluation.values(metric)
-    rows = [number for number in own if number in other]
-    return difference_interval([own[n] for n in rows], [other[n] for n in rows]) if rows else None
+    found = paired_difference([*own.values()], [other.get(row) for row in own])
+    return found if found.rows else None
 
 
 async def _repeated(

@@ -241,11 +241,10 @@ async def evaluate(
 ) -> Evaluation:
     """Run a scheme (default: the program's own choice) on every row of a dataset.
 
-    Each row runs `repeat` times, with seeds from the session's plus `first_repeat` on, at most `parallel` rows
-    at a time. Once a limit is reached, the session is stopped, `stopping` gives a reason, or a larger share than
-    `max_failed` of the runs has failed, no more are started, and the result says why. `on_row` is called for
-    each run that ended. Raises UsageError for inputs that the scheme does not accept.
-    """
+    Each row runs `repeat` times, with seeds from the session's plus `first_repeat` on, at most `parallel`
+    rows at a time. Once a limit is reached, the session is stopped, `stopping` gives a reason, or a larger
+    share than `max_failed` of the runs has failed, no more are started, and the result says why. `on_row` is
+    called for each run that ended. Raises UsageError for inputs that the scheme does not accept."""
     if not isinstance(scheme, Scheme):
         scheme = session.ir.scheme(session.program.scheme(scheme).name)
     metric = metric_of(session.ir, scheme)

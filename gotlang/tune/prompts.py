@@ -20,15 +20,7 @@ from gotlang.evaluate.evaluation import RowRun
 from gotlang.evaluate.rows import Row
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.sampler import Sampler
-from gotlang.tune.dspy_bridge import (
-    PromptCalls,
-    Proposer,
-    Ran,
-    changes,
-    load_dspy,
-    module,
-    usable,
-)
+from gotlang.tune.dspy_bridge import PromptCalls, Proposer, Ran, changes, load_dspy, module, usable
 from gotlang.tune.plan import SEEDS, PromptSearch
 from gotlang.tune.points import PointRunner
 from gotlang.tune.tuned import Texts, write_whole

@@ -25,7 +25,7 @@ from gotlang.evaluate.rows import as_table
 from gotlang.options import Options
 from gotlang.result import Displayed
 from gotlang.session import Session, run_to_end
-from gotlang.statistics import LEVEL, Interval, difference_interval, verdict
+from gotlang.statistics import LEVEL, Interval, paired_difference, verdict
 from gotlang.tune.budget import SpendLog, StudyBudget
 from gotlang.tune.finals import Finalist, finals
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
@@ -107,12 +107,7 @@ class Compared:
     def to_dict(self) -> dict[str, Any]:
         """As files hold it; unknown bounds are null."""
         bounds = [x if math.isfinite(x) else None for x in (self.lead.low, self.lead.high)]
-        return {
-            "name": self.name,
-            "original": self.original,
-            "tuned": self.tuned,
-            "difference": bounds,
-        }
+        return {"name": self.name, "original": self.original, "tuned": self.tuned, "difference": bounds}
 
     def __str__(self) -> str:
         low, middle, high = (
@@ -152,39 +147,33 @@ def compare_held_out(
 ) -> HeldOut:
     """Judge the tuned program by rows that both ran. `same` is the verdict if no other point won."""
 
-    def quantities(row: Measured) -> dict[str, float | None]:
-        always = {
-            "cost": row.usd,
-            "latency": row.seconds,
-            "calls": float(row.calls),
-            "failures": float(bool(row.failure)),
+    def quantities(rows: Sequence[Measured]) -> dict[str, list[float | None]]:
+        always: dict[str, list[float | None]] = {
+            "cost": [row.usd for row in rows],
+            "latency": [row.seconds for row in rows],
+            "calls": [float(row.calls) for row in rows],
+            "failures": [float(bool(row.failure)) for row in rows],
         }
-        objectives = dict(zip((o.text for o in plan.objectives), row.objectives, strict=True))
-        return {**objectives, **{name: value for name, value in always.items() if name not in objectives}}
+        objectives = {o.text: [row.objectives[i] for row in rows] for i, o in enumerate(plan.objectives)}
+        return {**objectives, **{name: values for name, values in always.items() if name not in objectives}}
 
-    both = [(quantities(a), quantities(b)) for a, b in zip(original, tuned, strict=True)]
-    compared = []
-    for name in both[0][0]:
-        pairs = [(a[name], b[name]) for a, b in both]
-        known = [(a, b) for a, b in pairs if a is not None and b is not None]
-        lead = difference_interval([b for _, b in known], [a for a, _ in known])
-        compared.append(Compared(name, mean([a for a, _ in pairs]), mean([b for _, b in pairs]), lead))
-    judged = same or _verdict(plan, original, tuned, compared)
-    return HeldOut(len(original), tuple(compared), judged)
+    before, after = quantities(original), quantities(tuned)
+    compared = tuple(
+        Compared(name, mean(before[name]), mean(after[name]), paired_difference(after[name], before[name]))
+        for name in before
+    )
+    return HeldOut(len(original), compared, same or _verdict(plan, original, tuned, compared))
 
 
 def _verdict(
-    plan: StudyPlan,
-    original: Sequence[Measured],
-    tuned: Sequence[Measured],
-    compared: Sequence[Compared],
+    plan: StudyPlan, original: Sequence[Measured], tuned: Sequence[Measured], compared: Sequence[Compared]
 ) -> str:
     for place, constraint in enumerate(plan.constraints):
         quantity = mean([m.quantities[place] for m in tuned])
         base = mean([m.quantities[place] for m in original])
         if quantity is None or base is None or excess(constraint, quantity, base) > 0:
             return "constraint violated"
-    if sum(bool(m.failure) for m in tuned) > sum(bool(m.failure) for m in original):
+    if sum(m.failure is not None for m in tuned) > sum(m.failure is not None for m in original):
         return "constraint violated"
     verdicts = {
         verdict(found.lead, lower_is_better=not objective.maximize)
@@ -363,13 +352,7 @@ class _Study:
     """One worker's run of a study, step by step."""
 
     def __init__(
-        self,
-        plan: StudyPlan,
-        session: Session,
-        folder: Path,
-        keep: bool,
-        takeover: bool,
-        observe: Observe,
+        self, plan: StudyPlan, session: Session, folder: Path, keep: bool, takeover: bool, observe: Observe
     ) -> None:
         self.started = time.monotonic()
         self.session, self.takeover = session, takeover
