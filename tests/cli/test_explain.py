@@ -54,19 +54,19 @@ def test_a_static_scheme_is_exact_with_a_formula(gotc: Gotc) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out == shown(
         """
-        vote: if every answer is asked for, and none is there already
+        vote: without early stopping, with an empty cache
 
-          answers asked  4                                        = tries
-          requests       1
-          longest path   1
-          volume         0
-          prompt tokens  9
-          answer tokens  4 to 80, about 20                        at most 20*tries
-          cost           $0.000010 to $0.000124, about $0.000034  at most 4.5e-06 + 3e-05*tries
+          calls              4                                        = tries
+          requests           1
+          critical path      1
+          volume             0
+          prompt tokens      9
+          completion tokens  4 to 80, about 20                        at most 20*tries
+          cost               $0.000010 to $0.000124, about $0.000034  at most 4.5e-06 + 3e-05*tries
 
         with tries = 4
-        dollars: simulated with the prices of gpt-3.5-turbo
-        `about` is what one simulated run asked for; tokens are estimates
+        prices: simulated with the prices of gpt-3.5-turbo
+        `about`: from one simulated run; tokens are estimates
         """
     )
 
@@ -75,19 +75,19 @@ def test_what_inputs_and_models_decide_is_open(gotc: Gotc) -> None:
     done = gotc("explain", SKELETON)
     assert done.out == shown(
         """
-        skeleton_of_thought: if every answer is asked for, and none is there already
+        skeleton_of_thought: without early stopping, with an empty cache
 
-          answers asked  at least 1          = 1 + len(points)
-          requests       at least 1          = 1 + len(points)
-          longest path   1 to 2
-          volume         at least 1          at most 1 + 4*len(points)
-          prompt tokens  at least 37
-          answer tokens  at least 1          at most 2048 + 2048*len(points)
-          cost           at least $0.000020
+          calls              at least 1          = 1 + len(points)
+          requests           at least 1          = 1 + len(points)
+          critical path      1 to 2
+          volume             at least 1          at most 1 + 4*len(points)
+          prompt tokens      at least 37
+          completion tokens  at least 1          at most 2048 + 2048*len(points)
+          cost               at least $0.000020
 
         decided by a model or the inputs: len(points)
-        dollars: simulated with the prices of gpt-3.5-turbo
-        give the inputs, as to `gotc run`, for closer bounds and for what to expect
+        prices: simulated with the prices of gpt-3.5-turbo
+        give inputs as to `gotc run` for tighter bounds and expected values
         """
     )
 
@@ -96,19 +96,19 @@ def test_a_simulated_run_says_what_to_expect(gotc: Gotc) -> None:
     done = gotc("explain", SKELETON, "--input", "question=How do I learn to draw?")
     assert done.out == shown(
         """
-        skeleton_of_thought: if every answer is asked for, and none is there already
+        skeleton_of_thought: without early stopping, with an empty cache
 
-          answers asked  at least 1, about 7                  = 1 + len(points)
-          requests       at least 1, about 7                  = 1 + len(points)
-          longest path   1 to 2, about 2
-          volume         at least 1, about 13                 at most 1 + 4*len(points)
-          prompt tokens  at least 43, about 626
-          answer tokens  at least 1, about 131                at most 2048 + 2048*len(points)
-          cost           at least $0.000023, about $0.000509
+          calls              at least 1, about 7                  = 1 + len(points)
+          requests           at least 1, about 7                  = 1 + len(points)
+          critical path      1 to 2, about 2
+          volume             at least 1, about 13                 at most 1 + 4*len(points)
+          prompt tokens      at least 43, about 626
+          completion tokens  at least 1, about 131                at most 2048 + 2048*len(points)
+          cost               at least $0.000023, about $0.000509
 
         decided by a model: len(points)
-        dollars: simulated with the prices of gpt-3.5-turbo
-        `about` is what one simulated run asked for; tokens are estimates
+        prices: simulated with the prices of gpt-3.5-turbo
+        `about`: from one simulated run; tokens are estimates
         """
     )
 
