@@ -15,14 +15,14 @@ Kind = Literal["value", "thought", "thoughts"]
 THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
     "confidence": (
         FLOAT,
-        "how probable the model's answer was, a token on average, or a field of it (needs `logprobs=true`)",
+        "probability of the response, averaged per token, or of a field of it (needs `logprobs=true`)",
     ),
     "cost": (
         FLOAT,
-        "what the thought's answer cost, in US dollars: its own tokens, and its share of the prompt",
+        "cost of the thought's response in US dollars: its own tokens, and its share of the prompt",
     ),
-    "score": (FLOAT, "the score a `Score` gave the thought"),
-    "valid": (BOOL, "whether a `Validate` found the thought valid"),
+    "score": (FLOAT, "the score from the last `Score`"),
+    "valid": (BOOL, "the result of the last `Validate`"),
 }
 """Functions of a thought rather than of its value: their argument is the name of one thought."""
 

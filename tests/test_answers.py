@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gotlang.semantics.functions import exact_match, f1, normal
+from gotlang.semantics.builtins import exact_match, f1, normal
 
 CASES = [
     ("Scott Glenn", "scott glenn", True, 1.0),

@@ -1,16 +1,24 @@
-"""The built-in functions: what each takes, what type it gives, and what it does. One entry a function.
+"""The built-in functions: their types and what they do.
 
-All are pure and total but for EvaluationError; none looks at anything but its arguments.
+All are pure; they depend on their arguments only, and raise nothing but EvaluationError.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import re
+import statistics
+import string
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from itertools import pairwise
+from typing import Any, TypeVar, final
 
-from gotlang.semantics import functions as f
+from gotlang.errors import EvaluationError
+from gotlang.operations.checks import frozen
+from gotlang.semantics.limits import MAX_ELEMENTS
 from gotlang.types import (
     ANY,
     BOOL,
@@ -29,6 +37,10 @@ from gotlang.types import (
 NUMBERS = ListType(FLOAT)
 TEXTS = ListType(STR)
 LIST = ListType(ANY)
+MAPPING = DictType(ANY)
+COUNTS = DictType(INT)
+
+CONSTANTS = {"pi": math.pi}
 
 
 @final
@@ -36,17 +48,21 @@ LIST = ListType(ANY)
 class Builtin:
     """A built-in function.
 
-    `takes` are the types of its arguments, the last `optional` of which may be left out;
-    `rest` is the type of any further ones. `gives` makes the result's type from the arguments'.
+    `takes` are the types of its arguments, the last `optional` of which may be omitted; `rest` is the type of
+    any further ones. `gives` is the type of the result, or a function of the arguments' types.
     """
 
     name: str
     takes: tuple[Type, ...]
-    gives: Callable[[Sequence[Type]], Type]
+    gives: Type | Callable[[Sequence[Type]], Type]
     call: Callable[..., Any]
+    doc: str
     optional: int = 0
     rest: Type | None = None
-    doc: str = ""
+
+    def result(self, types: Sequence[Type]) -> Type:
+        """The type of the result for arguments of some types."""
+        return self.gives(types) if callable(self.gives) else self.gives
 
     def signature(self) -> str:
         """`round(float, int?)`: for messages and the reference."""
@@ -57,8 +73,36 @@ class Builtin:
         return f"{self.name}({', '.join(words)})"
 
 
-def _always(type_: Type) -> Callable[[Sequence[Type]], Type]:
-    return lambda _: type_
+BUILTINS: dict[str, Builtin] = {}
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _builtin(
+    *takes: Type,
+    gives: Type | Callable[[Sequence[Type]], Type],
+    optional: int = 0,
+    rest: Type | None = None,
+) -> Callable[[_Function], _Function]:
+    """Registers a function as the built-in of its name, described by the first line of its docstring."""
+
+    def register(function: _Function) -> _Function:
+        name, doc = (
+            function.__name__.removesuffix("_"),
+            (function.__doc__ or "").partition("\n")[0].rstrip("."),
+        )
+        BUILTINS[name] = Builtin(name, takes, gives, function, doc[:1].lower() + doc[1:], optional, rest)
+        return function
+
+    return register
+
+
+def fits_argument(wanted: Type, given: Type) -> bool:
+    """Whether a built-in accepts an argument of a type; a text can be a list of its characters."""
+    return accepts(wanted, given) or (wanted == LIST and _is_text(given))
+
+
+# ---------------------------------------------------------------- types of results
 
 
 def _is_text(type_: Type) -> bool:
@@ -115,183 +159,307 @@ def _get_type(types: Sequence[Type]) -> Type:
     return join(inner, types[2]) or ANY
 
 
-BUILTINS: dict[str, Builtin] = {
-    entry.name: entry
-    for entry in (
-        Builtin("len", (LIST,), _always(INT), len, doc="elements of a list, characters of a text"),
-        Builtin("sum", (NUMBERS,), _number, sum, doc="0 for an empty list"),
-        Builtin("min", (ANY,), _number, f.extreme(min, "min"), rest=ANY, doc="of a list or of the arguments"),
-        Builtin("max", (ANY,), _number, f.extreme(max, "max"), rest=ANY, doc="of a list or of the arguments"),
-        Builtin("mean", (NUMBERS,), _always(FLOAT), f.mean, doc="arithmetic mean"),
-        Builtin("median", (NUMBERS,), _always(FLOAT), f.median, doc="the middle one, or the mean of the two"),
-        Builtin("hmean", (ANY,), _always(FLOAT), f.hmean, rest=FLOAT, doc="harmonic mean; 0 where one is 0"),
-        Builtin(
-            "round", (FLOAT, INT), _same, f.round_, optional=1, doc="to a whole number, or to so many digits"
-        ),
-        Builtin("abs", (FLOAT,), _same, abs, doc="without the sign"),
-        Builtin("sorted", (LIST,), _list_of_element, f.sorted_, doc="in ascending order"),
-        Builtin("reversed", (LIST,), _list_of_element, f.reversed_, doc="last element first"),
-        Builtin("range", (INT, INT, INT), _always(ListType(INT)), f.range_, optional=2, doc="as in Python"),
-        Builtin(
-            "zip",
-            (LIST, LIST),
-            _always(ListType(LIST)),
-            f.zipped,
-            doc="pairs of elements, up to the shorter list",
-        ),
-        Builtin(
-            "enumerate", (LIST,), _always(ListType(LIST)), f.enumerated, doc="pairs of position and element"
-        ),
-        Builtin("any", (ListType(BOOL),), _always(BOOL), any, doc="whether one is true"),
-        Builtin("all", (ListType(BOOL),), _always(BOOL), all, doc="whether none is false"),
-        Builtin(
-            "count",
-            (LIST, ANY),
-            _always(INT),
-            f.counted,
-            doc="how often an element is in a list, a text in a text",
-        ),
-        Builtin("set", (LIST,), _list_of_element, f.set_, doc="each element once, in ascending order"),
-        Builtin(
-            "unique",
-            (LIST,),
-            _list_of_element,
-            f.unique,
-            doc="each element once, in the order of first mention",
-        ),
-        Builtin("intersection", (LIST, LIST), _concat, f.intersection, doc="elements of both, each once"),
-        Builtin(
-            "difference",
-            (LIST, LIST),
-            _list_of_element,
-            f.difference,
-            doc="elements of the first that are not in the second",
-        ),
-        Builtin(
-            "join",
-            (TEXTS, STR),
-            _always(STR),
-            f.joined,
-            optional=1,
-            doc="texts one after the other, with a text between them",
-        ),
-        Builtin("split", (STR, STR), _always(TEXTS), f.split, optional=1, doc="at white space, or at a text"),
-        Builtin("lines", (STR,), _always(TEXTS), f.lines, doc="the lines that are not empty, trimmed"),
-        Builtin("strip", (STR,), _always(STR), str.strip, doc="without white space at both ends"),
-        Builtin("lower", (STR,), _always(STR), str.lower, doc="in small letters"),
-        Builtin("upper", (STR,), _always(STR), str.upper, doc="in capital letters"),
-        Builtin(
-            "replace",
-            (STR, STR, STR),
-            _always(STR),
-            f.replaced,
-            doc="every mention of a text replaced by another",
-        ),
-        Builtin(
-            "starts_with", (STR, STR), _always(BOOL), str.startswith, doc="whether a text starts with another"
-        ),
-        Builtin("str", (ANY,), _always(STR), f.text_of, doc="as a prompt would show it"),
-        Builtin(
-            "int",
-            (ANY,),
-            _always(INT),
-            f.to_int,
-            doc="a number without its fraction, or a text read as a number",
-        ),
-        Builtin("float", (ANY,), _always(FLOAT), f.to_float, doc="a text or whole number as a number"),
-        Builtin("concat", (LIST,), _concat, f.concatenated, rest=LIST, doc="lists one after the other"),
-        Builtin("flatten", (ListType(LIST),), _flatten, f.flattened, doc="a list of lists as one list"),
-        Builtin(
-            "pairs",
-            (LIST,),
-            lambda t: ListType(_list_of_element(t)),
-            f.neighbours,
-            doc="each element with the next",
-        ),
-        Builtin(
-            "chunks",
-            (LIST, INT),
-            lambda t: ListType(STR if _is_text(t[0]) else t[0]),
-            f.chunks,
-            doc="a list cut into so many parts of equal length, or the first ones longer by one",
-        ),
-        Builtin(
-            "descents",
-            (LIST,),
-            _always(INT),
-            f.descents,
-            doc="neighbours that stand in the wrong order (X in section 5.1 of the paper)",
-        ),
-        Builtin(
-            "count_difference",
-            (LIST, LIST),
-            _always(INT),
-            f.count_difference,
-            doc="by how much the counts of each element differ, in sum (Y in section 5.1)",
-        ),
-        Builtin("keys", (DictType(ANY),), _always(TEXTS), f.keys, doc="the names in a mapping"),
-        Builtin("values", (DictType(ANY),), _value_type, f.values_, doc="the values in a mapping"),
-        Builtin(
-            "get",
-            (DictType(ANY), STR, ANY),
-            _get_type,
-            f.get,
-            doc="the value of a name in a mapping, or the third argument",
-        ),
-        Builtin("counts", (TEXTS,), _always(DictType(INT)), f.counts, doc="how often each text is in a list"),
-        Builtin(
-            "add_counts",
-            (DictType(INT), DictType(INT)),
-            _always(DictType(INT)),
-            f.added_counts,
-            doc="two mappings of counts as one, name by name",
-        ),
-        Builtin(
-            "miscounts",
-            (DictType(INT), DictType(INT)),
-            _always(INT),
-            f.miscounts,
-            doc="by how much two mappings of counts differ, in sum (section 5.3)",
-        ),
-        Builtin(
-            "exact_match",
-            (STR, STR),
-            _always(BOOL),
-            f.exact_match,
-            doc="whether two answers are the same but for case, punctuation and articles (HotpotQA)",
-        ),
-        Builtin(
-            "f1",
-            (STR, STR),
-            _always(FLOAT),
-            f.f1,
-            doc="how far the words of two answers agree, 0 to 1 (HotpotQA)",
-        ),
-        Builtin(
-            "references",
-            (STR,),
-            _always(ListType(INT)),
-            f.references,
-            doc="positions from 0 that `<1>`, `<2>`, ... refer to",
-        ),
-        Builtin(
-            "fill", (STR, LIST), _always(STR), f.fill, doc="a text with answers in place of its references"
-        ),
-        Builtin("exp", (FLOAT,), _always(FLOAT), f.guarded(math.exp, "exp"), doc="e to the power"),
-        Builtin("log", (FLOAT,), _always(FLOAT), f.guarded(math.log, "log"), doc="natural logarithm"),
-        Builtin("sqrt", (FLOAT,), _always(FLOAT), f.guarded(math.sqrt, "sqrt"), doc="square root"),
-        Builtin("cos", (FLOAT,), _always(FLOAT), math.cos, doc="cosine of radians"),
-        Builtin(
-            "anneal", (FLOAT,), _always(FLOAT), f.annealed, doc="cosine annealing: from 1 at 0 down to 0 at 1"
-        ),
-        Builtin("floor", (FLOAT,), _always(INT), math.floor, doc="the next whole number below"),
-        Builtin("ceil", (FLOAT,), _always(INT), math.ceil, doc="the next whole number above"),
-    )
-}
-
-CONSTANTS = {"pi": math.pi}
+# ---------------------------------------------------------------- numbers
 
 
-def fits_argument(wanted: Type, given: Type) -> bool:
-    """Whether a built-in takes an argument of a type; a text may stand for a list of its characters."""
-    return accepts(wanted, given) or (wanted == LIST and _is_text(given))
+def _guarded(function: Callable[[float], float]) -> Callable[[float], float]:
+    def run(x: float) -> float:
+        try:
+            return function(x)
+        except (ValueError, OverflowError):
+            raise EvaluationError(f"`{function.__name__}({x:g})` has no value") from None
+
+    return run
+
+
+def _pool(name: str, values: Sequence[Any]) -> Any:
+    """The values of a call with one list or several arguments."""
+    pool = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    if not pool:
+        raise EvaluationError(f"`{name}` of an empty list")
+    return pool
+
+
+@_builtin(NUMBERS, gives=FLOAT)
+def mean(values: list[float]) -> float:
+    """Arithmetic mean."""
+    return math.fsum(_pool("mean", [values])) / len(values)
+
+
+@_builtin(NUMBERS, gives=FLOAT)
+def median(values: list[float]) -> float:
+    """The middle value, or the mean of the two middle values."""
+    return float(statistics.median(_pool("median", [values])))
+
+
+@_builtin(ANY, gives=FLOAT, rest=FLOAT)
+def hmean(*values: Any) -> float:
+    """Harmonic mean; 0 if a value is 0."""
+    pool = _pool("hmean", values)
+    if any(v < 0 for v in pool):
+        raise EvaluationError("`hmean` of a negative number")
+    return 0.0 if any(v == 0 for v in pool) else len(pool) / math.fsum(1 / v for v in pool)
+
+
+@_builtin(INT, INT, INT, gives=ListType(INT), optional=2)
+def range_(*bounds: int) -> list[int]:
+    """As in Python."""
+    numbers = range(*bounds)
+    if len(numbers) > MAX_ELEMENTS:
+        raise EvaluationError(f"`range` of more than {MAX_ELEMENTS:,} numbers")
+    return list(numbers)
+
+
+@_builtin(ANY, gives=INT)
+def int_(value: Any) -> int:
+    """A number without its fraction, or a text parsed as a number."""
+    try:
+        return int(value.replace(",", "").strip() if isinstance(value, str) else value)
+    except (ValueError, OverflowError):
+        raise EvaluationError(f"`{str(value)[:40]}` is not a whole number") from None
+
+
+@_builtin(ANY, gives=FLOAT)
+def float_(value: Any) -> float:
+    """A text or whole number as a number."""
+    try:
+        made = float(value)
+    except ValueError:
+        made = math.nan
+    if isinstance(value, str) and not math.isfinite(made):  # Python also reads `nan`, `infinity` and `1e999`
+        raise EvaluationError(f"`{value[:40]}` is not a number")
+    return made
+
+
+@_builtin(FLOAT, gives=FLOAT)
+def anneal(progress: float) -> float:
+    """Cosine annealing: from 1 at 0 down to 0 at 1."""
+    return (1 + math.cos(math.pi * progress)) / 2
+
+
+# ---------------------------------------------------------------- lists
+
+
+@_builtin(LIST, gives=_list_of_element)
+def sorted_(values: Sequence[Any]) -> list[Any]:
+    """In ascending order."""
+    try:
+        return sorted(values)
+    except TypeError:
+        raise EvaluationError("these values cannot be ordered") from None
+
+
+@_builtin(LIST, gives=_list_of_element)
+def unique(values: Sequence[Any]) -> list[Any]:
+    """Each element once, in the order of first occurrence."""
+    return list({frozen(value): value for value in reversed(values)}.values())[::-1]
+
+
+@_builtin(LIST, gives=_list_of_element)
+def set_(values: Sequence[Any]) -> list[Any]:
+    """Each element once, in ascending order."""
+    return sorted_(unique(values))
+
+
+@_builtin(LIST, LIST, gives=ListType(LIST))
+def zip_(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+    """Pairs of elements, up to the shorter list."""
+    return [list(pair) for pair in zip(left, right, strict=False)]
+
+
+@_builtin(LIST, gives=ListType(LIST))
+def enumerate_(values: Sequence[Any]) -> list[Any]:
+    """Pairs of position and element."""
+    return [list(pair) for pair in enumerate(values)]
+
+
+@_builtin(LIST, gives=lambda types: ListType(_list_of_element(types)))
+def pairs(values: Sequence[Any]) -> list[Any]:
+    """Each element with the next."""
+    return [list(pair) for pair in pairwise(values)]
+
+
+@_builtin(LIST, LIST, gives=_concat)
+def intersection(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+    """Elements of both, each once."""
+    known = {frozen(value) for value in right}
+    return [value for value in unique(left) if frozen(value) in known]
+
+
+@_builtin(LIST, LIST, gives=_list_of_element)
+def difference(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+    """Elements of the first that are not in the second."""
+    known = {frozen(value) for value in right}
+    return [value for value in left if frozen(value) not in known]
+
+
+@_builtin(LIST, gives=_concat, rest=LIST)
+def concat(*lists: Sequence[Any]) -> list[Any]:
+    """Lists one after the other."""
+    return [value for part in lists for value in part]
+
+
+@_builtin(LIST, INT, gives=lambda types: ListType(STR if _is_text(types[0]) else types[0]))
+def chunks(values: Sequence[Any], parts: int) -> list[Any]:
+    """A list split into so many parts of equal length; the first ones may be longer by one."""
+    if parts < 1:
+        raise EvaluationError("`chunks` into fewer than one part")
+    if parts > MAX_ELEMENTS:
+        raise EvaluationError(f"`chunks` into more than {MAX_ELEMENTS:,} parts")
+    size, extra = divmod(len(values), parts)
+    ends = [size * i + min(i, extra) for i in range(parts + 1)]
+    return [values[a:b] for a, b in pairwise(ends)]
+
+
+@_builtin(LIST, gives=INT)
+def descents(values: list[Any]) -> int:
+    """Adjacent pairs in the wrong order (X in section 5.1 of the paper)."""
+    return sum(a > b for a, b in pairwise(values))
+
+
+@_builtin(LIST, LIST, gives=INT)
+def count_difference(left: list[Any], right: list[Any]) -> int:
+    """The sum of the differences in the counts of each element (Y in section 5.1)."""
+    if {*map(type, left), *map(type, right)} <= {int, float, str}:  # counted as they are, much faster
+        a, b = Counter(left), Counter(right)
+    else:
+        a, b = Counter(map(frozen, left)), Counter(map(frozen, right))
+    return sum(abs(a[key] - b[key]) for key in a.keys() | b.keys())
+
+
+# ---------------------------------------------------------------- texts
+
+
+@_builtin(ANY, gives=STR)
+def str_(value: Any) -> str:
+    """As a prompt shows it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@_builtin(TEXTS, STR, gives=STR, optional=1)
+def join_(values: Sequence[Any], separator: str = "") -> str:
+    """Texts one after the other, with a separator."""
+    return separator.join(map(str_, values))
+
+
+@_builtin(STR, gives=TEXTS)
+def lines(text: str) -> list[str]:
+    """The lines that are not empty, trimmed."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+@_builtin(STR, STR, gives=TEXTS, optional=1)
+def split(text: str, separator: str | None = None) -> list[str]:
+    """At white space, or at a text."""
+    if separator == "":
+        raise EvaluationError("`split` by an empty text")
+    return text.split(separator)
+
+
+@_builtin(STR, STR, STR, gives=STR)
+def replace(text: str, old: str, new: str) -> str:
+    """Every occurrence of a text replaced by another."""
+    if len(text) * max(1, len(new)) > 10 * MAX_ELEMENTS:
+        raise EvaluationError(f"this would have more than {MAX_ELEMENTS:,} characters")
+    return text.replace(old, new)
+
+
+_REFERENCE = re.compile(r"<(\d{1,6})>")
+
+
+@_builtin(STR, gives=ListType(INT))
+def references(text: str) -> list[int]:
+    """Positions from 0 that `<1>`, `<2>`, ... refer to, each once.
+
+    They are in the order of their first occurrence.
+    """
+    return list(dict.fromkeys(int(m[1]) - 1 for m in _REFERENCE.finditer(text) if int(m[1]) > 0))
+
+
+@_builtin(STR, LIST, gives=STR)
+def fill(text: str, answers: list[Any]) -> str:
+    """A text with answers in place of its references.
+
+    Answers are in the order of `references`. A reference without an answer stays: a model may refer to
+    something that does not come before.
+    """
+    found = dict(zip(references(text), answers, strict=False))
+    known = {position: str_(answer) for position, answer in found.items() if answer is not None}
+    return _REFERENCE.sub(lambda m: known.get(int(m[1]) - 1, m[0]), text)
+
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_WHOLE = frozenset({"yes", "no", "noanswer"})
+"""Answers that agree as a whole or not at all."""
+
+
+def normal(text: str) -> str:
+    """An answer in lower case, without punctuation and articles, as HotpotQA and MuSiQue compare it."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+@_builtin(STR, STR, gives=BOOL)
+def exact_match(found: str, wanted: str) -> bool:
+    """Whether two answers are equal except for case, punctuation and articles (HotpotQA)."""
+    return normal(found) == normal(wanted)
+
+
+@_builtin(STR, STR, gives=FLOAT)
+def f1(found: str, wanted: str) -> float:
+    """Harmonic mean of precision and recall of an answer's words, 0 to 1 (HotpotQA)."""
+    left, right = normal(found), normal(wanted)
+    if left != right and (left in _WHOLE or right in _WHOLE):
+        return 0.0
+    words, known = left.split(), right.split()
+    together = sum((Counter(words) & Counter(known)).values())
+    return 2 * together / (len(words) + len(known)) if together else 0.0
+
+
+# ---------------------------------------------------------------- mappings
+
+
+@_builtin(COUNTS, COUNTS, gives=COUNTS)
+def add_counts(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    """The sums of two mappings of counts, name by name."""
+    return {key: left.get(key, 0) + right.get(key, 0) for key in left | right}
+
+
+@_builtin(COUNTS, COUNTS, gives=INT)
+def miscounts(found: dict[str, Any], wanted: dict[str, Any]) -> Any:
+    """The sum of the differences between two mappings of counts (section 5.3)."""
+    return sum(abs(found.get(key, 0) - wanted.get(key, 0)) for key in found | wanted)
+
+
+# ---------------------------------------------------------------- one-liners
+
+_OF_MANY = "of a list or of the arguments"
+
+for _row in (
+    Builtin("len", (LIST,), INT, len, "elements of a list, characters of a text"),
+    Builtin("sum", (NUMBERS,), _number, sum, "0 for an empty list"),
+    Builtin("min", (ANY,), _number, lambda *values: min(_pool("min", values)), _OF_MANY, rest=ANY),
+    Builtin("max", (ANY,), _number, lambda *values: max(_pool("max", values)), _OF_MANY, rest=ANY),
+    Builtin("round", (FLOAT, INT), _same, round, "to a whole number, or to so many digits", optional=1),
+    Builtin("abs", (FLOAT,), _same, abs, "absolute value"),
+    Builtin("exp", (FLOAT,), FLOAT, _guarded(math.exp), "e to the power"),
+    Builtin("log", (FLOAT,), FLOAT, _guarded(math.log), "natural logarithm"),
+    Builtin("sqrt", (FLOAT,), FLOAT, _guarded(math.sqrt), "square root"),
+    Builtin("cos", (FLOAT,), FLOAT, math.cos, "cosine of radians"),
+    Builtin("floor", (FLOAT,), INT, math.floor, "rounded down"),
+    Builtin("ceil", (FLOAT,), INT, math.ceil, "rounded up"),
+    Builtin("any", (ListType(BOOL),), BOOL, any, "whether any is true"),
+    Builtin("all", (ListType(BOOL),), BOOL, all, "whether all are true"),
+    Builtin("reversed", (LIST,), _list_of_element, lambda values: list(values)[::-1], "last element first"),
+    Builtin("count", (LIST, ANY), INT, lambda values, part: values.count(part), "occurrences of an element"),
+    Builtin("flatten", (ListType(LIST),), _flatten, lambda lists: concat(*lists), "elements of all lists"),
+    Builtin("strip", (STR,), STR, str.strip, "without white space at both ends"),
+    Builtin("lower", (STR,), STR, str.lower, "in lower case"),
+    Builtin("upper", (STR,), STR, str.upper, "in upper case"),
+    Builtin("starts_with", (STR, STR), BOOL, str.startswith, "whether a text starts with another"),
+    Builtin("keys", (MAPPING,), TEXTS, list, "the names in a mapping"),
+    Builtin("values", (MAPPING,), _value_type, lambda found: list(found.values()), "the values in a mapping"),
+    Builtin("get", (MAPPING, STR, ANY), _get_type, dict.get, "the value of a name, or the third argument"),
+    Builtin("counts", (TEXTS,), COUNTS, lambda texts: dict(Counter(map(str_, texts))), "count of each text"),
+):  # fmt: skip
+    BUILTINS[_row.name] = _row

@@ -200,4 +200,4 @@ class CallChecker:
                     notes=(takes,),
                 )
                 return ANY
-        return builtin.gives(types)
+        return builtin.result(types)
