@@ -235,14 +235,8 @@ class _Transactions:
         self._changed = []
         # IMMEDIATE waits for another process's write here, where waiting is allowed.
         self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with self._connection:  # commits, or rolls back
             changed = [self._connection.execute(*statement).rowcount for statement in statements]
-            self._connection.execute("COMMIT")
-        except BaseException:
-            # SQLite has already rolled back after some errors; the first error is the one to report.
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            raise
         self._changed = [(max(count, 0),) for count in changed]
 
     def __iter__(self) -> Iterator[tuple[int]]:
@@ -347,16 +341,11 @@ def _create(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:  # commits, or rolls back
         if not _schema(connection):
             for statement in _TABLES.values():
                 connection.execute(statement)
             connection.execute("INSERT INTO about (key, value) VALUES ('format', ?)", (ABOUT,))
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, str]:
