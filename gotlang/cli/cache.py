@@ -113,7 +113,7 @@ def show(key: str, cache: str, json: bool) -> int:
 
         from gotlang.cache.codec import SampleRecord
 
-        samples = {str(number): to_builtins(SampleRecord.of(stored[number])) for number in sorted(stored)}
+        samples = {str(number): to_builtins(SampleRecord.of(one)) for number, one in sorted(stored.items())}
         document({"format_version": FORMAT_VERSION, "key": whole, "request": request, "samples": samples})
         return 0
     style = Style.of(sys.stdout)
@@ -128,11 +128,10 @@ def show(key: str, cache: str, json: bool) -> int:
         for role, text in request["messages"]:
             say(style.blue(f"--- {harmless(role)} ---"))
             say(text)
-    for draw in sorted(stored):
-        one = stored[draw]
-        facts = f"{one.completion.output_tokens} tokens, {one.latency_s:.1f} s"
-        say(style.blue(f"--- sample {draw} ({facts}) ---"))
-        say(one.completion.text)
+    for number, sample in sorted(stored.items()):
+        facts = f"{sample.completion.output_tokens} tokens, {sample.latency_s:.1f} s"
+        say(style.blue(f"--- sample {number} ({facts}) ---"))
+        say(sample.completion.text)
     return 0
 
 
