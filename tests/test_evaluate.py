@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from gotlang.api import Options, Program, Session, compile, run_to_end
 from gotlang.errors import RunError, UsageError
-from gotlang.evaluate.evaluation import Evaluation, RowRun
+from gotlang.evaluate.comparison import ComparedScheme, assemble
+from gotlang.evaluate.evaluation import Evaluation, RowRun, run_each
 from gotlang.evaluate.evaluation import evaluate as evaluate_rows
 from gotlang.evaluate.metric import ScoreKind, metric_of
-from gotlang.evaluate.rows import Dataset, Matching, Row, looks_at_truth
+from gotlang.evaluate.rows import Dataset, Matching, Row, looks_at_truth, read_dataset
 from gotlang.evaluate.threshold import threshold
 from gotlang.models.simulated import SimulatedModel
 from gotlang.statistics import LARGEST
@@ -243,3 +246,43 @@ def test_a_threshold_that_cannot_be_told_is_not_passed_over() -> None:
     with pytest.raises(RunError, match="no row has `correct`") as caught:
         threshold("mean(correct) < 0.5", KIND).crossed(Evaluation("main", KIND, unjudged))
     assert "--map truth=COLUMN" in str(caught.value.help)
+
+
+def test_results_have_short_reprs_html_and_data_frames() -> None:
+    found = evaluate([2, 3, 13, 4])
+    assert len(repr(found)) < 300
+    assert repr(found).startswith("<Evaluation of main: 4 rows, distance 0.3333 (95% CI")
+    assert "<th>distance</th>" in found._repr_html_()
+    assert [line["input_n"] for line in found.rows()] == [2, 3, 13, 4]
+    assert found.to_dict()["metrics"]["score"]["rows"] == 3
+    compared = assemble([ComparedScheme("a", found), ComparedScheme("b", evaluate([3, 3, 13, 4]))], "a")
+    assert len(repr(compared)) < 300
+    assert "not significant" in compared._repr_html_()
+    assert {line["scheme"] for line in compared.rows()} == {"a", "b"}
+
+
+def test_rows_in_memory_are_data_too_with_inferred_columns() -> None:
+    ir = program().ir(0)
+    found = read_dataset([{"amount": 2, "answer": 2}, {"amount": 3, "answer": 4}], ir, ir.scheme("main"))
+    assert found.matching.inferred == ("n", "truth")
+    assert [(row.inputs, row.truth) for row in found.rows] == [({"n": 2}, 2), ({"n": 3}, 4)]
+    assert len(read_dataset([{"n": 1}] * 5, ir, ir.scheme("blind"), limit=3)) == 3
+    with pytest.raises(UsageError, match="no rows"):
+        read_dataset([], ir, ir.scheme("main"))
+
+
+def test_rows_come_as_they_end_and_leave_nothing_running_where_nobody_waits() -> None:
+    async def go() -> tuple[int, int]:
+        async with Session(program(), Options(model=SimulatedModel({"guess": guess}))) as session:
+            scheme = session.ir.scheme("main")
+            rows = [Row(place, {"n": place}) for place in range(20)]
+            running = run_each(session.runner, scheme, rows, metric=metric_of(session.ir, scheme), parallel=4)
+            seen = 0
+            async with aclosing(running):
+                async for _ in running:
+                    seen += 1
+                    if seen == 5:
+                        break
+            return seen, len(asyncio.all_tasks())
+
+    assert run_to_end(go(), virtual=True) == (5, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
 from dataclasses import replace
@@ -20,10 +21,10 @@ from gotlang.errors import BudgetExceeded, CompileError, ModelError, UsageError
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.sampler.events import Asked
-from gotlang.tune.plan import StudyPlan, read_plan
+from gotlang.tune.plan import StudyPlan, make_plan, read_plan
 from gotlang.tune.points import PointRunner
 from gotlang.tune.search import Search, StudyProgress
-from gotlang.tune.study import split, tune
+from gotlang.tune.study import StudyResult, run_study, split, tune
 from gotlang.tune.tuned import apply, read_tuned, tuned
 
 ROOT = Path(__file__).parents[1]
@@ -574,3 +575,59 @@ def test_a_program_tunes_any_scheme_of_its_file(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     alone = compile(path.read_text(), "guess.got").tune(**wish, train=5, test=5, trials=2, folder=None)
     assert alone.plan.scheme == "near"
+
+
+def test_columns_are_inferred_as_eval_does_and_rows_may_be_in_memory(tmp_path: Path) -> None:
+    guess_study(tmp_path, "train 5, test 5\nminimize cost")
+    program = load(tmp_path / "guess.got")
+    rows = [{"row": place, "amount": 7 * place} for place in range(12)]
+    plan = make_plan(program, data=rows, minimize="error(result, target)", trials=2)
+    assert plan.read_rows().matching.inferred == ("target",)
+    (tmp_path / "numbers.csv").write_text("id,amount\n" + "".join(f"{n},{7 * n}\n" for n in range(12)))
+    same = make_plan(program, data="numbers.csv", minimize="error(result, target)", trials=2)
+    assert [row.inputs for row in same.read_rows().rows] == [row.inputs for row in plan.read_rows().rows]
+
+    async def both() -> list[StudyResult]:
+        return [await run_study(each, folder=None) for each in (plan, same)]
+
+    one, other = asyncio.run(both())  # on a loop that is not of virtual time, as in a notebook
+    assert course(one.trials) == course(other.trials)
+    assert len(repr(one)) < 600
+    assert "<th>verdict</th>" in one._repr_html_()
+    assert [line["trial"] for line in one.rows()] == [0, 1]
+
+
+def test_a_plan_from_python_has_all_that_a_declared_one_has(tmp_path: Path) -> None:
+    clauses = """
+        train 5, test 7, seed 3
+        maximize right, minimize cost
+        subject to cost <= 2 * baseline, calls >= 1
+        vary tries in 1..3, style in ["plain"], temperature in [0.0, 0.5]
+        prompts guess with copro(breadth=4)
+        trials 9, sampler tpe(seed=2), race none, failed 5.0
+    """
+    declared = read_plan(guess_study(tmp_path, clauses))
+    made = make_plan(
+        load(tmp_path / "guess.got"),
+        data="numbers.csv",
+        columns={"target": "Target"},
+        minimize="cost",
+        maximize="right",
+        subject_to=["cost <= 2 * baseline", "calls >= 1"],
+        vary=["tries in 1..3", 'style in ["plain"]', "temperature in [0.0, 0.5]"],
+        prompts={"guess": "copro(breadth=4)"},
+        train=5,
+        test=7,
+        split_seed=3,
+        name="near",
+        trials=9,
+        sampler="tpe(seed=2)",
+        race=None,
+        failed=5.0,
+    )
+    assert set(map(str, made.objectives)) == set(map(str, declared.objectives))
+    program, objectives = declared.program, declared.objectives
+    assert replace(made, program=program, objectives=objectives) == declared
+    for wrong in ({"vary": ["trys in 1..3"]}, {"trails": 5}, {"sampler": "tpf"}, {"minimize": "1 +"}):
+        with pytest.raises(CompileError):
+            make_plan(load(tmp_path / "guess.got"), **{"data": "numbers.csv", "minimize": "cost", **wrong})

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, final
@@ -25,7 +25,7 @@ from gotlang.evaluate.rows import as_table
 from gotlang.options import Options
 from gotlang.result import Displayed
 from gotlang.session import Session, run_to_end
-from gotlang.statistics import LEVEL, Interval, paired_difference, verdict
+from gotlang.statistics import Interval, paired_difference, verdict
 from gotlang.tune.budget import SpendLog, StudyBudget
 from gotlang.tune.finals import Finalist, finals
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
@@ -104,16 +104,9 @@ class Compared:
     tuned: float | None
     lead: Interval
 
-    def to_dict(self) -> dict[str, Any]:
-        """As files hold it; unknown bounds are null."""
-        bounds = [x if math.isfinite(x) else None for x in (self.lead.low, self.lead.high)]
-        return {"name": self.name, "original": self.original, "tuned": self.tuned, "difference": bounds}
-
     def __str__(self) -> str:
-        low, middle, high = (
-            amount(self.name, x, sign=True) for x in (self.lead.low, self.lead.mean, self.lead.high)
-        )
-        both = f"{amount(self.name, self.original)} -> {amount(self.name, self.tuned)}"
+        lead, both = self.lead, f"{amount(self.name, self.original)} -> {amount(self.name, self.tuned)}"
+        low, middle, high = (amount(self.name, x, sign=True) for x in (lead.low, lead.mean, lead.high))
         return f"{both} ({middle}, 95% CI {low} to {high})"
 
 
@@ -133,13 +126,8 @@ class HeldOut:
 
     def to_dict(self) -> dict[str, Any]:
         """As files hold it."""
-        return {
-            "rows": self.rows,
-            "level": LEVEL,
-            "compared": [c.to_dict() for c in self.compared],
-            "verdict": self.verdict,
-            "meaning": VERDICTS[self.verdict],
-        }
+        compared = [asdict(each) for each in self.compared]
+        return {**asdict(self), "compared": compared, "meaning": VERDICTS[self.verdict]}
 
 
 def compare_held_out(
@@ -200,18 +188,15 @@ def amount(name: str, value: float | None, *, sign: bool = False) -> str:
 @final
 @dataclass(frozen=True, repr=False)
 class StudyResult(Displayed):
-    """The result of a study. `partial` says why the search ended early, if it did; `unmet` names the
-    constraints that no trial satisfied.
+    """The result of a study. `partial` says why the search ended early, if it did.
 
     `usd` and `calls` are what the whole study spent, by all its workers, restarts and roles.
     """
 
     plan: StudyPlan
-    name: str
     trials: dict[int, Trial]
     winner: Trial
     finals: list[Finalist]
-    pareto: list[Trial]
     held_out: HeldOut | None
     tuned: Tuned
     usd: float
@@ -220,7 +205,6 @@ class StudyResult(Displayed):
     model: str
     wall_s: float
     rejected: int
-    unmet: list[str]
     partial: str | None
     storage: str | None
     study: Any = None
@@ -229,6 +213,17 @@ class StudyResult(Displayed):
     def ended(self) -> Counter[str]:
         """How many trials ended in which way."""
         return Counter(trial.ended for trial in self.trials.values())
+
+    @property
+    def pareto(self) -> list[Trial]:
+        """The Pareto-optimal trials of a study with several objectives."""
+        return front(self.plan, self.trials.values()) if len(self.plan.objectives) > 1 else []
+
+    @property
+    def unmet(self) -> list[str]:
+        """The constraints that no trial satisfied."""
+        texts, trials = [constraint.text for constraint in self.plan.constraints], self.trials.values()
+        return [text for text in texts if all(t.result.excess.get(text, 1.0) > 0 for t in trials)]
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gotc tune --json` prints."""
@@ -239,7 +234,7 @@ class StudyResult(Displayed):
             "trials": len(self.trials),
             "ended": dict(self.ended),
             "rejected": self.rejected,
-            "unmet": list(self.unmet),
+            "unmet": self.unmet,
             "winner": {
                 **_brief(self.winner),
                 "params": dict(self.tuned.params),
@@ -508,11 +503,9 @@ class _Study:
         values, settings = points.space.values(chosen), points.space.settings
         return StudyResult(
             plan=plan,
-            name=self.name,
             trials=trials,
             winner=winner,
             finals=met,
-            pareto=front(plan, trials.values()) if len(plan.objectives) > 1 else [],
             held_out=held_out,
             tuned=Tuned(
                 plan.program.name,
@@ -529,11 +522,6 @@ class _Study:
             model=options.model if isinstance(options.model, str) else self.model.name,
             wall_s=time.monotonic() - self.started,
             rejected=self.search.proposals.rejected,
-            unmet=[
-                constraint.text
-                for constraint in plan.constraints
-                if all(t.result.excess.get(constraint.text, 1.0) > 0 for t in trials.values())
-            ],
             partial=self.partial,
             storage=self.storage,
             study=self.store.study,

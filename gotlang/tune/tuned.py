@@ -15,9 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, final
 
+import msgspec
+
 from gotlang.compiler import Compilation, compile_source
 from gotlang.errors import UsageError
 from gotlang.program import CheckedProgram
+from gotlang.records import to_json
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.study_settings import ASKED
 from gotlang.span import Source, Span
@@ -106,7 +109,7 @@ class Tuned:
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all. Raises UsageError if that fails."""
         try:
-            write_whole(path, json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
+            write_whole(path, msgspec.json.format(to_json(self.to_dict()), indent=2) + "\n")
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
