@@ -1,32 +1,21 @@
-"""Checks studies against the program they name: its scheme and inputs, what is varied, wanted and allowed."""
+"""Checks studies: their settings, and their scheme, inputs, params and objectives in the program."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
-from gotlang.diagnostics import nearest
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.report import Report
-from gotlang.semantics.study_settings import (
-    DATA_OPTIONS,
-    MEASURES,
-    OPTIMIZERS,
-    OPTIONS,
-    VARIED,
-    Choice,
-    constant,
-    method,
-    out_of_bounds,
-)
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import walk
-from gotlang.types import BOOL, FLOAT, ListType, Type, accepts, of_value
+from gotlang.types import BOOL, FLOAT, INT, STR, ListType, Type, accepts, of_value
 
 BASELINE = "baseline"
 """In a constraint: the same quantity of the untuned program on the same rows."""
@@ -34,8 +23,83 @@ BASELINE = "baseline"
 
 @final
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several methods, such as `tpe(seed=42)`: its arguments with their types, and what it is."""
+
+    takes: Mapping[str, Type] = field(default_factory=dict)
+    doc: str = ""
+
+
+SAMPLERS: dict[str, Choice] = {
+    "tpe": Choice({"seed": INT, "startup": INT}, "tree-structured Parzen estimator"),
+    "gp": Choice({"seed": INT, "startup": INT}, "Gaussian process (needs torch)"),
+    "cmaes": Choice({"seed": INT, "startup": INT}, "covariance matrix adaptation (needs cmaes)"),
+    "nsga2": Choice({"seed": INT, "population": INT}, "evolution of a Pareto front"),
+    "random": Choice({"seed": INT}, "at random"),
+    "grid": Choice({"seed": INT}, "every combination, in random order"),
+}
+
+RACES: dict[str, Choice] = {
+    "wilcoxon": Choice({"p": FLOAT, "first": INT}, "stop trials that the signed-rank test finds worse"),
+}
+
+OPTIMIZERS: dict[str, Choice] = {
+    "copro": Choice({"breadth": INT, "depth": INT, "temperature": FLOAT, "keep": INT, "rows": INT}),
+    "miprov2": Choice({"candidates": INT, "trials": INT, "demos": INT, "keep": INT, "rows": INT}),
+    "gepa": Choice({"calls": INT, "keep": INT, "rows": INT}),
+    "bootstrap": Choice({"demos": INT, "sets": INT, "keep": INT, "rows": INT}),
+}
+
+OPTIONS: dict[str, Type | dict[str, Choice]] = {
+    "trials": INT,
+    "budget": FLOAT,
+    "seed": INT,
+    "parallel": INT,
+    "finals": INT,
+    "failed": FLOAT,
+    "fusion": BOOL,
+    "early_stop": BOOL,
+    "model": STR,
+    "proposer": STR,
+    "storage": STR,
+    "sampler": SAMPLERS,
+    "race": RACES,
+}
+"""The settings of a study by name: the type of a constant, or the methods to choose from."""
+
+DATA_OPTIONS: dict[str, Type] = {"train": INT, "test": INT, "seed": INT}
+
+VARIED: dict[str, Type] = {"schedule": STR, "concurrency": INT, "model": STR, "temperature": FLOAT}
+"""What a study may vary in addition to the params of its program."""
+
+ASKED = ("temperature", "model")
+"""Those that are settings of requests; the others are options of a run and change no result."""
+
+SCHEDULES = ("breadth-first", "depth-first", "best-first", "longest-path-first")
+"""The names of the runtime's schedulers, which cannot be imported here (a test compares them)."""
+
+BOUNDS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("trials", "parallel", "train", "test", "concurrency"), (1, math.inf)),
+    **dict.fromkeys(("budget", "seed", "finals"), (0, math.inf)),
+    **dict.fromkeys(("first", "depth", "keep", "rows", "candidates", "calls", "sets"), (1, math.inf)),
+    **dict.fromkeys(("startup", "demos"), (0, math.inf)),
+    **dict.fromkeys(("population", "breadth"), (2, math.inf)),
+    "temperature": (0, 2),
+    "p": (0, 1),
+}
+"""The bounds of numbers that are set or varied, by name; others have none."""
+
+
+MEASURES: dict[str, Type] = {"cost": FLOAT, "latency": FLOAT, "calls": INT, "right": FLOAT, "failures": FLOAT}
+"""The metrics of a run that objectives and constraints may use: cost in US dollars and latency in seconds on
+the critical path, both as without cache; calls; 1 if the scheme's GroundTruth was right, else 0; 1 if the run
+failed, else 0."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Target:
-    """The program that a study names: what it declares, and its name, which picks the scheme."""
+    """The program of a study: its declarations, and its name, which selects the default scheme."""
 
     symbols: Symbols
     name: str
@@ -49,23 +113,21 @@ class Target:
 
 
 def check_study(node: n.Study, target: Target | None, report: Report) -> None:
-    """Note what is wrong with a study. Without a target only what needs none is checked."""
-    lacks = "GOT0601"
+    """Report the errors of a study. Without a target only what needs none is checked."""
     if node.data is None:
         help = 'write `data "rows.csv" (input = Column)`'
-        report.error(lacks, "a study names its data", node.name.span, help=help)
+        report.error("GOT0601", "a study needs data", node.name.span, help=help)
     if not node.objectives:
         help = "write `minimize ...` or `maximize ...`"
-        report.error(lacks, "a study has an objective", node.name.span, help=help)
-    _options(node, report)
+        report.error("GOT0601", "a study needs an objective", node.name.span, help=help)
+    _settings(node, report)
     for constraint in node.constraints:
-        if not isinstance(constraint, e.Comparison) or sides(constraint) is None:
-            report.error(
-                "GOT0603",
+        if sides(constraint) is None:
+            message, help = (
                 "a constraint compares a quantity with a bound",
-                constraint.span,
-                help="write `cost <= baseline` or `cost <= 0.05`",
+                "write `cost <= baseline` or `cost <= 0.05`",
             )
+            report.error("GOT0603", message, constraint.span, help=help)
     if target is not None:
         _against(node, target, report)
 
@@ -77,56 +139,48 @@ def _against(node: n.Study, target: Target, report: Report) -> None:
         if node.scheme:
             report.unknown("GOT0602", "scheme", node.scheme.text, node.scheme.span, symbols.schemes)
         else:
-            report.error("GOT0602", "its program holds no scheme to tune", node.name.span)
+            report.error("GOT0602", "its program has no scheme to tune", node.name.span)
         return
     scheme = symbols.schemes[name]
-    if node.data:
-        known = [*dict(scheme.parameters), "truth"]
-        for column, _ in node.data.columns:
-            if column not in known:
-                text = f"the scheme `{name}` takes: {scheme.takes()}"
-                report.unknown("GOT0602", "input", column, node.data.span, known, text)
+    known = [*dict(scheme.parameters), "truth"]
+    for column, _ in node.data.columns if node.data else ():
+        if column not in known:
+            assert node.data is not None
+            text = f"the scheme `{name}` takes: {scheme.takes()}"
+            report.unknown("GOT0602", "input", column, node.data.span, known, text)
     for vary in node.vary:
         _vary(vary, symbols, report)
-    for prompts in node.prompts:
-        for prompt in prompts.names:
-            if prompt.text not in symbols.prompts:
-                report.unknown("GOT0602", "prompt", prompt.text, prompt.span, symbols.prompts)
+    for prompt in (name for prompts in node.prompts for name in prompts.names):
+        if prompt.text not in symbols.prompts:
+            report.unknown("GOT0602", "prompt", prompt.text, prompt.span, symbols.prompts)
     expressions = ExpressionChecker(symbols, report)
     scope = measured_names(scheme)
     for _, objective in node.objectives:
         _number(objective, expressions, scope, "an objective")
     for constraint in node.constraints:
         if (parts := sides(constraint)) is not None:
-            quantity = _number(parts[0], expressions, scope, "a constraint")
-            bound = Scope(names={BASELINE: Variable(BASELINE, quantity)})
+            _number(parts[0], expressions, scope, "a constraint")
+            bound = Scope(names={BASELINE: Variable(BASELINE, FLOAT)})
             expressions.expect(parts[1], bound, FLOAT, "a bound")
 
 
 def measured_names(scheme: Signature) -> Scope:
     """The names that an objective may use, with their types."""
     result: Type = ListType(scheme.result) if scheme.many else scheme.result
-    names = {
-        **dict(scheme.parameters),
-        "result": result,
-        "truth": scheme.truth or result,
-        "score": FLOAT,
-        **MEASURES,
-    }
+    given = {"result": result, "truth": scheme.truth or result, "score": FLOAT}
+    names = {**dict(scheme.parameters), **given, **MEASURES}
     return Scope(names={name: Variable(name, type_, used=True) for name, type_ in names.items()})
 
 
-def _number(node: e.Expression, expressions: ExpressionChecker, scope: Scope, what: str) -> Type:
+def _number(node: e.Expression, expressions: ExpressionChecker, scope: Scope, what: str) -> None:
     found = expressions.infer(node, scope)
     if not accepts(FLOAT, found) and found != BOOL:
-        expressions.report.error(
-            "GOT0603", f"{what} is a number, or true or false", node.span, f"this is {found}"
-        )
-    return FLOAT
+        message = f"{what} must be a number or a bool"
+        expressions.report.error("GOT0603", message, node.span, f"this is {found}")
 
 
 def sides(node: e.Expression) -> tuple[e.Expression, e.Expression, str] | None:
-    """The quantity, the bound and the sign of `quantity <= bound`, whichever way round it is written."""
+    """The quantity, the bound and the sign of `quantity <= bound`, in either order."""
     if not isinstance(node, e.Comparison) or len(node.rest) != 1:
         return None
     sign, right = node.rest[0]
@@ -141,67 +195,51 @@ def sides(node: e.Expression) -> tuple[e.Expression, e.Expression, str] | None:
 
 
 def is_bound(node: e.Expression) -> bool:
-    """Whether an expression is made of numbers and `baseline` alone."""
+    """Whether an expression consists of numbers and `baseline`."""
     return all(part.name == BASELINE for part in walk(node) if isinstance(part, e.Reference)) and not any(
         isinstance(part, e.Call) for part in walk(node)
     )
 
 
 def _vary(vary: n.Vary, symbols: Symbols, report: Report) -> None:
-    name = vary.name.text
-    param = symbols.nodes.get(name)
-    if not isinstance(param, n.Param):
-        if name in VARIED:
-            if vary.domain is None:
-                report.error("GOT0604", f"what may `{name}` be?", vary.span, help=f"write `{name} in [...]`")
-            else:
-                _possible(name, vary.domain, report)
-            return
+    name, param = vary.name.text, symbols.nodes.get(vary.name.text)
+    declared = param.domain if isinstance(param, n.Param) else None
+    if not isinstance(param, n.Param) and name not in VARIED:
         known = [k for k, v in symbols.nodes.items() if isinstance(v, n.Param)]
         report.unknown("GOT0602", "param", name, vary.name.span, [*known, *VARIED])
-        return
-    if vary.domain is None:
-        if param.domain is None:
-            report.error(
-                "GOT0604",
-                f"`{name}` has no range in its program",
-                vary.span,
-                help=f"give it one here: `vary {name} in 1..10`",
-            )
-        return
-    type_ = symbols.params[name]
-    element = type_.element if param.each and isinstance(type_, ListType) else type_
-    if not _fitting(vary.domain, element, report):
-        return
-    if outside := _outside(vary.domain, param.domain):
-        report.error(
-            "GOT0604", f"{outside} is outside the range that the program gives `{name}`", vary.domain.span
-        )
+    elif vary.domain is None:
+        if declared is None:
+            message = f"`{name}` has no range"
+            report.error("GOT0604", message, vary.span, help=f"add one: `vary {name} in 1..10` or `in [...]`")
+    elif not isinstance(param, n.Param):
+        if _fitting(vary.domain, VARIED[name], report):
+            for part in _values(vary.domain):
+                _bounded(name, constant(part), part.span, report)
+    else:
+        type_ = symbols.params[name]
+        element = type_.element if param.each and isinstance(type_, ListType) else type_
+        if _fitting(vary.domain, element, report) and (outside := _outside(vary.domain, declared)):
+            message = f"{outside} is outside the declared range of `{name}`"
+            report.error("GOT0604", message, vary.domain.span)
 
 
-def _possible(name: str, domain: n.Range | n.Choices, report: Report) -> None:
-    """Note values that a setting of the run cannot have."""
-    if _fitting(domain, VARIED[name], report):
-        for part in (domain.low, domain.high) if isinstance(domain, n.Range) else domain.values:
-            if wrong := out_of_bounds(name, constant(part)):
-                report.error("GOT0604", wrong, part.span)
+def _values(domain: n.Range | n.Choices) -> tuple[e.Expression, ...]:
+    return (domain.low, domain.high) if isinstance(domain, n.Range) else tuple(domain.values)
 
 
 def _fitting(domain: n.Range | n.Choices, type_: Type, report: Report) -> bool:
-    """Whether a range or choices can be those of a type; notes why not."""
-    parts = (domain.low, domain.high) if isinstance(domain, n.Range) else domain.values
-    wrong = [part for part in parts if not accepts(type_, of_value(constant(part)))]
+    """Whether a range or choices are of a type; reports why not."""
+    wrong = [part for part in _values(domain) if not accepts(type_, of_value(constant(part)))]
     for part in wrong:
         report.error("GOT0604", f"this must be {type_}", part.span)
     if not wrong and isinstance(domain, n.Range) and constant(domain.low) > constant(domain.high):
-        report.error("GOT0604", "this range is empty", domain.span)
+        report.error("GOT0604", "empty range", domain.span)
         return False
     return not wrong
 
 
 def _outside(inner: n.Range | n.Choices, outer: n.Range | n.Choices | None) -> str | None:
-    parts = [inner.low, inner.high] if isinstance(inner, n.Range) else inner.values
-    for value in map(constant, parts):
+    for value in map(constant, _values(inner)):
         if isinstance(outer, n.Range) and not constant(outer.low) <= value <= constant(outer.high):
             return str(value)
         if isinstance(outer, n.Choices) and value not in map(constant, outer.values):
@@ -209,73 +247,99 @@ def _outside(inner: n.Range | n.Choices, outer: n.Range | n.Choices | None) -> s
     return None
 
 
-def _options(node: n.Study, report: Report) -> None:
-    for option in node.data.options if node.data else ():
-        _option(option, DATA_OPTIONS, report)
-    for option in node.options:
-        _option(option, OPTIONS, report)
+def _settings(node: n.Study, report: Report) -> None:
+    data = node.data.options if node.data else ()
+    for settings, known in ((data, DATA_OPTIONS), (node.options, OPTIONS)):
+        for option in settings:
+            _setting(option, known, report)
     for prompts in node.prompts:
         _method(prompts.optimizer, OPTIMIZERS, "optimizer", report)
-    _twice((option.name for option in node.data.options) if node.data else (), "set", report)
-    _twice((option.name for option in node.options), "set", report)
-    _twice((vary.name for vary in node.vary), "varied", report)
-    _twice((name for prompts in node.prompts for name in prompts.names), "searched", report)
+    searched = [name for prompts in node.prompts for name in prompts.names]
+    _duplicates("setting", [option.name for option in data], report)
+    _duplicates("setting", [option.name for option in node.options], report)
+    _duplicates("param to vary", [vary.name for vary in node.vary], report)
+    _duplicates("prompt to optimize", searched, report)
 
 
-def _twice(names: Iterable[e.Identifier], done: str, report: Report) -> None:
-    """Note names that stand there before: the later clause would silently replace the earlier one."""
+def _duplicates(what: str, names: Iterable[e.Identifier], report: Report) -> None:
+    """Report repeated names: the later clause would silently replace the earlier one."""
     seen: set[str] = set()
     for name in names:
         if name.text in seen:
-            report.error("GOT0604", f"`{name.text}` is {done} twice", name.span)
+            report.error("GOT0604", f"duplicate {what} `{name.text}`", name.span)
         seen.add(name.text)
 
 
-def _option(
-    option: n.Setting, known: Mapping[str, Type] | Mapping[str, Type | dict[str, Choice]], report: Report
-) -> None:
+def _setting(option: n.Setting, known: Mapping[str, Type | Mapping[str, Choice]], report: Report) -> None:
     name = option.name.text
-    if name not in known:
-        report.unknown("GOT0604", "setting", name, option.name.span, known, f"there are {', '.join(known)}")
-        return
-    wanted = known[name]
-    if isinstance(wanted, dict):
-        if isinstance(option.value, e.Constant) and option.value.value is None:
-            return
+    wanted = known.get(name)
+    if wanted is None:
+        note = f"available: {', '.join(known)}"
+        report.unknown("GOT0604", "setting", name, option.name.span, known, note)
+    elif not isinstance(wanted, Mapping):
+        try:
+            _value(name, constant(option.value), wanted, option.value.span, report)
+        except TypeError:
+            report.error("GOT0604", f"`{name}` must be a constant", option.value.span)
+    elif not isinstance(option.value, e.Constant) or option.value.value is not None:
         _method(option.value, wanted, name, report)
-        return
-    try:
-        value: Any = constant(option.value)
-    except TypeError:
-        report.error("GOT0604", f"`{name}` is a constant", option.value.span)
-        return
-    _value(name, value, wanted, option.value.span, report)
 
 
 def _value(name: str, value: Any, wanted: Type, span: Span, report: Report) -> None:
-    """Note a value that is not of a type, or beyond what its name allows."""
+    """Report a value that is not of a type, or not within the bounds of its name."""
     if not accepts(wanted, of_value(value)):
         report.error("GOT0604", f"`{name}` must be {wanted}", span)
-    elif wrong := out_of_bounds(name, value):
-        report.error("GOT0604", wrong, span)
+    else:
+        _bounded(name, value, span, report)
+
+
+def _bounded(name: str, value: Any, span: Span, report: Report) -> None:
+    least, most = BOUNDS.get(name, (-math.inf, math.inf))
+    if name == "schedule" and value not in SCHEDULES:
+        report.error("GOT0604", f"`schedule` must be one of {', '.join(SCHEDULES)}", span)
+    elif isinstance(value, int | float) and not least <= value <= most:
+        bounds = f"at least {least}" if most == math.inf else f"from {least} to {most}"
+        report.error("GOT0604", f"`{name}` must be {bounds}", span)
 
 
 def _method(node: e.Expression, known: Mapping[str, Choice], what: str, report: Report) -> None:
+    available = f"available: {', '.join(known)}"
     try:
         name, given = method(node)
     except TypeError:
-        listed = ", ".join(known)
-        report.error("GOT0604", f"this is no {what}", node.span, help=f"there are {listed}")
+        report.error("GOT0604", f"this is not a valid {what}", node.span, help=available)
         return
     if name not in known:
-        guess = nearest(name, known)
-        help = f"did you mean `{guess}`?" if guess else f"there are {', '.join(known)}"
-        report.error("GOT0604", f"there is no {what} `{name}`", node.span, help=help)
+        report.unknown("GOT0604", what, name, node.span, known, available)
         return
     takes = known[name].takes
     for argument, value in given.items():
-        if argument not in takes:
-            listed = ", ".join(takes)
-            report.error("GOT0604", f"`{name}` takes no `{argument}`", node.span, help=f"it takes {listed}")
-        else:
+        if argument in takes:
             _value(argument, value, takes[argument], node.span, report)
+        else:
+            note = f"`{name}` takes: {', '.join(takes)}"
+            report.unknown("GOT0604", "argument", argument, node.span, takes, note)
+
+
+def constant(node: e.Expression) -> Any:
+    """The value of a constant, signed or not, or of a list of them. Raises TypeError for anything else."""
+    match node:
+        case e.Constant(value=value):
+            return value
+        case e.Unary(operator="-", operand=e.Constant(value=int() | float() as value)):
+            return -value
+        case e.ListDisplay(elements=elements):
+            return [constant(element) for element in elements]
+    raise TypeError(node)
+
+
+def method(node: e.Expression) -> tuple[str, dict[str, Any]]:
+    """The name and the arguments of `tpe(seed=42)` or `tpe`. Raises TypeError for anything else."""
+    match node:
+        case e.Reference(name=name):
+            return name, {}
+        case e.Call(function=function, arguments=arguments):
+            given = {a.name.text: constant(a.value) for a in arguments if a.name is not None}
+            if len(given) == len(arguments):
+                return function.text, given
+    raise TypeError(node)

@@ -18,8 +18,7 @@ from gotlang.files import beside, compile_file
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
 from gotlang.semantics.report import Report
-from gotlang.semantics.studies import Target, check_study, sides
-from gotlang.semantics.study_settings import OPTIONS, constant, method
+from gotlang.semantics.studies import OPTIONS, Target, check_study, constant, method, sides
 from gotlang.span import NOWHERE, Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

@@ -24,8 +24,7 @@ from gotlang.operations.names import free_names
 from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
 from gotlang.runtime.sampler.events import Observer
-from gotlang.semantics.studies import BASELINE
-from gotlang.semantics.study_settings import ASKED
+from gotlang.semantics.studies import ASKED, BASELINE
 from gotlang.session import Session
 from gotlang.span import NOWHERE
 from gotlang.statistics import bounded

@@ -18,7 +18,7 @@ from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Domain, Param, Program
 from gotlang.ir.reach import reached_names
 from gotlang.operations.names import free_names
-from gotlang.semantics.study_settings import VARIED
+from gotlang.semantics.studies import VARIED
 from gotlang.syntax import expressions as e
 from gotlang.tune.plan import StudyPlan
 from gotlang.types import FLOAT

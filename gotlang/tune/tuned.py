@@ -22,7 +22,7 @@ from gotlang.errors import UsageError
 from gotlang.program import CheckedProgram
 from gotlang.records import to_json
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.study_settings import ASKED
+from gotlang.semantics.studies import ASKED
 from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
