@@ -17,7 +17,7 @@ from gotlang.evaluate.comparison import ComparedScheme, Comparison, assemble
 from gotlang.evaluate.evaluation import Evaluation, RowRun
 from gotlang.evaluate.metric import ScoreKind
 from gotlang.evaluate.rows import Row
-from gotlang.report.charts import TICK_LETTER, Axis, Chart, axis, bounds, brief, categories, shown, stacked
+from gotlang.report.charts import TICK_LETTER, Chart, Quantity, bounds, brief, shown, stacked
 from gotlang.report.plot import plot
 from gotlang.report.results import boxes, charts, differences, results_page, spread, tradeoff
 from gotlang.statistics import mean_interval
@@ -36,7 +36,7 @@ NEAR = st.tuples(st.floats(1e-6, 1e9), st.floats(0, 1e-5)).map(
 @example([1000000000.0, 999999999.9999999], False)
 @example([999999501.0, 999999502.0], False)
 def test_an_axis_holds_all_values_between_round_ticks(values: list[float], zero: bool) -> None:
-    scale = axis(values, 0.0, 100.0, zero=zero)
+    scale = Quantity("", values, zero).over(0.0, 100.0)
     slack = 1e-6 * (scale.high - scale.low)
     assert scale.low - slack <= min(values)
     assert max(values) <= scale.high + slack
@@ -179,14 +179,14 @@ def test_charts_are_a_file_of_their_own_too() -> None:
 
 def test_whole_numbers_have_ticks_at_whole_numbers() -> None:
     for most in (1, 2, 3, 4, 7, 12):
-        ticks = axis([0, most], 0, 100).ticks
+        ticks = Quantity("", [0, most]).over(0, 100).ticks
         assert ticks == tuple(round(tick) for tick in ticks)
 
 
 @given(VALUES)
 def test_labels_are_wide_enough_apart(values: list[float]) -> None:
     chart = Chart(300, 100, "")
-    chart.below(axis(values, 20, 280), "values")
+    chart.below(Quantity("", values).over(20, 280), "values")
     drawn = minidom.parseString(chart.svg()).getElementsByTagName("text")
     ticks = [node for node in drawn if "tick" in node.getAttribute("class")]
     ends = [(float(n.getAttribute("x")), TICK_LETTER * len(n.firstChild.data)) for n in ticks]  # type: ignore[union-attr]
@@ -196,9 +196,9 @@ def test_labels_are_wide_enough_apart(values: list[float]) -> None:
 
 
 def test_names_are_an_axis_too() -> None:
-    scale: Axis = categories(["plain", "fancy"], 0, 100)
-    assert (scale("plain"), scale("fancy")) == (25, 75)
-    assert scale.labels == ("plain", "fancy")
+    scale = Quantity("", ["plain", "fancy", "plain"]).over(0, 100)
+    assert (scale("fancy"), scale("plain")) == (25, 75)
+    assert scale.labels == ("fancy", "plain")
 
 
 def test_results_are_plotted() -> None:

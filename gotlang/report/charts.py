@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import escape
+from itertools import accumulate
 from typing import Any, NamedTuple, final
 
-from gotlang.report.page import asset
+from gotlang.report.page import asset, render
 from gotlang.result import dollars
 from gotlang.statistics import Interval
 
@@ -101,58 +102,39 @@ class Axis:
         return 36 + TICK_LETTER * max(map(len, self.labels))
 
 
-def axis(
-    values: Iterable[float],
-    start: float,
-    end: float,
-    *,
-    zero: bool = True,
-    ticks: int = 5,
-    text: Callable[[float], str] = "{:,g}".format,
-) -> Axis:
-    """A scale that covers all finite values, and 0 with `zero`, and begins and ends at a tick.
-
-    Whole numbers have ticks at whole numbers; `text` writes a tick's label.
-    """
-    known = [value for value in values if math.isfinite(value)] or [0.0]
-    low, high = min(known), max(known)
-    if zero:
-        low, high = min(low, 0.0), max(high, 0.0)
-    if high - low <= _EQUAL * max(abs(low), abs(high)):
-        high = low + (abs(low) or 1.0)
-    step = (high - low) / ticks
-    power = 10.0 ** math.floor(math.log10(step))
-    step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= step * (1 - 1e-9))
-    if step < 5 and all(value == round(value) for value in (*known, high)):
-        step = math.ceil(step)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    places = tuple(number * step for number in range(first, last + 1))
-    return Axis(first * step, last * step, start, end, places, tuple(text(place) for place in places))
-
-
-def categories(names: Sequence[str], start: float, end: float) -> Axis:
-    """An axis with a tick for each name."""
-    room = max(4, int(abs(end - start) / len(names) / TICK_LETTER))
-    labels = tuple(brief(name, room) for name in names)
-    return Axis(-0.5, len(names) - 0.5, start, end, tuple(range(len(names))), labels, tuple(names))
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """What an axis shows: its title, the values to cover (numbers, or any others by their texts), whether it
-    covers 0, and how a tick is written."""
+    covers 0, how a tick is written, and about how many there are."""
 
     title: str
     values: Sequence[Any]
     zero: bool = True
     text: Callable[[float], str] = "{:,g}".format
+    ticks: int = 5
 
     def over(self, start: float, end: float) -> Axis:
-        """Its axis."""
-        if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values):
-            return axis(self.values, start, end, zero=self.zero, text=self.text)
-        return categories(sorted({str(value) for value in self.values}), start, end)
+        """Its axis, which begins and ends at a tick. Whole numbers have ticks at whole numbers."""
+        if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in self.values):
+            names = tuple(sorted({str(value) for value in self.values}))
+            room = max(4, int(abs(end - start) / len(names) / TICK_LETTER))
+            labels = tuple(brief(name, room) for name in names)
+            return Axis(-0.5, len(names) - 0.5, start, end, tuple(range(len(names))), labels, names)
+        known = [value for value in self.values if math.isfinite(value)] or [0.0]
+        low, high = min(known), max(known)
+        if self.zero:
+            low, high = min(low, 0.0), max(high, 0.0)
+        if high - low <= _EQUAL * max(abs(low), abs(high)):
+            high = low + (abs(low) or 1.0)
+        step = (high - low) / self.ticks
+        power = 10.0 ** math.floor(math.log10(step))
+        step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= step * (1 - 1e-9))
+        if step < 5 and all(value == round(value) for value in (*known, high)):
+            step = math.ceil(step)
+        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+        ticks = tuple(number * step for number in range(first, last + 1))
+        return Axis(first * step, last * step, start, end, ticks, tuple(map(self.text, ticks)))
 
 
 # ---------------------------------------------------------------- charts
@@ -168,64 +150,16 @@ class Chart:
     label: str
     parts: list[str] = field(default_factory=list)
 
-    def left(self, scale: Axis, title: str, margin: float = 0.0) -> None:
-        """A vertical axis: lines across the chart, labels and a title (default: in the axis's own margin)."""
-        left = margin or scale.margin
-        for y, text in scale.marks:
-            self.path("grid", f"M{left - 4:.1f} {y:.1f}H{self.width - 8:.1f}")
-            self.text("tick", left - 9, y + 3.5, text)
-        middle = (scale.start + scale.end) / 2
-        room = int(abs(scale.start - scale.end) / TITLE_LETTER)
-        self.parts.append(
-            f'<text class="axis" transform="translate(14 {middle:.1f}) rotate(-90)">'
-            f"{escape(brief(title, room))}</text>"
-        )
-
-    def below(self, scale: Axis, title: str) -> None:
-        """A horizontal axis below the marks; labels that would overlap are left out."""
-        taken = -math.inf
-        for x, text in scale.marks:
-            half = TICK_LETTER * len(text) / 2
-            if x - half > taken:
-                self.text("tick middle", x, self.height - 28, text)
-                taken = x + half + 4
-        room = int((self.width - 20) / TITLE_LETTER)
-        self.text("axis", (scale.start + scale.end) / 2, self.height - 8, brief(title, room))
-
-    def path(self, kind: str, d: str) -> None:
-        """A line, or several."""
-        self.parts.append(f'<path class="{kind}" d="{d}"/>')
-
-    def text(self, kind: str, x: float, y: float, words: str, title: str = "") -> None:
-        """A text; `title` is shown under the mouse."""
-        whole = f"<title>{escape(title)}</title>" if title else ""
-        self.parts.append(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{whole}{escape(words)}</text>')
-
-    def name(self, kind: str, x: float, y: float, name: str, room: float, suffix: str = "") -> None:
-        """A name cut to so many pixels; the whole of it is shown under the mouse."""
-        words = brief(name, int(room / LETTER))
-        self.text(kind, x, y, words + suffix, name if words != name else "")
-
-    def dot(
-        self, kind: str, x: float, y: float, title: str, *, radius: float = 5, row: int | None = None
-    ) -> None:
-        """A point with what is shown of it under the mouse; pages select the `row` that is clicked."""
-        data = "" if row is None else f' data-row="{row}"'
-        whole = f"<title>{escape(title)}</title>" if title else ""
-        self.parts.append(
-            f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"{data}>{whole}</circle>'
-        )
-
-    def curve(self, kind: str, points: Iterable[tuple[float, float]], title: str) -> None:
-        """A line through points; `title` is shown under the mouse."""
-        with self.group(f"trace {kind}".strip(), title):
-            self.path("", "M" + " ".join(f"{x:.1f} {y:.1f}" for x, y in points))
-
-    def bar(self, kind: str, x: float, y: float, width: float, height: float) -> None:
-        """A rectangle from its top left corner."""
-        self.parts.append(
-            f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="3"/>'
-        )
+    def mark(self, tag: str, kind: str, title: str = "", text: str = "", **attributes: Any) -> None:
+        """An SVG element of a class; `title` is shown under the mouse, attributes may be None."""
+        values = {
+            name.replace("_", "-"): f"{value:.1f}" if isinstance(value, float) else escape(str(value))
+            for name, value in attributes.items()
+            if value is not None
+        }
+        inside = (f"<title>{escape(title)}</title>" if title else "") + escape(text)
+        written = "".join(f' {name}="{value}"' for name, value in values.items())
+        self.parts.append(f'<{tag} class="{kind}"{written}>{inside}</{tag}>')
 
     @contextmanager
     def group(self, kind: str, title: str) -> Iterator[None]:
@@ -233,6 +167,32 @@ class Chart:
         self.parts.append(f'<g class="{kind}"><title>{escape(title)}</title>')
         yield
         self.parts.append("</g>")
+
+    def name(self, kind: str, x: float, y: float, name: str, room: float, suffix: str = "") -> None:
+        """A name cut to so many pixels; the whole of it is shown under the mouse."""
+        words = brief(name, int(room / LETTER))
+        self.mark("text", kind, name if words != name else "", words + suffix, x=x, y=y)
+
+    def left(self, scale: Axis, title: str, margin: float = 0.0) -> None:
+        """A vertical axis: lines across the chart, labels and a title (default: in the axis's own margin)."""
+        left = margin or scale.margin
+        for y, text in scale.marks:
+            self.mark("path", "grid", d=f"M{left - 4:.1f} {y:.1f}H{self.width - 8:.1f}")
+            self.mark("text", "tick", text=text, x=left - 9, y=y + 3.5)
+        words = brief(title, int(abs(scale.start - scale.end) / TITLE_LETTER))
+        turned = f"translate(14 {(scale.start + scale.end) / 2:.1f}) rotate(-90)"
+        self.mark("text", "axis", text=words, transform=turned)
+
+    def below(self, scale: Axis, title: str) -> None:
+        """A horizontal axis below the marks; labels that would overlap are left out."""
+        taken = -math.inf
+        for x, text in scale.marks:
+            half = TICK_LETTER * len(text) / 2
+            if x - half > taken:
+                self.mark("text", "tick middle", text=text, x=x, y=self.height - 28)
+                taken = x + half + 4
+        words = brief(title, int((self.width - 20) / TITLE_LETTER))
+        self.mark("text", "axis", text=words, x=(scale.start + scale.end) / 2, y=self.height - 8)
 
     def svg(self) -> str:
         """The chart for a page."""
@@ -244,16 +204,15 @@ class Chart:
 
 def stacked(title: str, charts: Sequence[Chart]) -> str:
     """Charts one below the other as the text of an `.svg` file."""
-    top, parts = GAP, []
-    for chart in charts:
-        parts.append(f'<g transform="translate({GAP:.0f} {top:.0f})">{"".join(chart.parts)}</g>')
-        top += chart.height + GAP
-    width = max((chart.width for chart in charts), default=200.0) + 2 * GAP
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{top:.0f}" '
-        f'viewBox="0 0 {width:.0f} {top:.0f}" role="img" aria-label="{escape(title)}">\n'
-        f"<style>\n{asset('colors.css')}{asset('charts.css')}</style>\n"
-        f'<rect class="ground" width="100%" height="100%"/>{"".join(parts)}</svg>\n'
+    tops = list(accumulate((chart.height + GAP for chart in charts), initial=GAP))
+    return render(
+        "charts.svg",
+        title=title,
+        style=asset("colors.css") + asset("charts.css"),
+        width=max((chart.width for chart in charts), default=200.0) + 2 * GAP,
+        height=tops[-1],
+        charts=[(top, "".join(chart.parts)) for top, chart in zip(tops, charts, strict=False)],
+        gap=GAP,
     )
 
 
@@ -302,14 +261,14 @@ def scatter(
     if line:
         (x, y), *rest = [(horizontal(x), vertical(y)) for x, y in line]
         steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y in rest)
-        chart.path("front", f"M{x:.1f} {y:.1f}{steps}H{horizontal.end:.1f}")
+        chart.mark("path", "front", d=f"M{x:.1f} {y:.1f}{steps}H{horizontal.end:.1f}")
     places = [(horizontal(point.x), vertical(point.y)) for point in points]
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
     for (x, y), point in zip(places, points, strict=True):
         if all(map(math.isfinite, point.ends)) and point.ends:
             low, high = (vertical(end) for end in point.ends)
-            chart.path("whisker", f"M{x:.1f} {low:.1f}V{high:.1f}")
-        chart.dot(point.kind, x, y, point.title, row=point.row)
+            chart.mark("path", "whisker", d=f"M{x:.1f} {low:.1f}V{high:.1f}")
+        chart.mark("circle", point.kind, point.title, cx=x, cy=y, r=5, data_row=point.row)
         if point.name:
             anchor, dx, dy = _free(brief(point.name, MOST_LETTERS), x, y, width, taken)
             chart.name(f"name {anchor}", x + dx, y + dy, point.name, LETTER * MOST_LETTERS)
@@ -348,10 +307,11 @@ def intervals(title: str, whiskers: Sequence[Whisker], text: Callable[[float], s
     """Named intervals one below the other, and a line at 0. `text` writes a tick's label."""
     chart = Chart(WIDTH, TOP + LINE * len(whiskers) + BELOW + 2, title)
     bottom = chart.height - BELOW + 4
-    across = axis([end for whisker in whiskers for end in whisker[1:4]], 150.0, WIDTH - RIGHT, text=text)
+    ends = [end for whisker in whiskers for end in whisker[1:4]]
+    across = Quantity(title, ends, text=text).over(150.0, WIDTH - RIGHT)
     for x, _ in across.marks:
-        chart.path("grid", f"M{x:.1f} {TOP:.1f}V{bottom:.1f}")
-    chart.path("zero", f"M{across(0):.1f} {TOP:.1f}V{bottom:.1f}")
+        chart.mark("path", "grid", d=f"M{x:.1f} {TOP:.1f}V{bottom:.1f}")
+    chart.mark("path", "zero", d=f"M{across(0):.1f} {TOP:.1f}V{bottom:.1f}")
     chart.below(across, title)
     for number, whisker in enumerate(whiskers):
         y = TOP + LINE * (number + 0.5)
@@ -359,7 +319,7 @@ def intervals(title: str, whiskers: Sequence[Whisker], text: Callable[[float], s
         with chart.group(f"interval {whisker.kind}".strip(), whisker.title):
             if math.isfinite(whisker.low) and math.isfinite(whisker.high):
                 low, high = across(whisker.low), across(whisker.high)
-                ends = "".join(f"M{end:.1f} {y - 5:.1f}v10" for end in (low, high))
-                chart.path("whisker", f"M{low:.1f} {y:.1f}H{high:.1f}{ends}")
-            chart.dot("", across(whisker.middle), y, "")
+                caps = "".join(f"M{end:.1f} {y - 5:.1f}v10" for end in (low, high))
+                chart.mark("path", "whisker", d=f"M{low:.1f} {y:.1f}H{high:.1f}{caps}")
+            chart.mark("circle", "middle", cx=across(whisker.middle), cy=y, r=5)
     return chart

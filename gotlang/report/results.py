@@ -7,7 +7,9 @@ quality with the Pareto front, and differences to the baseline.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
+from statistics import fmean
 from typing import Any, Final
 
 from gotlang.evaluate.comparison import COST_LABELS, ComparedScheme, Comparison, assemble
@@ -21,7 +23,6 @@ from gotlang.report.charts import (
     Dot,
     Quantity,
     Whisker,
-    axis,
     bounds,
     brief,
     intervals,
@@ -29,7 +30,7 @@ from gotlang.report.charts import (
     shown,
 )
 from gotlang.report.page import page
-from gotlang.statistics import FEWEST_ROWS, Interval, quantile
+from gotlang.statistics import FEWEST_ROWS, quantile
 
 SLOT = 92.0
 MOST_SLOTS = 9
@@ -122,83 +123,90 @@ def charts(found: Comparison) -> dict[str, Chart]:
 
 
 def boxes(found: Comparison) -> Chart:
-    """Quality as box plots with every row as a dot, and below it the cost per row."""
-    entries, cost = found.entries, found.cost_metric
-    slot = SLOT if len(entries) <= MOST_SLOTS else SLOT * MOST_SLOTS / len(entries)
-    share = found.metric == "correct"
-    quality = [
-        value
-        for evaluation in (entry.evaluation for entry in entries)
-        for value in (
-            _ends(evaluation.interval("correct")) if share else evaluation.values(found.metric).values()
-        )
-    ]
-    costs = [mean for entry in entries if (mean := entry.evaluation.mean(cost)) is not None]
-    upper = axis(quality, 390.0, TOP + 6, text=partial(shown, found.metric, short=True))
-    lower = axis(costs, 540.0, 456.0, ticks=3, text=partial(shown, cost, short=True))
+    """Quality as box plots with every row as a dot, and below it the cost per row.
+
+    Whether rows are correct has no quartiles: that is shown as a share with its interval.
+    """
+    entries = found.entries
+    slot = SLOT * min(1.0, MOST_SLOTS / len(entries))
+    draw, values = (_share, _ends) if found.metric == "correct" else (_box, _by_row)
+    quality = [value for entry in entries for value in values(found, entry)]
+    costs = [mean for entry in entries if (mean := entry.evaluation.mean(found.cost_metric)) is not None]
+    upper = _quality(found, quality).over(390.0, TOP + 6)
+    cost = replace(_cost(found, costs), ticks=3)
+    lower = cost.over(540.0, 456.0)
     left = max(upper.margin, lower.margin)
     width = left + 16 + slot * max(len(entries), 3)
-    chart = Chart(width, 560.0 if costs else 440.0, f"{found.label} and {COST_LABELS[cost]} of each scheme")
+    chart = Chart(width, 560.0 if costs else 440.0, f"{found.label} and {cost.title}")
     chart.left(upper, found.label, left)
     if costs:
-        chart.left(lower, f"{COST_LABELS[cost]} per row", left)
+        chart.left(lower, cost.title, left)
     for number, entry in enumerate(entries, start=1):
         middle = left + slot * (number - 0.5 + max(0, 3 - len(entries)) / 2)
-        if not entry.evaluation.values(found.metric):
-            chart.text("value", middle, upper.start - 8, "none")
-        elif share:
-            _share(chart, entry, upper, middle, min(slot * 0.5, 46.0))
+        if values(found, entry):
+            draw(chart, found, entry, upper, middle, min(slot * 0.5, 46.0))
         else:
-            _box(chart, entry, found.metric, upper, middle, min(slot * 0.5, 46.0))
+            chart.mark("text", "value", text="none", x=middle, y=upper.start - 8)
         times = f" ×{entry.repeats}" if entry.repeats > 1 else ""
-        chart.name("name", middle, 421, entry.name, slot - LETTER * len(times), times)
-        mean = entry.evaluation.mean(cost)
+        chart.name("name", middle, 421.0, entry.name, slot - LETTER * len(times), times)
+        mean = entry.evaluation.mean(found.cost_metric)
         if mean is not None:
-            chart.bar("bar", middle - 17, lower(mean), 34, max(0.8, lower.start - lower(mean)))
-            chart.text("value", middle, lower(mean) - 4, shown(cost, mean))
+            top = lower(mean)
+            height = max(0.8, lower.start - top)
+            chart.mark("rect", "bar", x=middle - 17, y=top, width=34, height=height, rx=3)
+            chart.mark("text", "value", text=shown(found.cost_metric, mean), x=middle, y=top - 4)
     return chart
 
 
-def _ends(interval: Interval | None) -> tuple[float, ...]:
+def _by_row(found: Comparison, entry: ComparedScheme) -> tuple[float, ...]:
+    return tuple(entry.evaluation.values(found.metric).values())
+
+
+def _ends(found: Comparison, entry: ComparedScheme) -> tuple[float, ...]:
+    interval = entry.evaluation.interval(found.metric)
     return () if interval is None else (interval.low, interval.high)
 
 
-def _box(chart: Chart, entry: ComparedScheme, metric: str, scale: Axis, middle: float, width: float) -> None:
-    values = entry.evaluation.values(metric)
-    for row, value in values.items():
+def _box(
+    chart: Chart, found: Comparison, entry: ComparedScheme, scale: Axis, middle: float, width: float
+) -> None:
+    for row, value in entry.evaluation.values(found.metric).items():
         # A row has the same place in every box, so that the eye can follow it.
         x = middle + ((row * 0.618034) % 1 - 0.5) * width * 0.9
-        title = f"{entry.name}, row {row}: {shown(metric, value)}"
-        chart.dot("dot", x, scale(value), title, radius=2.4, row=row)
-    ordered = sorted(values.values())
+        title = f"{entry.name}, row {row}: {shown(found.metric, value)}"
+        chart.mark("circle", "dot", title, cx=x, cy=scale(value), r=2.4, data_row=row)
+    ordered = sorted(_by_row(found, entry))
     first, half, third = (quantile(ordered, share) for share in (0.25, 0.5, 0.75))
-    reach = 1.5 * (third - first)
+    reach, mean = 1.5 * (third - first), fmean(ordered)
+    told = [shown(found.metric, value) for value in (half, first, third, mean)]
+    title = f"{entry.name}: median {told[0]}, quartiles {told[1]} and {told[2]}, mean {told[3]}"
     low = scale(min(v for v in ordered if v >= first - reach))
     high = scale(max(v for v in ordered if v <= third + reach))
-    mean = sum(ordered) / len(ordered)
-    told = [shown(metric, value) for value in (half, first, third, mean)]
-    title = f"{entry.name}: median {told[0]}, quartiles {told[1]} and {told[2]}, mean {told[3]}"
+    top, bottom, left = scale(third), scale(first), middle - width / 2
     with chart.group("box", title):
-        top, bottom, left = scale(third), scale(first), middle - width / 2
-        chart.path("whisker", f"M{middle:.1f} {top:.1f}V{high:.1f}M{middle:.1f} {bottom:.1f}V{low:.1f}")
-        chart.path("whisker", f"M{middle - 9:.1f} {high:.1f}h18M{middle - 9:.1f} {low:.1f}h18")
-        chart.bar("", left, top, width, max(1.5, bottom - top))
-        chart.path("median", f"M{left:.1f} {scale(half):.1f}h{width:.1f}")
-        chart.path("mean", f"M{middle:.1f} {scale(mean) - 5:.1f}l5 5-5 5-5-5z")
+        lines = f"M{middle:.1f} {top:.1f}V{high:.1f}M{middle:.1f} {bottom:.1f}V{low:.1f}"
+        chart.mark("path", "whisker", d=lines + _caps(middle, high, low))
+        chart.mark("rect", "half", x=left, y=top, width=width, height=max(1.5, bottom - top), rx=3)
+        chart.mark("path", "median", d=f"M{left:.1f} {scale(half):.1f}h{width:.1f}")
+        chart.mark("path", "mean", d=f"M{middle:.1f} {scale(mean) - 5:.1f}l5 5-5 5-5-5z")
 
 
-def _share(chart: Chart, entry: ComparedScheme, scale: Axis, middle: float, width: float) -> None:
-    """The share of correct results with its interval: rows are right or wrong, so quartiles say nothing."""
-    interval = entry.evaluation.interval("correct")
-    if interval is None:
-        return
-    mean, low, high = (scale(value) for value in (interval.mean, interval.low, interval.high))
-    words = shown("correct", interval.mean)
-    with chart.group("box", f"{entry.name}: {words} ({bounds('correct', interval)})"):
-        chart.bar("", middle - width / 2, mean, width, max(1.5, scale.start - mean))
-        ends = "".join(f"M{middle - 9:.1f} {end:.1f}h18" for end in (low, high))
-        chart.path("whisker", f"M{middle:.1f} {low:.1f}V{high:.1f}{ends}")
-    chart.text("value", middle + width / 2 + 4, mean - 6, words)
+def _share(
+    chart: Chart, found: Comparison, entry: ComparedScheme, scale: Axis, middle: float, width: float
+) -> None:
+    interval = entry.evaluation.interval(found.metric)
+    assert interval is not None
+    mean, low, high = scale(interval.mean), scale(interval.low), scale(interval.high)
+    words = shown(found.metric, interval.mean)
+    with chart.group("box", f"{entry.name}: {words} ({bounds(found.metric, interval)})"):
+        height = max(1.5, scale.start - mean)
+        chart.mark("rect", "half", x=middle - width / 2, y=mean, width=width, height=height, rx=3)
+        chart.mark("path", "whisker", d=f"M{middle:.1f} {low:.1f}V{high:.1f}" + _caps(middle, low, high))
+    chart.mark("text", "value", text=words, x=middle + width / 2 + 4, y=mean - 6)
+
+
+def _caps(middle: float, *ends: float) -> str:
+    return "".join(f"M{middle - 9:.1f} {end:.1f}h18" for end in ends)
 
 
 def _cost(found: Comparison, values: Sequence[float]) -> Quantity:
@@ -235,7 +243,7 @@ def tradeoff(found: Comparison) -> Chart | None:
             f"{entry.name}: {_price(found, *point)}",
             "point front" if entry in best else "point",
             entry.name,
-            ends=_ends(entry.evaluation.interval(found.metric)),
+            ends=_ends(found, entry),
         )
         for entry in found.entries
         if (point := found.point(entry)) is not None

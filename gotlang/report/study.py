@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, combinations
 from pathlib import Path
 from typing import Any, Final, final
@@ -234,8 +234,13 @@ def _rows_seen(search: _Search) -> list[Chart]:
     for trial in sorted(search.trials, key=lambda trial: trial is search.done.winner):
         own = trial is search.done.winner
         curve = [(across(seen), up(v)) for seen, v in enumerate(curves[trial.number], start=1)]
-        chart.curve("best" if own else "" if trial.feasible else "off", curve, search.title(trial))
+        _draw(chart, "best" if own else "" if trial.feasible else "off", curve, search.title(trial))
     return [chart]
+
+
+def _draw(chart: Chart, kind: str, points: Sequence[tuple[float, float]], title: str) -> None:
+    line = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    chart.mark("path", f"trace {kind}".strip(), title, d=f"M{line}")
 
 
 def _parallel(search: _Search) -> list[Chart]:
@@ -246,16 +251,16 @@ def _parallel(search: _Search) -> list[Chart]:
     lines: dict[int, list[tuple[float, float]]] = {trial.number: [] for trial in search.trials}
     for place, quantity in enumerate(quantities):
         x, scale = 80 + step * place, quantity.over(chart.height - BELOW, TOP)
-        chart.path("grid", f"M{x:.1f} {scale.start:.1f}V{scale.end:.1f}")
+        chart.mark("path", "grid", d=f"M{x:.1f} {scale.start:.1f}V{scale.end:.1f}")
         chart.name("axis", x, chart.height - 18, quantity.title, step)
         ticks += [(x - 6, y + 3.5, label) for y, label in scale.marks]
         for trial in search.trials:
             if (value := search.quantity(trial, quantity)) is not None:
                 lines[trial.number].append((x, scale(value)))
     for trial in search.trials:
-        chart.curve(search.shades[trial.number], lines[trial.number], search.title(trial))
+        _draw(chart, search.shades[trial.number], lines[trial.number], search.title(trial))
     for x, y, label in ticks:
-        chart.text("tick above", x, y, label)
+        chart.mark("text", "tick above", text=label, x=x, y=y)
     return [chart]
 
 
