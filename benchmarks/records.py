@@ -27,7 +27,7 @@ from gotlang.cache.codec import decode_sample, encode_sample
 from gotlang.models.base import Completion, Usage
 from gotlang.records import Count, Seconds
 
-RUN = "import gotlang.cli.running; import gotlang.cache.base"
+RUN = "import gotlang.cli.run; import gotlang.cache.base"
 STARTS = 15
 CALLS = 20_000
 

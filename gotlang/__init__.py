@@ -10,21 +10,40 @@ from gotlang.errors import CompileError, GotError, RunError, SimulatedWarning, U
 from gotlang.version import __version__
 
 if TYPE_CHECKING:
-    from gotlang.api import Program, arun, check, compile, load, run
+    from gotlang.api import (
+        Program,
+        acompare,
+        aevaluate,
+        arun,
+        check,
+        compare,
+        compile,
+        evaluate,
+        load,
+        plot,
+        run,
+    )
     from gotlang.cache.base import Cache
     from gotlang.changes.view import ForbiddenEdit, GraphError, Place, View, changes_graph
+    from gotlang.evaluate.comparison import Comparison
+    from gotlang.evaluate.evaluation import Evaluation
     from gotlang.models.base import Model
     from gotlang.options import Options
     from gotlang.result import Result
     from gotlang.session import Session
+    from gotlang.tune.study import StudyResult
 
 _LATE = {
-    **dict.fromkeys(("Program", "arun", "check", "compile", "load", "run"), "api"),
+    **dict.fromkeys(("Program", "check", "compile", "load", "plot"), "api"),
+    **dict.fromkeys(("run", "arun", "evaluate", "aevaluate", "compare", "acompare", "tune", "atune"), "api"),
     "Cache": "cache.base",
+    "Comparison": "evaluate.comparison",
+    "Evaluation": "evaluate.evaluation",
     "Model": "models.base",
     "Options": "options",
     "Result": "result",
     "Session": "session",
+    "StudyResult": "tune.study",
     **dict.fromkeys(("ForbiddenEdit", "GraphError", "Place", "View", "changes_graph"), "changes.view"),
 }
 
@@ -52,7 +71,9 @@ sys.modules[__name__].__class__ = _Package
 
 __all__ = [
     "Cache",
+    "Comparison",
     "CompileError",
+    "Evaluation",
     "ForbiddenEdit",
     "GotError",
     "GraphError",
@@ -64,13 +85,21 @@ __all__ = [
     "RunError",
     "Session",
     "SimulatedWarning",
+    "StudyResult",
     "UsageError",
     "View",
     "__version__",
+    "acompare",
+    "aevaluate",
     "arun",
+    "atune",
     "changes_graph",
     "check",
+    "compare",
     "compile",
+    "evaluate",
     "load",
+    "plot",
     "run",
+    "tune",
 ]

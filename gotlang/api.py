@@ -9,31 +9,59 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast, final
 
-from gotlang.compiler import Compilation, compile_source, handed_in
-from gotlang.errors import RunError, SimulatedWarning, UsageError
+from gotlang.cache.base import Cache as Cache
+from gotlang.compiler import Compilation as Compilation
+from gotlang.compiler import compile_source, handed_in
+from gotlang.errors import CompileError, RunError, SimulatedWarning, UsageError
 from gotlang.files import compile_file
 from gotlang.models.base import ModelOptions
+from gotlang.models.registry import default_model as default_model
 from gotlang.options import Options as Options
 from gotlang.program import CheckedProgram
-from gotlang.result import Result
-from gotlang.runtime.run import check_inputs, check_params
+from gotlang.result import Result as Result
+from gotlang.runtime.graph import within as within
+from gotlang.runtime.plain import Asks as Asks
+from gotlang.runtime.plain import operations as operations
+from gotlang.runtime.run import check_inputs as check_inputs
+from gotlang.runtime.run import check_params
 from gotlang.session import Session as Session
-from gotlang.session import run_program
 from gotlang.session import run_to_end as run_to_end
 from gotlang.span import Source
 
 if TYPE_CHECKING:
-    from gotlang.estimate.cost import Estimate
-    from gotlang.tune.study import StudyResult
+    from gotlang.estimate.cost import Estimate as Estimate
+    from gotlang.evaluate.comparison import ComparedScheme as ComparedScheme
+    from gotlang.evaluate.comparison import Comparison as Comparison
+    from gotlang.evaluate.comparison import Contender
+    from gotlang.evaluate.evaluation import Evaluation as Evaluation
+    from gotlang.evaluate.evaluation import RowRun as RowRun
+    from gotlang.evaluate.rows import Dataset as Dataset
+    from gotlang.evaluate.rows import Matching as Matching
+    from gotlang.evaluate.threshold import Threshold as Threshold
+    from gotlang.ir.program import Scheme as Scheme
+    from gotlang.report.plot import Plot
+    from gotlang.runtime.context import Failure as Failure
+    from gotlang.runtime.sampler.events import Event as Event
+    from gotlang.tune.budget import StudyBudget
+    from gotlang.tune.search import StudyProgress
+    from gotlang.tune.study import StudyResult as StudyResult
+    from gotlang.tune.tuned import Tuned
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Method = Callable[Concatenate["Program", P], T]
+OnSession = Callable[[Session], object]
+Data = Any
+"""A path, a list of mappings, a pandas DataFrame, a `gotlang.data.Table` or a `Dataset`."""
+
+
+def _ignore(*_: object) -> None:
+    """Do nothing."""
 
 
 def _blocking(work: Method[P, Coroutine[Any, Any, T]]) -> Method[P, T]:
@@ -65,21 +93,23 @@ class Program(CheckedProgram):
         scheme: str | None = None,
         truth: Any = None,
         options: Options | None = None,
+        run_id: str | None = None,
+        on_session: OnSession = _ignore,
         **more: Any,
     ) -> Result:
         """Run a scheme (default: the one named like the file, otherwise the last one).
 
         Inputs are given by keyword or in `inputs`; `truth` is the known answer. With a limit the result may
-        be partial: then `result.partial` says why. Raises UsageError for wrong inputs and options, RunError
-        if there is no result, TypeError for inputs that are not given by name.
+        be partial: then `result.partial` says why. `on_session` is called with the open session, which can
+        be stopped. Raises UsageError for wrong inputs and options, RunError if there is no result, TypeError
+        for inputs that are not given by name.
         """
-        return await run_program(
-            self,
-            {**self._inputs(inputs), **more},
-            scheme=scheme,
-            truth=truth,
-            options=prepare(self, options),
-        )
+        given = {**self._inputs(inputs), **more}
+        async with Session(self, prepare(self, options)) as session:
+            on_session(session)
+            return await session.run(given, scheme=scheme, truth=truth, name=run_id)
+
+    run = _blocking(arun)
 
     def _inputs(self, inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
         if inputs is None or isinstance(inputs, Mapping):
@@ -87,7 +117,135 @@ class Program(CheckedProgram):
         name = next(iter(dict(self.scheme().parameters)), "name")
         raise TypeError(f"inputs are given by name, as in run({name}=...), not as a {type(inputs).__name__}")
 
-    run = _blocking(arun)
+    def contenders(self, names: Sequence[str] = ()) -> list[Contender]:
+        """The schemes and baselines that `compare` compares. Raises UsageError for unknown ones."""
+        from gotlang.evaluate.comparison import contenders
+
+        return contenders(self.ir(0), names)
+
+    def thresholds(self, conditions: Iterable[str], *, scheme: str | None = None) -> list[Threshold]:
+        """Conditions on an evaluation, such as `mean(score) > 2`. Raises UsageError for invalid ones."""
+        from gotlang.evaluate.metric import metric_of
+        from gotlang.evaluate.threshold import threshold
+
+        kind = metric_of(self.ir(0), self.scheme(scheme)).kind
+        return [threshold(text, kind) for text in conditions]
+
+    def tuned(self, file: str | Path | Tuned) -> Program:
+        """The program with the result of a study in it, as `gotc tune` writes it. Raises UsageError."""
+        from gotlang.tune.tuned import tuned
+
+        return tuned(self, file)
+
+    def ir_text(self, level: int = 2) -> str:
+        """The intermediate representation at an optimization level from 0 to 2, as text."""
+        from gotlang.ir.text import to_text
+
+        return to_text(self.ir(level))
+
+    def dataset(
+        self,
+        data: Data,
+        *,
+        scheme: str | Scheme | None = None,
+        columns: Mapping[str, str] | None = None,
+        limit: int | None = None,
+    ) -> Dataset:
+        """Rows as inputs of a scheme: those of a data file, of a list of mappings or of a DataFrame.
+
+        `columns` maps inputs, and `truth`, to columns (default: inferred), `limit` keeps the first rows only.
+        Raises UsageError if columns cannot be inferred, and for a cell that cannot be read.
+        """
+        from gotlang.evaluate.rows import Dataset, read_dataset
+
+        if isinstance(data, Dataset):
+            return data
+        chosen = self.scheme(scheme) if scheme is None or isinstance(scheme, str) else scheme
+        return read_dataset(_records(data), self.ir(0), chosen, columns, limit)
+
+    async def aevaluate(
+        self,
+        /,
+        data: Data,
+        *,
+        scheme: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        limit: int | None = None,
+        repeat: int = 1,
+        parallel: int = 16,
+        max_failed: float = 0.5,
+        options: Options | None = None,
+        on_row: Callable[[RowRun], None] | None = None,
+        on_session: OnSession = _ignore,
+    ) -> Evaluation:
+        """Run a scheme on every row of the data; `data`, `columns` and `limit` are those of `dataset`.
+
+        Each row runs `repeat` times, `parallel` rows at a time; once a larger share than `max_failed` of the
+        runs has failed, no more are started. `on_row` is called for every run that ended. Raises UsageError.
+        """
+        from gotlang.evaluate.evaluation import evaluate
+
+        rows = self.dataset(data, scheme=scheme, columns=columns, limit=limit)
+        async with Session(self, prepare(self, options)) as session:
+            on_session(session)
+            return await evaluate(
+                session,
+                rows,
+                scheme=scheme,
+                repeat=repeat,
+                parallel=parallel,
+                max_failed=max_failed,
+                on_row=on_row,
+                stopping=lambda: session.stopped,
+            )
+
+    evaluate = _blocking(aevaluate)
+
+    async def acompare(
+        self,
+        /,
+        data: Data,
+        *,
+        schemes: Sequence[str] = (),
+        baseline: str | None = None,
+        equal_cost: bool = False,
+        columns: Mapping[str, str] | None = None,
+        limit: int | None = None,
+        parallel: int = 16,
+        max_failed: float = 0.5,
+        options: Options | None = None,
+        on_row: Callable[[RowRun], None] | None = None,
+        on_planned: Callable[[int], None] = _ignore,
+        on_session: OnSession = _ignore,
+    ) -> Comparison:
+        """Run several schemes on the same rows and compare them with the baseline (default: the first).
+
+        `schemes` are those of the program, and the baselines `single`, `best-of-N` and `vote-of-N` (default:
+        all schemes with the same inputs and result). With `equal_cost`, cheaper ones are repeated until they
+        cost as much as the most expensive one. `on_planned` is called with the number of further runs
+        whenever it is known; all else is as in `evaluate`. Raises UsageError.
+        """
+        from gotlang.evaluate.comparison import compare
+
+        sides = self.contenders(schemes)
+        rows = self.dataset(data, scheme=sides[0].scheme, columns=columns, limit=limit)
+        on_planned(len(rows) * len(sides))
+        async with Session(self, prepare(self, options)) as session:
+            on_session(session)
+            return await compare(
+                session,
+                rows,
+                sides,
+                baseline=baseline,
+                equal_cost=equal_cost,
+                parallel=parallel,
+                max_failed=max_failed,
+                on_row=on_row,
+                on_planned=on_planned,
+                stopping=lambda: session.stopped,
+            )
+
+    compare = _blocking(acompare)
 
     def explain(
         self,
@@ -142,18 +300,74 @@ class Program(CheckedProgram):
             costs.append(bounds.expecting(likely(done.outcome, price)))
         return replace(found, costs=costs[0], early=costs[1])
 
-    def tune(
+    async def atune(
         self,
+        /,
+        data: Data,
         *,
+        minimize: str | None = None,
+        maximize: str | None = None,
+        subject_to: Sequence[str] = (),
+        vary: Sequence[str] = (),
+        prompts: Mapping[str, str] | None = None,
+        columns: Mapping[str, str] | None = None,
+        scheme: str | None = None,
+        train: int | None = None,
+        test: int | None = None,
+        trials: int | None = None,
+        budget: float | None = None,
+        sampler: str | None = None,
         options: Options | None = None,
         folder: Path | None = Path(".gotc/tune"),
+        observe: Callable[[StudyProgress, StudyBudget], None] = _ignore,
         **settings: Any,
     ) -> StudyResult:
-        """Search for better params and prompts. `settings` are those of `gotlang.tune.plan.make_plan`."""
-        from gotlang.tune.plan import make_plan
-        from gotlang.tune.study import tune
+        """Search for better params and prompts under a cost constraint, and compare with the original.
 
-        return tune(make_plan(self, **settings), options, folder=folder)
+        Expressions are texts, as in a study: `minimize="mistakes(result, numbers)"`, `subject_to=["cost <=
+        baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`. `data` is a path
+        relative to the program's file, or rows in memory; `columns` maps inputs to columns (default:
+        inferred). `train` and `test` are numbers of rows (default: half of them each), `budget` is in US
+        dollars. Further settings are those of a study (docs/studies.md). The study is stored in `folder`, and
+        the same call continues it; None stores nothing.
+
+        Raises UsageError, CompileError with every error in the expressions, RunError and BudgetExceeded, the
+        last if not even the original could be measured.
+        """
+        from gotlang.tune.plan import make_plan
+        from gotlang.tune.study import run_study
+
+        chosen: dict[str, Any] = {"trials": trials, "budget": budget, "sampler": sampler}
+        plan = make_plan(
+            self,
+            data=_records(data),
+            minimize=minimize,
+            maximize=maximize,
+            subject_to=subject_to,
+            vary=vary,
+            prompts=prompts,
+            columns=columns,
+            scheme=scheme,
+            train=train,
+            test=test,
+            **{name: value for name, value in chosen.items() if value is not None},
+            **settings,
+        )
+        return await run_study(plan, prepare(self, options), folder=folder, observe=observe)
+
+    tune = _blocking(atune)
+
+
+def _records(data: Data) -> Data:
+    """Data as a path, a table or a list of mappings; a DataFrame becomes the latter."""
+    return data.to_dict("records") if hasattr(data, "to_dict") else data
+
+
+def read_tuned(path: str | Path) -> Tuned:
+    """The result of a study, as `gotc tune` writes it. Raises UsageError if it is not one."""
+    from gotlang.tune.tuned import read_tuned
+
+    return read_tuned(path)
 
 
 def check(text: str, name: str = "<text>.got") -> Compilation:
@@ -176,6 +390,17 @@ def load(path: str | Path, *, functions: Iterable[str] = ()) -> Program:
     Raises UsageError if it cannot be read, CompileError with every error found.
     """
     return Program(compile_file(path, handed_in(functions)))
+
+
+def formatted(source: Source) -> str:
+    """The text of a program in canonical form. Raises CompileError if it does not parse."""
+    from gotlang.syntax.format import format_module
+    from gotlang.syntax.parse import parse
+
+    module, found = parse(source)
+    if any(diagnostic.severity == "error" for diagnostic in found):
+        raise CompileError(found, {source.name: source})
+    return format_module(module, source)
 
 
 def simulation_notice(program: CheckedProgram, options: Options) -> str | None:
@@ -215,4 +440,22 @@ def _function(method: Method[P, T]) -> Callable[Concatenate[Program | str | Path
     return call
 
 
+def plot(
+    subject: Any, *, scheme: str | None = None, view: Literal["execution", "reasoning"] = "execution"
+) -> Plot:
+    """A picture of a program (its plan) or the path of one, of a result (its graph), or of an evaluation, a
+    comparison or a study (charts). It is shown in notebooks, and `.save(path)` writes it: .html, .svg, ...
+
+    `scheme` is the scheme of a program, `view` the graph of a result that is drawn.
+    """
+    from gotlang.report.plot import plot
+
+    if isinstance(subject, str | Path):
+        subject = load(subject)
+    return plot(subject, scheme=scheme, view=view)
+
+
 run, arun = _function(Program.run), _function(Program.arun)
+evaluate, aevaluate = _function(Program.evaluate), _function(Program.aevaluate)
+compare, acompare = _function(Program.compare), _function(Program.acompare)
+tune, atune = _function(Program.tune), _function(Program.atune)

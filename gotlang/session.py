@@ -55,12 +55,11 @@ async def run_program(
     inputs: Mapping[str, Any],
     *,
     scheme: str | None = None,
-    truth: Any = None,
     options: Options | None = None,
 ) -> Result:
-    """One run in a session of its own, as `gotlang.Program.arun` does it."""
+    """One run in a session of its own."""
     async with Session(program, options) as session:
-        return await session.run(inputs, scheme=scheme, truth=truth)
+        return await session.run(inputs, scheme=scheme)
 
 
 def run_name() -> str:
@@ -84,6 +83,8 @@ class Session:
         self.options = options = options or Options()
         self.ir = program.ir(options.level, skip=options.skipped_passes)
         self.params = check_params(self.ir, options.params)
+        self.stopped: str | None = None
+        """The reason of the first `stop`, if any."""
         self._own_cache: Cache | None = None
         self._recorder: Recorder | None = None
 
@@ -243,4 +244,5 @@ class Session:
 
     def stop(self, reason: str) -> None:
         """Finish the requests that are under way and send no more."""
+        self.stopped = self.stopped or reason
         self.runner.stop(reason)

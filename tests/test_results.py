@@ -158,7 +158,7 @@ def test_one_scheme_alone_has_a_page_too(tmp_path: Path) -> None:
     command = ("eval", SORTING, "--scheme", "io", "--data", data(tmp_path, 4), "--html", "out/e.html")
     done = gotc(*command, "--repeat", 2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "the report is in out/e.html" in done.stderr
+    assert "report: out/e.html" in done.stderr
     page = (tmp_path / "out" / "e.html").read_text()
     assert "sorting: io" in page
     assert "Every row by its cost and its mistakes." in page

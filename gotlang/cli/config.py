@@ -1,10 +1,6 @@
-"""Defaults from files: `gotc.toml`, else `[tool.gotc]` in `pyproject.toml`, both in the current folder.
+"""Defaults of options from `gotc.toml` or `pyproject.toml`, see `gotlang.config`.
 
-    model = "openai:gpt-4o-mini"      # for every command that has such an option
-    [run]
-    max-usd = 0.5
-
-A name that no option has is an error: a limit that is misspelt would not be kept.
+An unknown name is an error: a misspelt limit would not be enforced.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ from gotlang.errors import UsageError
 
 
 def defaults(command: click.Command, commands: Iterable[str]) -> dict[str, Any]:
-    """The defaults of a command by parameter. Raises UsageError for a file that is not right."""
+    """The configured defaults of a command by parameter. Raises UsageError for an invalid file."""
     found = read_config()
     if found is None:
         return {}
@@ -33,17 +29,16 @@ def defaults(command: click.Command, commands: Iterable[str]) -> dict[str, Any]:
     own: dict[str, Any] = {}
     known = _options(command)
     for name, value in table.items():
-        if name not in tables:
-            written = name.replace("_", "-")
-            if written not in SHARED:
-                raise _unknown(path, "option for all commands", name, SHARED)
-            if written in known:
-                own[known[written]] = value
+        written = name.replace("_", "-")
+        if name not in tables and written not in SHARED:
+            raise _unknown(path, "option for all commands", name, SHARED)
+        if name not in tables and written in known:
+            own[known[written]] = value
     return own | _read(path, command, tables.get(str(command.name), {}))
 
 
 def _read(path: Path, command: click.Command, table: dict[str, Any]) -> dict[str, Any]:
-    """What a command's own table says; a group's commands have tables of their own in it."""
+    """The content of a command's own table; commands of a group have tables in it."""
     known = _options(command)
     inner = command.commands if isinstance(command, click.Group) else {}
     out: dict[str, Any] = {}

@@ -1,40 +1,42 @@
-"""`gotc explain`: what a program will cost, or what an error code means and how to mend it."""
+"""`gotc explain`: what a program will cost, or what an error code means and how to fix it."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from gotlang.cli.options import input_options, model_options, optimizer_options, param_options
-from gotlang.cli.output import FORMAT_VERSION, Style, document, errors_as_document, say
+from gotlang.cli.options import (
+    input_options,
+    json_option,
+    model_options,
+    optimizer_options,
+    param_options,
+    run_options,
+    scheme_option,
+)
+from gotlang.cli.output import Style, document, errors_as_document, say
 from gotlang.errors import UsageError
-
-if TYPE_CHECKING:
-    from gotlang.estimate.cost import Estimate
 
 _CODE = re.compile(r"(?i)(got)?\d+|all")
 
 
 @click.command("explain")
 @click.argument("what", metavar="FILE|CODE")
-@click.option(
-    "--scheme", metavar="NAME", help="Which scheme. [default: the one named like the file, else the last]"
-)
+@scheme_option
 @input_options
 @param_options
 @model_options
 @optimizer_options
-@click.option("--no-simulate", is_flag=True, help="Leave out the simulated run that says what to expect.")
-@click.option("--json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--no-simulate", is_flag=True, help="Skip the simulated run that gives expected costs.")
+@json_option
 def command(what: str, json: bool, **chosen: Any) -> int:
-    """Say what the program FILE (`-` is standard input) will cost, before anything is paid: answers,
-    requests, the longest path of model calls, volume, tokens and dollars, as numbers and as formulas in the
-    params.
+    """Estimate the cost of the program FILE (`-` is standard input) before any request is sent: calls,
+    requests, critical path, volume, tokens and dollars, as numbers and as formulas of the params.
 
-    Or explain an error CODE, such as GOT0203: what is wrong, and how it looks mended. `all` lists them.
+    Or explain an error CODE, such as GOT0203: what is wrong and how to fix it. `all` lists them.
     """
     with errors_as_document(json):
         if _CODE.fullmatch(what):
@@ -43,50 +45,27 @@ def command(what: str, json: bool, **chosen: Any) -> int:
 
 
 def _cost(file: str, chosen: dict[str, Any], *, json: bool) -> int:
+    from dataclasses import replace
+
+    from gotlang.cli.inputs import given_inputs, given_params, program
     from gotlang.report.estimate import estimate_lines
-
-    found, program, simulated = _estimate(file, chosen)
-    if json:
-        document(
-            {"format_version": FORMAT_VERSION, "program": program, "simulated": simulated, **found.as_json()}
-        )
-        return 0
-    style = Style.of(sys.stdout)
-    first, *rest = estimate_lines(found)
-    say(style.bold(first))
-    for line in rest:
-        say(line)
-    return 0
-
-
-def _estimate(file: str, chosen: dict[str, Any]) -> tuple[Estimate, str, bool]:
-    """The estimate, the program's name, and whether the model is simulated."""
-    from pathlib import Path
-
-    from gotlang.api import Options
-    from gotlang.cli.programs import program
-    from gotlang.cli.values import given_inputs, given_params
-    from gotlang.models.registry import default_model, is_simulated
 
     loaded = program(file, chosen["tuned"])
     given = None
     if any(chosen[name] for name in ("input", "inputs", "data")):
         given = given_inputs(loaded.scheme(chosen["scheme"]), chosen).inputs
-    options = Options(
-        model=chosen["model"] or default_model(),
-        params=given_params(loaded.ir(0).params, chosen["set"]),
-        seed=chosen["seed"],
-        wave=chosen["wave"],
-        base_url=chosen["base_url"],
-        prices=None if chosen["prices"] is None else Path(chosen["prices"]),
-        python=not chosen["no_python"],
-        level=chosen["optimize"],
-        fusion=not chosen["no_fusion"],
-    )
+    options = replace(run_options(chosen), params=given_params(loaded, chosen["set"]), early_stop=True)
     found = loaded.explain(
         given, scheme=chosen["scheme"], options=options, simulate=not chosen["no_simulate"]
     )
-    return found, loaded.name, is_simulated(options.model)
+    if json:
+        document({"program": loaded.name, "simulated": options.simulated, **found.as_json()})
+        return 0
+    first, *rest = estimate_lines(found)
+    say(Style.of(sys.stdout).bold(first))
+    for line in rest:
+        say(line)
+    return 0
 
 
 def _explain(code: str, *, json: bool) -> int:
@@ -99,7 +78,7 @@ def _explain(code: str, *, json: bool) -> int:
     style = Style.of(sys.stdout)
     if code.lower() == "all":
         if json:
-            document({"format_version": FORMAT_VERSION, "codes": [asdict(entry) for entry in CODES.values()]})
+            document({"codes": [asdict(entry) for entry in CODES.values()]})
             return 0
         for entry in CODES.values():
             say(f"{style.bold(entry.code)}  {entry.title}")
@@ -113,7 +92,7 @@ def _explain(code: str, *, json: bool) -> int:
         raise UsageError(f"there is no error code `{code}`", help=f"{hint}`gotc explain all` lists them")
     entry = CODES[name]
     if json:
-        document({"format_version": FORMAT_VERSION, **asdict(entry)})
+        document(asdict(entry))
         return 0
     say(style.bold(f"{entry.code}: {entry.title}"))
     say("")

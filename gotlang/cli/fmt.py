@@ -1,4 +1,4 @@
-"""`gotc fmt`: programs in the one canonical form, in place."""
+"""`gotc fmt`: programs in canonical form, in place."""
 
 from __future__ import annotations
 
@@ -7,65 +7,45 @@ from pathlib import Path
 
 import click
 
+from gotlang.cli import errors
+from gotlang.cli.inputs import source
 from gotlang.cli.output import complain, count
-from gotlang.errors import CompileError, GotError, UsageError
-from gotlang.span import Source
+from gotlang.errors import GotError, UsageError
 
 
 @click.command("fmt")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--check", is_flag=True, help="Change nothing; exit with 1 where a file would be changed.")
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would be changed.")
 def command(files: tuple[str, ...], check: bool) -> int:
-    """Rewrite programs in the canonical form. A FILE of `-` is read from standard input and written to
-    standard output.
+    """Rewrite programs in canonical form. A FILE of `-` is read from standard input and written to standard
+    output.
 
-    What a program means never changes, nor do its comments. A file that does not parse stays as it is.
+    The meaning of a program never changes, nor do its comments. A file that does not parse is left as it is.
     """
-    from gotlang.cli import failing
-
     changed, code = [], 0
     for name in dict.fromkeys(files):
         try:
-            if name == "-":
-                if _stdin(check):
-                    changed.append("standard input")
-            elif _file(name, check):
-                changed.append(name)
+            if _format(name, check):
+                changed.append("standard input" if name == "-" else name)
         except GotError as error:
-            code = failing.known(error)
+            code = errors.known(error)
     for name in changed:
         complain(f"{'would change' if check else 'changed'} {name}")
     complain(f"{count(len(changed), 'file')} of {len(set(files))} {'would change' if check else 'changed'}")
     return code or (1 if check and changed else 0)
 
 
-def formatted(source: Source) -> str:
-    """The canonical text of a program. Raises CompileError where it does not parse."""
-    from gotlang.syntax.format import format_module
-    from gotlang.syntax.parse import parse
+def _format(name: str, check: bool) -> bool:
+    """Whether a file was not in canonical form; it is now, unless `check`."""
+    from gotlang.api import formatted
 
-    module, found = parse(source)
-    if any(diagnostic.severity == "error" for diagnostic in found):
-        raise CompileError(found, {source.name: source})
-    return format_module(module, source)
-
-
-def _stdin(check: bool) -> bool:
-    from gotlang.cli.programs import read
-
-    source = read("-")
-    text = formatted(source)
-    if not check:
-        click.echo(text, nl=False)
-    return text != source.text
-
-
-def _file(name: str, check: bool) -> bool:
-    """Whether the file was not in the canonical form; now it is, unless `check`."""
-    from gotlang.cli.programs import read
-
-    path = Path(name)
-    content = formatted(read(name)).encode("utf-8")
+    read = source(name)
+    text = formatted(read)
+    if name == "-":
+        if not check:
+            click.echo(text, nl=False)
+        return text != read.text
+    path, content = Path(name), text.encode("utf-8")
     try:
         if path.read_bytes() == content:
             return False
@@ -77,7 +57,7 @@ def _file(name: str, check: bool) -> bool:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file in one step, so that nothing can be lost half-way, and keep its permissions."""
+    """Write a file atomically, and keep its permissions."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.write_bytes(content)

@@ -1,24 +1,22 @@
-"""`gotc graph`: a scheme's plan, or what a run did, as a picture."""
+"""`gotc graph`: the plan of a scheme, or the graph of a run, as a picture."""
 
 from __future__ import annotations
 
-import json as json_module
-from dataclasses import asdict
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.evaluating import write_file
-from gotlang.cli.output import FORMAT_VERSION, complain, count, errors_as_document, say, to_json
+from gotlang.cli.options import scheme_option
+from gotlang.cli.output import FORMAT_VERSION, complain, count, errors_as_document, say, to_json, write_file
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
     from gotlang.report.history import RunRecord
-    from gotlang.report.picture import Picture
+    from gotlang.report.plot import Plot
 
-FORMATS = ("html", "svg", "mermaid", "dot", "json")
-ENDINGS = {".html": "html", ".htm": "html", ".svg": "svg", ".mmd": "mermaid", ".dot": "dot", ".json": "json"}
+_SUFFIXES = {"html": ".html", "svg": ".svg", "mermaid": ".mmd", "dot": ".dot", "json": ".json"}
 FOLDER = Path(".gotc/graphs")
 
 
@@ -26,43 +24,45 @@ FOLDER = Path(".gotc/graphs")
 @click.argument("subject", metavar="[FILE|RUN]", default="last")
 @click.option(
     "--format",
-    type=click.Choice(FORMATS),
-    help="html is one file that works offline. [default: by the ending of --out, else html]",
+    type=click.Choice(tuple(_SUFFIXES)),
+    help="html is one file that works offline. [default: by the suffix of --out, otherwise html]",
 )
 @click.option(
     "--out",
     metavar="FILE",
-    help="Where to write; `-` is standard output. [default: html to .gotc/graphs, else `-`]",
+    help="Where to write; `-` is standard output. [default: html to .gotc/graphs, otherwise `-`]",
 )
-@click.option(
-    "--scheme",
-    metavar="NAME",
-    help="Which scheme of a FILE. [default: the one named like the file, else the last]",
-)
+@scheme_option
 @click.option(
     "--view",
     type=click.Choice(("execution", "reasoning")),
     default="execution",
-    help="Of a RUN: its operations, or its thoughts and which came from which; html has both.",
+    help="The execution graph of a RUN (operations) or its reasoning graph (thoughts); html has both.",
 )
 @click.option(
     "--most",
     type=click.IntRange(min=1),
     metavar="N",
     default=400,
-    help="Of svg, which cannot be opened and folded: draw N items at most, and fold the innermost groups.",
+    help="In svg, which cannot be unfolded: draw N items at most, and fold the innermost groups.",
 )
 def command(
     subject: str, format: str | None, out: str | None, scheme: str | None, view: str, most: int
 ) -> int:
-    """Draw the plan of a program FILE, or what a RUN of `gotc runs` did (`last`, the default, is the latest).
+    """Draw the plan of a program FILE, or the graph of a RUN of `gotc runs` (`last`, the default, is the
+    latest).
 
-    The layout is made here: nothing has to be installed to look at it.
+    The layout is computed here: no other tool is needed.
     """
     form = format or _form(out)
     with errors_as_document(form == "json"):
-        planned = subject == "-" or subject.endswith(".got") or Path(subject).is_file()
-        name, text = _plan(subject, scheme, form, most) if planned else _run(subject, view, form, most)
+        if subject == "-" or subject.endswith(".got") or Path(subject).is_file():
+            name, about, picture = _plan(subject, scheme, most)
+        else:
+            name, about, picture = _run(subject, form, view, most)
+        text = picture.formats[_SUFFIXES[form]]()
+        if form == "json":
+            text = to_json({"format_version": FORMAT_VERSION, **about, **json.loads(text)}, indent=2) + "\n"
         if out is None and form == "html":
             out = str(FOLDER / f"{name}.html")
         write_file(out or "-", text, "--out")
@@ -72,37 +72,31 @@ def command(
 
 
 def _form(out: str | None) -> str:
-    """The format that a file's name asks for; html where it says nothing."""
-    ending = Path(out or "").suffix.lower()
-    if ending and ending not in ENDINGS:
+    """The format for the suffix of a file; html without a suffix."""
+    suffix = Path(out or "").suffix.lower()
+    forms = {own: form for form, own in _SUFFIXES.items()} | {".htm": "html", "": "html"}
+    if suffix not in forms:
         raise UsageError(
-            f"--out: no picture has a name that ends in `{ending}`",
-            help=f"endings are {', '.join(ENDINGS)}; or choose one with --format",
+            f"--out: unsupported format `{suffix}`",
+            help=f"use one of {', '.join(_SUFFIXES.values())}, or choose the format with --format",
         )
-    return ENDINGS.get(ending, "html")
+    return forms[suffix]
 
 
-def _plan(path: str, scheme: str | None, form: str, most: int) -> tuple[str, str]:
-    from gotlang.cli.programs import program
-    from gotlang.report.formats import graph_page
-    from gotlang.report.plan_graph import plan
-    from gotlang.report.run_graph import source_lines
+def _plan(path: str, scheme: str | None, most: int) -> tuple[str, dict[str, Any], Plot]:
+    from gotlang.cli.inputs import program
+    from gotlang.report.plot import plot
 
     loaded = program(path)
-    chosen = loaded.scheme(scheme)
-    sources = dict(loaded.compilation.sources)
-    picture = plan(loaded.ir(0), chosen, sources)
-    if form == "html":
-        lines = {Path(source.name).name: source.text.splitlines() for source in sources.values()}
-        places = source_lines((node.place for node in picture.nodes), lines)
-        facts = [("", "the plan: what may run, in the order of the text")]
-        return chosen.name, graph_page(picture.title, facts, [picture], {"places": places})
-    return chosen.name, _drawn(picture, form, most, {"program": loaded.name, "scheme": chosen.name})
+    name = loaded.scheme(scheme).name
+    return name, {"program": loaded.name, "scheme": name}, plot(loaded, scheme=scheme, most=most)
 
 
-def _run(name: str, view: str, form: str, most: int) -> tuple[str, str]:
+def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any], Plot]:
+    from gotlang.cli.runs import open_cache_of
     from gotlang.report.history import History
-    from gotlang.report.run_graph import execution, reasoning
+    from gotlang.report.plot import graph_plot
+    from gotlang.report.run_graph import details, execution, reasoning
 
     history = History()
     record = history.find(name)
@@ -110,15 +104,7 @@ def _run(name: str, view: str, form: str, most: int) -> tuple[str, str]:
     if not lines:
         raise _no_graph(record)
     title = f"{record.program}: {record.scheme} by {record.model}"
-    if form != "html":
-        made = (reasoning if view == "reasoning" else execution)(lines, title)
-        return record.run, _drawn(
-            made, form, most, {"run": record.run, "program": record.program, "scheme": record.scheme}
-        )
-    from gotlang.report.formats import graph_page
-    from gotlang.report.run_graph import details
-
-    cache = _cache(record)
+    cache = open_cache_of(record) if form == "html" else None
     try:
         content = details(lines, cache, _texts(record))
     finally:
@@ -127,69 +113,29 @@ def _run(name: str, view: str, form: str, most: int) -> tuple[str, str]:
     pictures = [execution(lines, title), reasoning(lines, title)]
     if view == "reasoning":
         pictures.reverse()
-    return record.run, graph_page(title, _facts(record), pictures, content)
+    about = {"run": record.run, "program": record.program, "scheme": record.scheme}
+    return record.run, about, graph_plot(pictures, _facts(record), content, most=most)
 
 
 def _no_graph(record: RunRecord) -> UsageError:
     if record.state == "failed":
-        return UsageError(
-            f"run {record.run} left no graph: it failed before there was one", help=record.error
-        )
+        return UsageError(f"run {record.run} has no graph: it failed at the start", help=record.error)
     return UsageError(
-        f"run {record.run} left no graph: it did not end by itself",
-        help=f"`gotc run --resume {record.run}` goes on with it",
+        f"run {record.run} has no graph: it was killed or is still running",
+        help=f"`gotc run --resume {record.run}` continues it",
     )
 
 
-def _drawn(picture: Picture, form: str, most: int, head: dict[str, Any]) -> str:
-    from gotlang.report.formats import dot, mermaid, svg
-    from gotlang.report.layout import fold_deep
-
-    match form:
-        case "dot":
-            return dot(picture)
-        case "mermaid":
-            return mermaid(picture)
-        case "svg":
-            return svg(picture, fold_deep(picture, most))
-    content = {
-        "format_version": FORMAT_VERSION,
-        **head,
-        "view": picture.view,
-        "nodes": [asdict(node) for node in picture.nodes],
-        "groups": [asdict(group) for group in picture.groups],
-        "edges": [list(edge) for edge in picture.edges],
-    }
-    return json_module.dumps(json_module.loads(to_json(content)), ensure_ascii=False, indent=2) + "\n"
-
-
-def _cache(record: RunRecord) -> Any:
-    """Where the prompts and answers of a run are. None, saying so, where that is not known."""
-    from gotlang.cache import open_cache
-    from gotlang.errors import CacheError
-
-    if record.cache is None:
-        complain("this run kept no answers (--no-cache), so the picture has no prompts and no answers")
-        return None
-    try:
-        return open_cache(record.cache, readonly=True)
-    except CacheError as error:
-        complain(f"the picture has no prompts and no answers: {error.message}")
-        return None
-
-
 def _texts(record: RunRecord) -> dict[str, list[str]]:
-    """The lines of a run's program, where it is as it was then."""
-    from gotlang.cli.running import digest
+    """The lines of a run's program, if it has not changed since."""
+    from gotlang.cli.run import digest
     from gotlang.files import read_source
 
     try:
         source = read_source(record.path)
     except UsageError:
         return {}
-    if digest(source) != record.sha256:
-        return {}
-    return {Path(record.path).name: source.text.splitlines()}
+    return {Path(record.path).name: source.text.splitlines()} if digest(source) == record.sha256 else {}
 
 
 def _facts(record: RunRecord) -> list[tuple[str, str]]:
@@ -202,14 +148,14 @@ def _facts(record: RunRecord) -> list[tuple[str, str]]:
     if found.get("score") is not None:
         facts.append(("score", f"{found['score']:g}"))
     if found.get("ground_truth") is not None:
-        facts.append(("", "right" if found["ground_truth"] else "wrong"))
+        facts.append(("", "correct" if found["ground_truth"] else "wrong"))
     ledger = found.get("ledger", {}).get("process")
     if ledger:
-        facts.append(("", count(ledger["calls"], "answer")))
+        facts.append(("", count(ledger["calls"], "call")))
         facts.append(("", dollars(ledger["usd"])))
     if found.get("graph"):
         facts.append(("volume", f"{found['graph']['volume']:,}"))
-        facts.append(("", f"{count(found['graph']['critical_path'], 'model call')} on the longest path"))
+        facts.append(("critical path", count(found["graph"]["critical_path"], "call")))
     if found.get("partial"):
         facts.append(("partial:", str(found["partial"])))
     if record.error is not None:

@@ -1,4 +1,4 @@
-"""`gotc init`: a small program that runs at once, without a model, to change into one's own."""
+"""`gotc init`: a small program to start from, which runs without a model."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from gotlang.errors import UsageError
 @final
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A program to start from: what it shows, and an input to try it with."""
+    """A program to start from: what it shows, and an input to try."""
 
     shows: str
     example: str
 
 
 TEMPLATES = {
-    "blank": Template("one prompt, asked once", "question=What is a graph of thoughts?"),
+    "blank": Template("one prompt, one call", "question=What is a graph of thoughts?"),
     "vote": Template(
-        "several answers, the most frequent wins",
+        "several samples, the most frequent wins (self-consistency)",
         "question=A cat has 4 legs, an ant has 6. How many have both?",
     ),
-    "tree": Template("a tree of thoughts: propose, judge, keep the best", "goal=learn to bake bread"),
+    "tree": Template("a tree of thoughts: propose, score, keep the best", "goal=learn to bake bread"),
     "graph": Template(
-        "a graph of thoughts: parts apart, brought together, improved",
+        "a graph of thoughts: split, aggregate, improve",
         'paragraphs=["Bees dance. A bee has six legs.", "Ants do not dance. An ant has six legs."]',
     ),
     "sort": Template(
@@ -48,10 +48,10 @@ TEMPLATES = {
 )
 @click.argument("template", default="blank")
 @click.argument("file", required=False)
-@click.option("--force", is_flag=True, help="Write over files that are there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def command(template: str, file: str | None, force: bool) -> int:
-    """Write a small program from TEMPLATE to FILE (default: TEMPLATE.got), with stand-ins for its prompts in
-    Python beside it, so that it runs without a model.
+    """Write a small program from TEMPLATE to FILE (default: TEMPLATE.got), with a simulator of its prompts in
+    Python next to it, so that it runs without a model.
     """
     if template not in TEMPLATES:
         near = nearest(template, TEMPLATES)
@@ -61,24 +61,24 @@ def command(template: str, file: str | None, force: bool) -> int:
         )
     path = Path(file or f"{template}.got")
     if path.suffix != ".got":
-        raise UsageError(f"{path} is no name for a program", help="a program's file ends in .got")
+        raise UsageError(f"invalid file name {path}", help="the file of a program ends in .got")
     stem = re.sub(r"\W", "_", path.stem)
-    stand_ins = path.with_name(f"{stem}_sim.py")
+    simulator = path.with_name(f"{stem}_sim.py")
     folder = resources.files("gotlang.cli") / "templates"
     text = (folder / f"{template}.got").read_text("utf-8")
     contents = {
-        path: text.replace(f'"{template}_sim.py"', f'"{stand_ins.name}"'),
-        stand_ins: (folder / f"{template}_sim.py").read_text("utf-8"),
+        path: text.replace(f'"{template}_sim.py"', f'"{simulator.name}"'),
+        simulator: (folder / f"{template}_sim.py").read_text("utf-8"),
     }
     for target in contents:
         if target.exists() and not force:
-            raise UsageError(f"{target} is there already", help="name another file, or use --force")
+            raise UsageError(f"{target} already exists", help="name another file, or use --force")
     for target, content in contents.items():
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(content, "utf-8")
         except OSError as error:
             raise UsageError(f"cannot write {target}: {error.strerror}") from None
-    say(f"wrote {path} and {stand_ins}; try")
+    say(f"wrote {path} and {simulator}; try")
     say(f"  gotc run {shlex.quote(str(path))} --input '{TEMPLATES[template].example}'")
     return 0

@@ -1,25 +1,19 @@
-"""`gotc ir`: the intermediate form of a program, before or after the optimizer."""
+"""`gotc ir`: the intermediate representation of a program, before or after optimization."""
 
 from __future__ import annotations
 
 import click
 
+from gotlang.cli.options import level_option
+
 
 @click.command("ir")
 @click.argument("file")
-@click.option(
-    "-O",
-    "--optimize",
-    type=click.IntRange(0, 2),
-    metavar="LEVEL",
-    default=2,
-    help="Optimization: 0 none, 1 fusion, 2 and early stop.",
-)
+@level_option
 def command(file: str, optimize: int) -> int:
-    """Print the intermediate form of the program FILE (`-` is standard input): names resolved, pools
-    explicit, types on every step."""
-    from gotlang.cli.programs import program
-    from gotlang.ir.text import to_text
+    """Print the intermediate representation of the program FILE (`-` is standard input): names resolved,
+    pools explicit, types on every step."""
+    from gotlang.cli.inputs import program
 
-    click.echo(to_text(program(file).ir(optimize)), nl=False)
+    click.echo(program(file).ir_text(optimize), nl=False)
     return 0

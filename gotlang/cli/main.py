@@ -1,4 +1,4 @@
-"""The entry point: which commands there are, where their defaults come from, and what becomes of an error."""
+"""The entry point: the commands, the defaults of their options, and what is reported when one fails."""
 
 from __future__ import annotations
 
@@ -6,45 +6,81 @@ import codecs
 import errno
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
 
 import click
 
-from gotlang.cli.lazy import LazyGroup
-from gotlang.cli.output import plainer
+from gotlang.cli.output import ascii_fallback
 from gotlang.errors import GotError
 from gotlang.version import __version__
 
 COMMANDS = {
-    "init": ("gotlang.cli.init", "Write a small program to start from."),
-    "check": ("gotlang.cli.check", "Check programs: every mistake at once."),
-    "fmt": ("gotlang.cli.fmt", "Bring programs into the one canonical form."),
-    "run": ("gotlang.cli.run", "Run a scheme of a program."),
-    "eval": ("gotlang.cli.eval", "Run a scheme on a data set: quality, cost, failures, thresholds."),
-    "compare": ("gotlang.cli.compare", "Compare schemes on the same rows: quality beside cost."),
-    "tune": ("gotlang.cli.tune", "Find better params and prompts under a cost constraint."),
-    "prompts": ("gotlang.cli.prompts", "Show every prompt as a model would get it, asking none."),
-    "explain": ("gotlang.cli.explain", "Tell what a program will cost; explain an error code."),
-    "ir": ("gotlang.cli.ir", "Print the intermediate form of a program."),
-    "models": ("gotlang.cli.models", "Show which models are configured, reachable and priced."),
-    "graph": ("gotlang.cli.graph", "Draw a plan or a run: HTML, SVG, Mermaid, DOT."),
-    "runs": ("gotlang.cli.runs", "List the runs in this folder."),
-    "show": ("gotlang.cli.show", "Show a run: what it cost, each thought with its prompt and answer."),
-    "cache": ("gotlang.cli.cache", "Look at the cache, prune it, pass it on."),
+    "init": "Write a small program to start from.",
+    "check": "Check programs: reports all errors at once.",
+    "fmt": "Format programs.",
+    "run": "Run a scheme of a program.",
+    "eval": "Run a scheme on a data set: quality, cost, failures, thresholds.",
+    "compare": "Compare schemes on the same rows: quality and cost.",
+    "tune": "Find better params and prompts under a cost constraint.",
+    "prompts": "Show every prompt as a model would get it, without a model.",
+    "explain": "Estimate the cost of a program; explain an error code.",
+    "ir": "Print the intermediate representation of a program.",
+    "models": "Show which models are configured, reachable and priced.",
+    "graph": "Draw a plan or a run: HTML, SVG, Mermaid, DOT.",
+    "runs": "List the runs in this folder.",
+    "show": "Show a run: its cost, each thought with its prompt and response.",
+    "cache": "Inspect, prune, export and import the cache.",
 }
+"""The commands with their help; the module `gotlang.cli.NAME` has each as `command`."""
 
 EPILOG = """Each option can be set by an environment variable, such as GOTC_RUN_MAX_USD for `gotc run
---max-usd`, and in gotc.toml, or under [tool.gotc] in pyproject.toml, of the current folder. Flags beat the
-environment, and that beats the files.
+--max-usd`, and in gotc.toml, or under [tool.gotc] in pyproject.toml, of the current folder. Flags take
+precedence over the environment, and the environment over files.
 
 \b
 Exit codes: 0 done, 1 failed, 2 wrong usage or a program that does not compile,
-3 stopped at a limit with a partial result, 4 below a threshold you set, 130 interrupted."""
+3 stopped at a limit with a partial result, 4 below a threshold, 130 interrupted."""
+
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of the file that the output is redirected to."""
 
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What may befall a file that our output is sent to."""
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they run: `gotc --help` reads a table and imports none."""
+
+    def __init__(self, *arguments: Any, table: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of the table."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command. None for an unknown name."""
+        if cmd_name not in self.table:
+            return None
+        found: click.Command = import_module(f"gotlang.cli.{cmd_name}").command
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments start with. Raises click's UsageError, with the nearest name."""
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            from gotlang.diagnostics import nearest
+
+            near = nearest(args[0], self.table)
+            hint = f"; did you mean `{near}`?" if near else f"; there are {', '.join(self.table)}"
+            ctx.fail(f"there is no command `{args[0]}`{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands with their help."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.table.items()))
 
 
 @click.group(
@@ -64,10 +100,10 @@ def gotc(context: click.Context) -> None:
     """Compile, run and optimize .got programs: reasoning schemes for language models."""
     from gotlang.cli.config import defaults
 
-    if context.invoked_subcommand is not None:
-        command = gotc.get_command(context, context.invoked_subcommand)
-        assert command is not None
-        context.default_map = {context.invoked_subcommand: defaults(command, COMMANDS)}
+    name = context.invoked_subcommand
+    command = gotc.get_command(context, name) if name is not None else None
+    if command is not None:
+        context.default_map = {str(name): defaults(command, COMMANDS)}
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -76,47 +112,47 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def exit_code(arguments: Sequence[str]) -> int:
-    """Run `gotc` and report what goes wrong on stderr; the exit code."""
-    from gotlang.cli import failing
+    """Run `gotc` and report errors on stderr; the exit code."""
+    from gotlang.cli import errors
 
-    # What a model writes may hold half characters, which no terminal takes. Our own words can do without
-    # marks that a terminal lacks; a result may not be changed.
-    codecs.register_error("plainer", plainer)
+    # The output of a model may contain lone surrogates, which no terminal accepts. Our own marks can be
+    # replaced where a terminal lacks them; a result must not be changed.
+    codecs.register_error("ascii_fallback", ascii_fallback)
     _open_streams()
-    for stream, errors in ((sys.stdout, "backslashreplace"), (sys.stderr, "plainer")):
+    for stream, handler in ((sys.stdout, "backslashreplace"), (sys.stderr, "ascii_fallback")):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=errors)
+            stream.reconfigure(errors=handler)
     try:
         code = gotc.main(list(arguments), prog_name="gotc", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        return failing.usage(error)
+        return errors.usage(error)
     except (click.Abort, KeyboardInterrupt):
-        return failing.interrupted()
+        return errors.interrupted()
     except GotError as error:
-        return failing.known(error)
+        return errors.known(error)
     except BrokenPipeError:
-        _write_no_more()
+        _discard_output()
         return 1
     except OSError as error:
-        if error.errno not in _NO_ROOM or error.filename is not None:
-            return failing.bug(error)
-        _write_no_more()
-        failing.message(f"the output cannot be written: {error.strerror}")
+        if error.errno not in _FULL_DISK or error.filename is not None:
+            return errors.bug(error)
+        _discard_output()
+        errors.message(f"cannot write the output: {error.strerror}")
         return 1
     except Exception as error:
-        return failing.bug(error)
+        return errors.bug(error)
 
 
 def _open_streams() -> None:
-    """Where standard output or standard error was closed before we started, what is written goes nowhere."""
+    """Replace standard output or standard error by the null device if it was closed before the start."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
-def _write_no_more() -> None:
-    """Whoever read our output has enough of it, as `head` does, or its disk is full."""
+def _discard_output() -> None:
+    """The reader of the output has closed it, as `head` does, or the disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

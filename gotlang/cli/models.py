@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gotlang.cli.options import CACHE, FOLDER
-from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, say
+from gotlang.cli.output import Style, complain, count, document, say
 from gotlang.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ def command(
     if context.invoked_subcommand is not None:
         return 0
     found: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
         "default": default_model(),
         "providers": descriptions(),
         "endpoint": _endpoint(provider, base_url, prices, offline),

@@ -2,27 +2,109 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.kinds import Dollars, Limit, Pair, Positive
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
     from gotlang.api import Options
 
+    ParamType = click.ParamType[Any]
+else:  # generic for type checkers only, in the oldest click that is supported
+    ParamType = click.ParamType
+
 Decorator = Callable[[Any], Any]
 
 FOLDER = Path(".gotc")
-"""Where a folder's cache and history are."""
+"""Where the cache and the history of a folder are."""
 CACHE = FOLDER / "cache.sqlite"
 
 DEFAULT_CONCURRENCY = 64
 SCHEDULES = ("breadth-first", "depth-first", "best-first", "longest-path-first")
-"""The names that the runtime knows; spelt here too, so that `--help` need not import it (a test compares)."""
+"""The names that the runtime knows; repeated here so that `--help` need not import it (a test compares)."""
+
+
+class Parsed(ParamType):
+    """A value that a function reads from its text; a ValueError of it is reported as `wrong`."""
+
+    name = "value"
+
+    def __init__(self, metavar: str, read: Callable[[str], Any], wrong: str) -> None:
+        self.metavar = metavar
+        self._read = read
+        self._wrong = wrong
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """As help shows it."""
+        return self.metavar
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value; one that is not a text may come from a configuration file."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return self._read(str(value))
+        except ValueError:
+            self.fail(f"`{value}` {self._wrong}", param, ctx)
+
+
+class Pair(Parsed):
+    """`NAME=VALUE`. Several of them in an environment variable are on lines of their own."""
+
+    envvar_list_splitter = "\n"
+
+    def __init__(self, metavar: str) -> None:
+        super().__init__(metavar, _pair, f"is not of the form {metavar}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ValueError
+    return name.strip(), value
+
+
+def _number(text: str, low: float, high: float = math.inf) -> float:
+    number = float(text)
+    if not (low <= number <= high and math.isfinite(number)):
+        raise ValueError
+    return number
+
+
+def _positive(text: str) -> float:
+    if (number := _number(text, 0)) == 0:
+        raise ValueError
+    return number
+
+
+def _limit(text: str) -> int | str:
+    if text.strip().lower() == "none":
+        return "none"
+    if (number := int(text)) < 1:
+        raise ValueError
+    return number
+
+
+def _share(text: str) -> float:
+    text = text.strip()
+    return _number(text.removesuffix("%"), 0, 100) / 100 if text.endswith("%") else _number(text, 0, 1)
+
+
+DOLLARS = Parsed(
+    "USD", lambda text: _number(text.strip().removeprefix("$"), 0), "is not an amount of US dollars"
+)
+LIMIT = Parsed("N|none", _limit, "is neither a whole number of at least 1 nor `none`")
+SHARE = Parsed("SHARE", _share, "is not a share from 0 to 1, such as 0.2 or 20%")
+
+
+def positive(metavar: str) -> Parsed:
+    """A finite number above 0."""
+    return Parsed(metavar, _positive, "is not a number above 0")
 
 
 def together(*options: Decorator) -> Decorator:
@@ -36,13 +118,19 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
+scheme_option: Decorator = click.option(
+    "--scheme",
+    metavar="NAME",
+    help="Which scheme. [default: the one named like the file, otherwise the last]",
+)
+
+json_option: Decorator = click.option("--json", is_flag=True, help="One JSON document on stdout.")
+
+quiet_option: Decorator = click.option("--quiet", is_flag=True, help="No progress and no summary.")
+
 input_options: Decorator = together(
     click.option("--input", type=Pair("NAME=VALUE"), multiple=True, help="One of the scheme's inputs."),
-    click.option(
-        "--inputs",
-        metavar="FILE.json",
-        help="Inputs from a JSON object; `-` is standard input.",
-    ),
+    click.option("--inputs", metavar="FILE.json", help="Inputs from a JSON object; `-` is standard input."),
     click.option(
         "--data", metavar="FILE", help="Inputs from a row of a .csv, .jsonl, .json or .parquet file."
     ),
@@ -68,38 +156,38 @@ param_options: Decorator = together(
     click.option("--tuned", metavar="FILE", help="Params, instructions and examples that `gotc tune` found."),
 )
 
+base_url_option: Decorator = click.option(
+    "--base-url", metavar="URL", help="The endpoint. [default: $OPENAI_BASE_URL, otherwise that of OpenAI]"
+)
+
+prices_option: Decorator = click.option(
+    "--prices", metavar="FILE", help="Prices of models, as JSON or TOML, instead of the known ones."
+)
+
 model_options: Decorator = together(
     click.option(
         "--model",
         metavar="SPEC",
         help="`simulated`, `openai:NAME` for any OpenAI-compatible endpoint, `local:NAME`, or `replay:FILE`. "
-        "[default: openai:$OPENAI_MODEL where a key is set, else simulated]",
+        "[default: openai:$OPENAI_MODEL if a key is set, otherwise simulated]",
     ),
-    click.option(
-        "--base-url", metavar="URL", help="The endpoint. [default: $OPENAI_BASE_URL, else OpenAI's own]"
-    ),
-    click.option(
-        "--seed",
-        type=int,
-        metavar="N",
-        default=0,
-        help="Numbers the draws: another seed asks for other answers.",
-    ),
+    base_url_option,
+    click.option("--seed", type=int, metavar="N", default=0, help="Another seed requests different samples."),
     click.option(
         "--rpm",
-        type=Positive("N"),
-        help="Send no more requests a minute. [default: what the endpoint says it allows]",
+        type=positive("N"),
+        help="Maximum requests per minute. [default: what the endpoint reports]",
     ),
     click.option(
         "--tpm",
-        type=Positive("N"),
-        help="Take no more tokens a minute. [default: what the endpoint says it allows]",
+        type=positive("N"),
+        help="Maximum tokens per minute. [default: what the endpoint reports]",
     ),
     click.option(
-        "--timeout", type=Positive("SECONDS"), help="How long a request or a `Call` may take. [default: 180]"
+        "--timeout", type=positive("SECONDS"), help="Timeout of a request and of a `Call`. [default: 180]"
     ),
-    click.option("--no-retry", is_flag=True, help="Do not send a request again that failed."),
-    click.option("--prices", metavar="FILE", help="Prices of models, as JSON or TOML, over the known ones."),
+    click.option("--no-retry", is_flag=True, help="Do not retry failed requests."),
+    prices_option,
     click.option(
         "--no-python", is_flag=True, help="Refuse programs that import Python or are simulated by it."
     ),
@@ -110,98 +198,90 @@ limit_options: Decorator = together(
         "--max-usd",
         "--budget",
         "max_usd",
-        type=Dollars(),
+        type=DOLLARS,
         help="Spend no more than this. [default: no limit]",
     ),
     click.option(
-        "--max-calls",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Ask for no more answers. [default: no limit]",
+        "--max-calls", type=click.IntRange(min=0), metavar="N", help="Maximum calls. [default: no limit]"
     ),
 )
 
+concurrency_option: Decorator = click.option(
+    "--concurrency", type=LIMIT, default=DEFAULT_CONCURRENCY, help="Concurrent requests."
+)
+
 order_options: Decorator = together(
-    click.option(
-        "--concurrency", type=Limit(), default=DEFAULT_CONCURRENCY, help="Requests under way at a time."
-    ),
+    concurrency_option,
     click.option(
         "--model-concurrency",
         type=Pair("MODEL=N"),
         multiple=True,
-        help="Requests under way at a time to one of several models.",
+        help="Concurrent requests to one of several models.",
     ),
     click.option(
         "--schedule",
         type=click.Choice(SCHEDULES),
         default=SCHEDULES[0],
-        help="Which of the operations that are ready goes first; the result does not depend on it.",
+        help="Which of the ready operations goes first; the result does not depend on it.",
     ),
 )
 
+level_option: Decorator = click.option(
+    "-O",
+    "--optimize",
+    type=click.IntRange(0, 2),
+    metavar="LEVEL",
+    default=2,
+    help="Optimization: 0 none, 1 request batching (n > 1), 2 also early stopping.",
+)
+
 optimizer_options: Decorator = together(
-    click.option("--no-early-stop", is_flag=True, help="Keep sampling where a perfect thought is there."),
-    click.option("--no-fusion", is_flag=True, help="One request for each answer, also where `n` is allowed."),
+    click.option("--no-early-stop", is_flag=True, help="Keep sampling after a perfect thought is found."),
+    click.option(
+        "--no-fusion", is_flag=True, help="One request per call, even if the endpoint supports n > 1."
+    ),
     click.option(
         "--wave",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Answers in the first wave of a sampling that may stop early. [default: a third of them]",
+        help="Calls in the first batch of samples that may stop early. [default: a third of them]",
     ),
-    click.option(
-        "-O",
-        "--optimize",
-        type=click.IntRange(0, 2),
-        metavar="LEVEL",
-        default=2,
-        help="Optimization: 0 none, 1 fusion, 2 and early stop.",
-    ),
+    level_option,
 )
 
 cache_options: Decorator = together(
-    click.option("--cache", metavar="PATH", default=str(CACHE), help="Where paid answers are kept."),
-    click.option("--no-cache", is_flag=True, help="Keep no answers beyond this run, and use none."),
+    click.option("--cache", metavar="PATH", default=str(CACHE), help="Where completions are cached."),
+    click.option("--no-cache", is_flag=True, help="Neither read nor write a cache."),
 )
-
 
 batch_option: Decorator = click.option(
     "--batch",
     is_flag=True,
-    help="Send requests with the provider's batches: at half the price, within a day. Ended early, the same "
-    "command goes on.",
+    help="Use the provider's batch API: half the price, within a day. If interrupted, the same command "
+    "continues.",
 )
 
 
 def run_options(chosen: Mapping[str, Any]) -> Options:
-    """Options of a run from the parameters of a command that takes all of the above.
+    """Options of a run from the parameters of a command; those that it does not have keep their defaults."""
+    from gotlang.api import Options, default_model
 
-    Where no model is named it is the one that the environment configures.
-    """
-    from gotlang.api import Options
-    from gotlang.models.registry import default_model
-
-    concurrency = chosen["concurrency"]
+    same = ("seed", "max_usd", "max_calls", "schedule", "wave", "base_url", "rpm", "tpm", "timeout")
+    own = {name: chosen[name] for name in same if name in chosen}
+    if "concurrency" in chosen:
+        own["concurrency"] = None if chosen["concurrency"] == "none" else chosen["concurrency"]
+    if "cache" in chosen:
+        own["cache"] = None if chosen["no_cache"] else str(chosen["cache"])
+    for option, name in (("no_retry", "retry"), ("no_python", "python"), ("no_fusion", "fusion")):
+        own[name] = not chosen.get(option, False)
     return Options(
         model=chosen["model"] or default_model(),
-        seed=chosen["seed"],
-        max_usd=chosen["max_usd"],
-        max_calls=chosen["max_calls"],
-        concurrency=None if concurrency == "none" else concurrency,
-        model_concurrency=_limits(chosen["model_concurrency"]),
-        schedule=chosen["schedule"],
-        wave=chosen["wave"],
-        cache=None if chosen["no_cache"] else chosen["cache"],
-        base_url=chosen["base_url"],
-        retry=not chosen["no_retry"],
-        rpm=chosen["rpm"],
-        tpm=chosen["tpm"],
-        timeout=chosen["timeout"],
+        model_concurrency=_limits(chosen.get("model_concurrency", ())),
         batch=batched(chosen),
         prices=None if chosen["prices"] is None else Path(chosen["prices"]),
-        python=not chosen["no_python"],
-        level=chosen["optimize"],
-        early_stop=not chosen["no_early_stop"],
-        fusion=not chosen["no_fusion"],
+        level=chosen.get("optimize", 2),
+        early_stop=not chosen.get("no_early_stop", False),
+        **own,
     )
 
 
@@ -209,13 +289,13 @@ def _limits(given: tuple[tuple[str, str], ...]) -> dict[str, int]:
     limits = {}
     for name, number in pairs(given, "--model-concurrency").items():
         if not number.strip().isdecimal() or not int(number):
-            raise UsageError(f"--model-concurrency {name}={number}: a whole number of at least 1 is needed")
+            raise UsageError(f"--model-concurrency {name}={number}: expected a whole number of at least 1")
         limits[name] = int(number)
     return limits
 
 
 def batched(chosen: Mapping[str, Any]) -> bool:
-    """Whether requests go with batches; what becomes of these is then told on stderr."""
+    """Whether requests use the batch API; if so, its progress is logged on stderr."""
     if not chosen.get("batch", False):
         return False
     import logging
@@ -229,10 +309,10 @@ def batched(chosen: Mapping[str, Any]) -> bool:
 
 
 def pairs(given: tuple[tuple[str, str], ...], option: str) -> dict[str, str]:
-    """Pairs by name. Raises UsageError where a name is given twice."""
+    """Pairs by name. Raises UsageError for a duplicate name."""
     out: dict[str, str] = {}
     for name, value in given:
         if name in out:
-            raise UsageError(f"`{option} {name}=...` is given twice")
+            raise UsageError(f"duplicate `{option} {name}=...`")
         out[name] = value
     return out

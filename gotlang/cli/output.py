@@ -1,4 +1,4 @@
-"""What is written where: data on stdout, everything else on stderr, colors only where a person looks."""
+"""Output: data on stdout, everything else on stderr, colors only on terminals; files."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TextIO, final
+from pathlib import Path
+from typing import Any, Final, TextIO, final
 
-from gotlang.errors import CompileError, GotError, RunError
+from gotlang.errors import CompileError, GotError, RunError, UsageError
 
-FORMAT_VERSION = 2
-"""Of every document that `--json` prints."""
+FORMAT_VERSION: Final = 2
+"""The version of every document that `--json` prints, as in `gotlang.result` (a test compares)."""
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Colors for one stream, or none: where it is no terminal, or where NO_COLOR is set."""
+    """Colors of one stream: none if it is not a terminal, or if NO_COLOR is set."""
 
     color: bool
 
@@ -40,28 +41,28 @@ class Style:
         return self._in("1;31", text)
 
     def yellow(self, text: str) -> str:
-        """For what is not as one would like it."""
+        """For warnings."""
         return self._in("1;33", text)
 
     def blue(self, text: str) -> str:
-        """For lines and marks."""
+        """For rules and marks."""
         return self._in("1;34", text)
 
     def bold(self, text: str) -> str:
-        """For what matters."""
+        """For titles."""
         return self._in("1", text)
 
     def dim(self, text: str) -> str:
-        """For what explains."""
+        """For explanations."""
         return self._in("2", text)
 
 
-_PLAIN = {"·": "-", "…": "...", "×": "x", "→": "->"}
-"""Our marks where a terminal has no others than those of ASCII."""
+_PLAIN = {"·": "-", "…": "...", "×": "x", "→": "->", "←": "<-"}
+"""Replacements of our marks on a terminal that has only ASCII."""
 
 
-def plainer(error: UnicodeError) -> tuple[str, int]:
-    """How text is written that a stream cannot hold: a handler for `codecs.register_error`."""
+def ascii_fallback(error: UnicodeError) -> tuple[str, int]:
+    """A handler for `codecs.register_error`: replaces text that a stream cannot encode."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]
@@ -80,12 +81,12 @@ def say(text: str) -> None:
 
 
 def harmless(text: str) -> str:
-    """A text from a stranger without what steers a terminal: control characters stand as `\\x1b`."""
+    """An untrusted text without control characters, which are written as `\\x1b`."""
     return re.sub(_CONTROL, _escaped, text)
 
 
 def _steady(text: str, stream: TextIO) -> str:
-    """A line as it is, but for a terminal, which models and strangers could steer: they may color it."""
+    """A line; for a terminal without control characters of untrusted text, colors excepted."""
     return re.sub(rf"(?!\x1b\[[0-9;]*m){_CONTROL}", _escaped, text) if stream.isatty() else text
 
 
@@ -94,12 +95,17 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def document(content: dict[str, Any]) -> None:
-    """The one JSON document of a command on stdout."""
+    """The one JSON document of a command on stdout, with its `format_version`."""
+    plain_document({"format_version": FORMAT_VERSION, **content})
+
+
+def plain_document(content: dict[str, Any]) -> None:
+    """A JSON document in a format that is not our own."""
     say(to_json(content, indent=2 if sys.stdout.isatty() else None))
 
 
 def to_json(content: Any, *, indent: int | None = None) -> str:
-    """JSON for any value: numbers that JSON cannot hold are null, foreign objects their text."""
+    """JSON of any value: NaN and infinities are null, foreign objects their text."""
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     return json.dumps(_plain(content), ensure_ascii=ascii_only, allow_nan=False, indent=indent, default=str)
 
@@ -117,7 +123,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def errors_as_document(wanted: bool) -> Iterator[None]:
-    """Where a command prints JSON, an error is a document on stdout too, beside the message on stderr."""
+    """If a command prints JSON, an error is a document on stdout as well as the message on stderr."""
     try:
         yield
     except GotError as error:
@@ -142,7 +148,7 @@ def error_document(error: GotError) -> dict[str, Any]:
         content["failed"] = [
             {"operation": f.operation, "reason": f.reason, "sample": f.sample} for f in error.failures
         ]
-    return {"format_version": FORMAT_VERSION, "error": content}
+    return {"error": content}
 
 
 def count(number: int, noun: str) -> str:
@@ -151,7 +157,59 @@ def count(number: int, noun: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many characters, saying what was left out."""
+    """A text of at most `most` characters, with the number of those left out."""
     if len(text) <= most:
         return text
     return f"{text[:most]} ... ({len(text) - most:,} more characters)"
+
+
+def cut(text: str, most: int) -> str:
+    """A text in one line of at most `most` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def value_text(value: Any, most: int | None = None) -> str:
+    """A value for people: a text as it is, all else as JSON."""
+    text = value if isinstance(value, str) else to_json(value)
+    return text if most is None else shortened(text, most)
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `59 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def write_file(path: str, text: str, option: str) -> None:
+    """Write a file, or standard output for `-`. Raises UsageError if that fails."""
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text, "utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None
+
+
+def check_writable(path: str | None, option: str) -> None:
+    """Refuse a file that cannot be written, before anything is spent. Raises UsageError."""
+    if path is None:
+        return
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            Path(path).open("x").close()
+        except FileExistsError:
+            Path(path).open("a").close()
+        else:  # remove only what was created here: other workers of a study check the same file
+            Path(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None

@@ -1,31 +1,45 @@
-"""How far a run is, or the runs of many rows, counted from their events, and in words."""
+"""Progress on stderr: a few lines that are redrawn on a terminal, otherwise plain lines."""
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 import time
 from collections.abc import Callable
-from typing import final
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TextIO, final
 
-from gotlang.cli.output import complain
+from gotlang.cli.output import complain, count, duration
 from gotlang.runtime.graph import RUNNING, Operation
-from gotlang.runtime.sampler.budget import Budget
 from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failed, Started, Unsaved
-from gotlang.runtime.sampler.store import unsaved_note
+
+if TYPE_CHECKING:
+    from gotlang.api import Session
+
+EVERY_S = 5.0
+"""Between plain lines."""
+_REDRAWS_PER_SECOND = 8
+_BAR = 24
+"""The columns of the bar of rows."""
+_WIDE = 60
+"""Terminals with fewer columns have no room for it."""
+_MOST_TRIALS = 8
 
 
 @final
 class Progress:
     """An observer that counts. Several runs may share one, as the rows of a data set do: then `rows` is how
-    many there are, and `row_done` is called as each ends.
+    many there are, and `row_done` is called for each that ended.
 
-    `budget` tells what was spent and may be (None: not known yet), `priced` whether prices are known. `now`
+    `budget` tells what was spent and its limits (None: unknown yet), `priced` whether prices are known. `now`
     gives seconds on any clock.
     """
 
     def __init__(self, *, rows: int | None = None, now: Callable[[], float] = time.monotonic) -> None:
         self.rows = rows
         self.rows_done = 0
-        self.budget: Budget | None = None
+        self.budget: Any = None
         self.priced = True
         self.stopping = False
         self.operations = 0
@@ -61,21 +75,33 @@ class Progress:
             case Unsaved():
                 self.unsaved += event.more
                 if event.reason and not self._trouble:
-                    complain(f"answers are paid and cannot be kept, for now: {event.reason}")
+                    complain(f"completions cannot be cached at the moment: {event.reason}")
                 self._trouble = event.reason or self._trouble
 
-    def unsaved_note(self) -> str | None:
-        """What to say of paid answers that are not in the cache; None where all are."""
-        return unsaved_note(self.unsaved, self._trouble) if self.unsaved else None
+    def attach(self, session: Session) -> None:
+        """Report what a session spends."""
+        self.budget = session.runner.budget
+        self.priced = session.model.price is not None
 
-    def row_done(self) -> None:
+    def not_cached(self) -> str | None:
+        """A report of completions that could not be cached; None if all were."""
+        if not self.unsaved:
+            return None
+        are = "1 completion is" if self.unsaved == 1 else f"{self.unsaved:,} completions are"
+        return f"{are} not in the cache and would be billed again: {self._trouble}"
+
+    def row_done(self, _: object = None) -> None:
         """One more row of the data set has ended."""
         self.rows_done += 1
+
+    def planned(self, rows: int) -> None:
+        """So many more rows will run."""
+        self.rows = (self.rows or 0) + rows
 
     @property
     def running(self) -> int:
         """Operations that wait for a model or a tool."""
-        # Those that failed are told by their state: no event names them.
+        # No event tells that an operation failed, but its state does.
         return sum(operation.state == RUNNING for operation in list(self._running.values()))
 
     @property
@@ -85,68 +111,137 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate from the rows done; None where it is not known how much is to come."""
+        """An estimate from the rows done; None if it is unknown how many are left."""
         if not self.rows or not self.rows_done:
             return None
         return self.seconds / self.rows_done * (self.rows - self.rows_done)
 
-    def paid_for(self) -> tuple[int, float | None] | None:
-        """Answers and US dollars paid so far (None where a price is not known); None before the start."""
+    @property
+    def spent(self) -> tuple[int, float | None] | None:
+        """Calls and US dollars spent so far (None: unknown price); None before the start."""
         if self.budget is None:
             return None
         return self.budget.spent_calls, self.budget.spent_usd if self.priced else None
 
     @property
     def waiting(self) -> int:
-        """Operations that are known and not ready yet, or ready and held back by `--concurrency`."""
+        """Operations that are known and not ready yet, or held back by `--concurrency`."""
         return max(0, self.operations - self.done - self.lost - self.running)
 
     def lines(self) -> list[str]:
-        """What there is to say, most important first: how far it is, the operations, answers and money."""
+        """The progress, most important first: rows, operations, calls and money."""
         far = [f"{self.rows_done} of {self.rows} rows"] if self.rows is not None else []
         left = self.seconds_left
         if left is not None:
             far.append(f"{duration(left)} left")
         operations = f"{self.done:,} operations done, {self.running:,} running, {self.waiting:,} waiting"
-        answers = self.paid + self.cached
-        found = [f"{answers:,} answers" + (f" ({self.cached:,} cached)" if self.cached else "")]
+        calls = self.paid + self.cached
+        found = [count(calls, "call") + (f" ({self.cached:,} cached)" if self.cached else "")]
         if self.failed:
             found.append(f"{self.failed:,} failed")
         if self.unsaved:
-            found.append(f"{self.unsaved:,} not kept")
+            found.append(f"{self.unsaved:,} not cached")
         if self.seconds > 0:
-            found.append(f"{answers / self.seconds:.1f} a second")
-        found.append(self._spent())
+            found.append(f"{calls / self.seconds:.1f} per second")
+        found.append(self._limits())
         return [" · ".join(part for part in parts if part) for parts in (far, [operations], found) if parts]
 
-    def spent(self) -> str:
-        """What was paid for so far, in words."""
-        usd = self.paid_for()
-        cost = "cost unknown" if usd is None or usd[1] is None else f"${usd[1]:.4f}"
-        return f"{self.paid} answer{'' if self.paid == 1 else 's'}, {cost}"
+    def summary(self, *, simulated: bool = False) -> str:
+        """`spent $0.0451 on 37 calls`."""
+        usd = self.spent[1] if self.spent is not None else None
+        cost = "an unknown amount" if usd is None else f"${usd:.4f}"
+        return f"spent {cost} on {count(self.paid, 'call')}" + (" (simulated)" if simulated else "")
 
     def line(self) -> str:
         """All of it in one line."""
         return ("stopping: " if self.stopping else "") + " · ".join(self.lines())
 
-    def _spent(self) -> str:
+    def _limits(self) -> str:
         if self.budget is None:
             return ""
         usd = self.budget.max_usd
         calls = self.budget.max_calls
         spent = f"${self.budget.spent_usd:.4f}" if self.priced else "cost unknown"
         of = f" of ${usd:.4f}" if usd is not None and self.priced else ""
-        also = f", {self.budget.spent_calls} of {calls} answers" if calls is not None else ""
+        also = f", {self.budget.spent_calls} of {calls} calls" if calls is not None else ""
         return f"{spent}{of}{also}"
 
 
-def duration(seconds: float) -> str:
-    """`0.4 s`, `59 s`, `3 min 20 s`, `2 h 5 min`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+@final
+class Display:
+    """Shows a Progress within its block, and leaves only a report of what could not be cached.
+
+    A thread draws, so that the display goes on while a loop is busy. `quiet` shows only the report.
+    """
+
+    def __init__(self, progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S) -> None:
+        self._progress = progress
+        self._quiet = quiet
+        self._every_s = every_s
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._live: Any = None
+
+    def __enter__(self) -> Self:
+        if self._quiet:
+            return self
+        if _redraws(sys.stderr):
+            self._live = _live_lines(self._progress)
+            self._live.start()
+        else:
+            self._thread = threading.Thread(target=self._lines, name="progress", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._live is not None:
+            self._live.stop()
+        if self._thread is not None:
+            self._thread.join()
+        lost = self._progress.not_cached()
+        if lost is not None and (kind is not None or self._progress.rows is not None):
+            complain(lost)  # else it is among the notes of the result
+
+    def _lines(self) -> None:
+        while not self._ended.wait(self._every_s):
+            complain(self._progress.line())
+
+
+def _redraws(stream: TextIO) -> bool:
+    """Whether lines on a stream can be overwritten."""
+    named = os.name == "nt" or os.environ.get("TERM") not in (None, "", "dumb", "unknown")
+    return named and stream.isatty()
+
+
+def _live_lines(progress: Progress) -> Any:
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.padding import Padding
+    from rich.progress_bar import ProgressBar
+    from rich.spinner import Spinner
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(stderr=True)
+    spinner = Spinner("dots" if console.encoding.startswith("utf") else "line")
+    bar = _BAR if console.width >= _WIDE else 0
+
+    def draw() -> Any:
+        first, *rest = progress.lines()
+        head = Table.grid(padding=(0, 1))
+        cells: list[Any] = [spinner, Text(("stopping: " if progress.stopping else "") + first)]
+        if progress.rows and bar:
+            cells.insert(1, ProgressBar(progress.rows, progress.rows_done, width=bar))
+        head.add_row(*cells)
+        return Group(head, *(Padding(Text(line), (0, 0, 0, 2), expand=False) for line in rest))
+
+    return Live(
+        get_renderable=draw,
+        console=console,
+        refresh_per_second=_REDRAWS_PER_SECOND,
+        transient=True,
+        redirect_stdout=False,  # what is printed meanwhile appears above the lines
+    )

@@ -1,40 +1,68 @@
-"""`gotc run`: one run of a scheme, its result on stdout, what it cost on stderr."""
+"""`gotc run`: one run of a scheme, its result on stdout, its cost on stderr, its record in the history."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import secrets
 import sys
-from typing import TYPE_CHECKING, Any
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
 
 import click
+from click.core import ParameterSource
 
-from gotlang.cli.failing import INTERRUPTED
+from gotlang.cli import errors
 from gotlang.cli.options import (
     cache_options,
     input_options,
+    json_option,
     limit_options,
     model_options,
     optimizer_options,
     order_options,
     param_options,
+    quiet_option,
+    scheme_option,
     together,
 )
-from gotlang.cli.output import complain, document, errors_as_document, say
-from gotlang.cli.settings import kept_settings, options_for
-from gotlang.errors import RunError, UsageError
+from gotlang.cli.output import (
+    Style,
+    complain,
+    count,
+    document,
+    duration,
+    errors_as_document,
+    say,
+    shortened,
+    value_text,
+)
+from gotlang.errors import MEMBERS_FAILED, GotError, RunError, UsageError
 
 if TYPE_CHECKING:
-    from gotlang.cli.running import Order
-    from gotlang.result import Result
+    from gotlang.api import Event, Failure, Options, Program, Result, Session
+    from gotlang.cli.inputs import Given
+    from gotlang.cli.progress import Progress
+    from gotlang.report.history import History, RunRecord, State
+    from gotlang.span import Source
 
 _MOST_SHOWN = 4000
-"""Characters of a result that a terminal is given; a file or a pipe gets all."""
+"""Characters of a result that a terminal shows; a file or a pipe gets all."""
+_REASONS = 5
+"""Reasons for failures that are shown."""
+_WIDTH = 13
+_OUTPUTS = ("trace", "otel", "record", "resume", "json", "quiet")
+_INPUTS = ("file", "input", "inputs", "data", "row", "map")
 
 
 @click.command("run")
 @click.argument("file", required=False)
-@click.option(
-    "--scheme", metavar="NAME", help="Which scheme. [default: the one named like the file, else the last]"
-)
+@scheme_option
 @together(
     input_options,
     param_options,
@@ -44,102 +72,357 @@ _MOST_SHOWN = 4000
     optimizer_options,
     cache_options,
 )
-@click.option(
-    "--trace", metavar="FILE", help="Write what happens as JSON lines, under OpenTelemetry's names."
-)
+@click.option("--trace", metavar="FILE", help="Write events as JSON lines, with the names of OpenTelemetry.")
 @click.option(
     "--otel",
     metavar="[URL]",
     is_flag=False,
     flag_value="",
-    help="Send what happens to an OpenTelemetry collector. "
-    "[default: $OTEL_EXPORTER_OTLP_ENDPOINT, else this machine]",
+    help="Send spans to an OpenTelemetry collector. "
+    "[default: $OTEL_EXPORTER_OTLP_ENDPOINT, otherwise this machine]",
 )
-@click.option(
-    "--record", metavar="FILE", help="Write what was asked and answered, for `--model replay:FILE`."
-)
+@click.option("--record", metavar="FILE", help="Record requests and responses, for `--model replay:FILE`.")
 @click.option("--resume", metavar="RUN", help="Repeat a run of `gotc runs` with its inputs and settings.")
-@click.option("--json", is_flag=True, help="One JSON document on stdout.")
-@click.option("--quiet", is_flag=True, help="No progress and no summary.")
+@json_option
+@quiet_option
 @click.pass_context
 def command(context: click.Context, /, **chosen: Any) -> int:
     """Run a scheme of the program FILE.
 
-    The result goes to stdout; progress and what it cost go to stderr. Paid answers are kept in the cache, so
-    the same command again pays nothing, and an interrupted run goes on where it was. With --resume, options
-    given beside it replace those of the run.
+    The result goes to stdout, progress and cost to stderr. Completions are cached: repeating a command costs
+    nothing, and continues an interrupted run. With --resume, further options override those of the run.
     """
     with errors_as_document(chosen["json"]):
-        if chosen["resume"] is not None:
-            from gotlang.cli.resume import resumed
-
-            order = resumed(context, chosen)
-        else:
-            order = ordered(context, chosen)
-        return _run(order, json=chosen["json"])
+        return _run((_ordered if chosen["resume"] is None else _resumed)(context, chosen))
 
 
-def ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
+@final
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to run. `settings` are the parameters of the command as the history stores them; `resumed` is the
+    name of the run that is repeated."""
+
+    program: Program
+    scheme: str
+    given: Given
+    options: Options
+    chosen: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    resumed: str | None = None
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """The texts of the program."""
+        return self.program.compilation.sources
+
+
+def _ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
     """What the parameters ask for. Raises UsageError, CompileError."""
-    from gotlang.cli.programs import program
-    from gotlang.cli.running import Order
-    from gotlang.cli.values import given_inputs, given_params
-    from gotlang.runtime.run import check_inputs
+    from gotlang.api import check_inputs
+    from gotlang.cli.inputs import given_inputs, options_for, program
 
     if chosen["file"] is None:
-        raise click.UsageError("a FILE is needed, the program to run", context)
+        raise click.UsageError("missing argument FILE, the program to run", context)
     if chosen["file"] == "-":
-        raise UsageError("a program to run must be a file", help="`gotc check -` takes standard input")
+        raise UsageError("the program must be a file", help="`gotc check -` reads standard input")
     loaded = program(chosen["file"], chosen["tuned"])
     scheme = loaded.scheme(chosen["scheme"])
     given = given_inputs(scheme, chosen)
     check_inputs(scheme, given.inputs)
-    options = options_for(loaded, chosen, given_params(loaded.ir(0).params, chosen["set"]))
-    return Order(
-        loaded,
-        scheme.name,
-        given,
-        options,
-        settings=kept_settings(chosen, options),
-        trace=chosen["trace"],
-        otel=chosen["otel"],
-        quiet=chosen["quiet"],
+    options = options_for(loaded, chosen)
+    return Order(loaded, scheme.name, given, options, chosen, _stored(chosen, options))
+
+
+def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
+    """A run of the history once more. Options on this command line override its own.
+
+    Raises UsageError for an unknown run, a program that no longer exists, and for inputs.
+    """
+    from gotlang.api import check_inputs
+    from gotlang.cli.inputs import Given, options_for, program
+    from gotlang.report.history import History
+
+    def here(name: str) -> bool:
+        return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+    for name in _INPUTS:
+        if here(name) and chosen[name] is not None:
+            raise UsageError("--resume takes program and inputs from the run", help=f"remove `{name}`")
+    record = History().find(chosen["resume"])
+    settings = dict(chosen)
+    for name, value in record.settings.items():
+        if name in settings and not here(name) and value is not None:
+            settings[name] = value
+    settings["set"] = tuple(tuple(pair) for pair in settings["set"])
+    path, folder = Path(record.path), Path.cwd()
+    if not path.is_file():
+        raise UsageError(f"the program of run {record.run} no longer exists: {record.path}")
+    near = path.relative_to(folder) if path.is_relative_to(folder) else path
+    loaded = program(str(near), settings["tuned"])
+    if digest(loaded.compilation.source) != record.sha256:
+        complain("the program has changed since that run: changed prompts are requested again")
+    scheme = loaded.scheme(settings["scheme"] or record.scheme)
+    check_inputs(scheme, record.inputs)
+    options = options_for(loaded, settings)
+    given = Given(record.inputs, record.truth)
+    return Order(loaded, scheme.name, given, options, chosen, _stored(settings, options), record.run)
+
+
+def _stored(chosen: Mapping[str, Any], options: Options) -> dict[str, Any]:
+    """What the history stores to repeat a run: nothing about this call's inputs and output, no secret."""
+    settings = {name: value for name, value in chosen.items() if name not in (*_INPUTS, *_OUTPUTS)}
+    settings["set"] = [list(pair) for pair in chosen["set"]]
+    settings["model"] = options.model
+    # Addresses may contain a password or a key; without it they are of no use, and are given again.
+    for name, marks in (("cache", "@"), ("base_url", "?@")):
+        if any(mark in str(settings[name]) for mark in marks):
+            settings[name] = None
+    return settings
+
+
+def _run(order: Order) -> int:
+    from gotlang.cli.interrupts import CONTINUE
+
+    quiet = order.chosen["quiet"]
+    proceed = CONTINUE if order.options.cache is not None else ""
+    try:
+        result, seconds = _execute(order)
+    except RunError as error:
+        error.sources = order.sources
+        if not quiet:
+            _failures(error.failures, order.sources, told=error.message)
+        raise
+    except KeyboardInterrupt:
+        return errors.interrupted(proceed)
+    if order.chosen["json"]:
+        document(result.to_dict())
+    elif result.value is not None:
+        say(value_text(result.value, _MOST_SHOWN if sys.stdout.isatty() else None))
+    sys.stdout.flush()
+    if not quiet:
+        _summary(result, order.sources, seconds)
+    elif result.partial is not None:
+        complain(f"partial: {result.partial}" + ("" if result.value is not None else "; there is no result"))
+    if result.outcome.stopped:
+        return errors.interrupted(proceed)
+    return 3 if result.partial is not None else 0
+
+
+@final
+class _Journal:
+    """The record of a run in the history. If it cannot be written, that is reported and the run goes on."""
+
+    def __init__(self, record: RunRecord) -> None:
+        from gotlang.report.history import History
+
+        self._history: History | None = History()
+        self._record = record
+        self._running = False
+
+    def start(self) -> None:
+        """Write that it runs."""
+        try:
+            if self._history is not None:
+                self._record = self._history.start(self._record)
+                self._running = True
+        except OSError as error:
+            self._give_up(error)
+
+    def end(self, state: State, progress: Progress, **found: Any) -> None:
+        """Write how it ended, the first time; nothing of a run that never started."""
+        if self._history is None or not self._running:
+            return
+        self._running = False
+        try:
+            self._history.end(self._record, state, spent=progress.spent, **found)
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        folder = self._history.folder if self._history is not None else ""
+        complain(f"this run is not in the history: cannot write {folder}: {error.strerror}")
+        self._history = None
+
+
+def _execute(order: Order) -> tuple[Result, float]:
+    """Run it; the result, and the seconds it really took. Raises GotError, and KeyboardInterrupt after a
+    second Ctrl-C, or after one if there is no result."""
+    from gotlang.api import Asks, operations
+    from gotlang.cli.interrupts import Interrupts
+    from gotlang.cli.progress import Display, Progress
+
+    started = time.monotonic()
+    name = secrets.token_hex(4)
+    progress, asks, program = Progress(), Asks(), order.program
+    journal = _Journal(_record(order, name))
+    with ExitStack() as stack:
+        traces = list(_traces(order, name, stack))
+        observers = [progress, asks, *traces]
+
+        def observe(event: Event) -> None:
+            for observer in observers:
+                observer(event)
+
+        def on_session(session: Session) -> None:
+            interrupts.attach(session)
+            journal.start()
+
+        def lines(outcome: Any) -> Iterator[dict[str, Any]]:
+            if outcome is not None:
+                yield from operations(outcome.graph, order.sources, asks, program.ir(0), outcome.failures)
+
+        interrupts = stack.enter_context(Interrupts(progress, lambda: journal.end("interrupted", progress)))
+        stack.enter_context(Display(progress, quiet=order.chosen["quiet"]))
+        try:
+            result = program.run(
+                order.given.inputs,
+                scheme=order.scheme,
+                truth=order.given.truth,
+                options=replace(order.options, observe=observe),
+                run_id=name,
+                on_session=on_session,
+            )
+        except asyncio.CancelledError:
+            journal.end("interrupted", progress)
+            raise KeyboardInterrupt from None
+        except GotError as error:
+            graph = lines(getattr(error, "outcome", None))
+            # What failed after a stop failed because of it.
+            state: State = "interrupted" if progress.stopping else "failed"
+            journal.end(state, progress, error=error.message, graph=graph)
+            if progress.stopping:
+                raise KeyboardInterrupt from None
+            if progress.paid and not order.chosen["quiet"]:
+                complain(progress.summary())
+            raise
+        except BaseException:
+            journal.end("failed", progress, error="an internal error of gotc")
+            raise
+    outcome = result.outcome
+    state = "interrupted" if outcome.stopped else "partial" if outcome.partial else "done"
+    journal.end(state, progress, document=result.to_dict(), graph=lines(outcome))
+    return result, time.monotonic() - started
+
+
+def _traces(order: Order, name: str, stack: ExitStack) -> Iterator[Any]:
+    """The trace and the telemetry that were asked for; those that are incomplete are reported at the end."""
+    from gotlang.report.trace import Trace
+
+    about: dict[str, Any] = {
+        "run": name,
+        "provider": str(order.options.model).partition(":")[0],
+        "clock": lambda: asyncio.get_running_loop().time(),
+    }
+
+    def close(trace: Any, told: str) -> None:
+        trace.close()
+        if trace.broken is not None:
+            complain(f"{told}: {trace.broken}")
+
+    if (path := order.chosen["trace"]) is not None:
+        trace = Trace(path, **about)
+        stack.callback(close, trace, f"the trace is incomplete: cannot write {path}")
+        yield trace
+    if (endpoint := order.chosen["otel"]) is not None:
+        from gotlang.report.trace import Telemetry
+
+        telemetry = Telemetry(endpoint, program=order.program.name, scheme=order.scheme, **about)
+        stack.callback(close, telemetry, "telemetry is incomplete")
+        yield telemetry
+
+
+def _record(order: Order, name: str) -> RunRecord:
+    from gotlang.report.history import RunRecord
+
+    source, cache = order.program.compilation.source, order.options.cache
+    return RunRecord(
+        run=name,
+        program=order.program.name,
+        path=str(Path(source.name).resolve()),
+        sha256=digest(source),
+        scheme=order.scheme,
+        model=str(order.options.model),
+        inputs=order.given.inputs,
+        truth=order.given.truth,
+        settings=dict(order.settings),
+        cache=str(cache) if cache is not None else None,
+        resumed=order.resumed,
     )
 
 
-def _run(order: Order, *, json: bool) -> int:
-    from gotlang.cli.running import RESUME, execute
-    from gotlang.cli.summary import failures, shown_value, summary
-
-    sources = order.program.compilation.sources
-    try:
-        result, seconds = execute(order)
-    except RunError as error:
-        error.sources = sources
-        if not order.quiet:
-            failures(error.failures, sources, told=error.message)
-        raise
-    except KeyboardInterrupt:
-        complain(f"interrupted; {RESUME}" if order.options.cache is not None else "interrupted")
-        return INTERRUPTED
-    if json:
-        document(result.to_dict())
-    elif result.value is not None:
-        say(shown_value(result.value, _MOST_SHOWN if sys.stdout.isatty() else None))
-    sys.stdout.flush()
-    if not order.quiet:
-        summary(result, sources, seconds)
-    elif result.partial is not None:
-        complain(
-            f"partial: {result.partial}" + ("" if result.value is not None else "; there is no result yet")
-        )
-    return _code(result, order)
+def digest(source: Source) -> str:
+    """The SHA-256 of a program's text, in hexadecimal."""
+    return hashlib.sha256(source.text.encode("utf-8", "replace")).hexdigest()
 
 
-def _code(result: Result, order: Order) -> int:
-    from gotlang.cli.running import RESUME
+def _summary(result: Result, sources: Mapping[str, Source], seconds: float) -> None:
+    """What a run gave and cost. `seconds` is how long it really took."""
+    style = Style.of(sys.stderr)
+    outcome = result.outcome
+    simulated = " · simulated: no real model was asked" if result.simulated else ""
+    complain("")
+    complain(style.bold(f"{outcome.scheme} by {result.model}{simulated}") + style.dim(f" · run {result.run}"))
+    for name, text in _rows(result, seconds):
+        complain(f"  {style.dim(name.ljust(_WIDTH))} {text}")
+    _failures(outcome.failures, sources)
+    for note in outcome.notes:
+        complain(f"  {style.yellow('note'.ljust(_WIDTH))} {note}")
+    if outcome.partial is not None:
+        complain(f"  {style.yellow('partial'.ljust(_WIDTH))} {outcome.partial}")
+        if outcome.skipped:
+            complain(f"  {' ' * _WIDTH} {count(outcome.skipped, 'call')} skipped")
+        if outcome.value is None:
+            complain(f"  {' ' * _WIDTH} there is no result")
 
-    if result.outcome.stopped:
-        complain(f"interrupted; {RESUME}" if order.options.cache is not None else "interrupted")
-        return INTERRUPTED
-    return 3 if result.partial is not None else 0
+
+def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
+    from gotlang.result import dollars
+
+    outcome = result.outcome
+    without, within, _ = outcome.ledger.accounts
+    spent = outcome.ledger.spent
+    if outcome.score is not None:
+        yield "score", f"{outcome.score:g}"
+    if outcome.truth is not None:
+        yield "ground truth", "correct" if outcome.truth else "wrong"
+    shared = without.calls - within.calls
+    also = f", {shared:,} shared within the run" if shared > 0 else ""
+    requests = count(spent.requests, "request")
+    yield "calls", f"{without.calls:,} in {requests}, {within.calls - spent.calls:,} from cache{also}"
+    prices = " simulated, at the prices of gpt-3.5-turbo" if result.simulated and spent.usd else ""
+    saved = f" ({dollars(without.usd)} without cache)" if without.calls > spent.calls else ""
+    tokens = f"{spent.input_tokens:,} input tokens, {spent.output_tokens:,} output tokens"
+    yield "cost", f"{dollars(spent.usd)}{prices}{saved} · {tokens}"
+    if spent.lost:
+        yield "lost", f"{count(spent.lost, 'request')} failed and may have been billed"
+    path = f"{count(outcome.hops, 'call')}, {duration(outcome.times[0])}"
+    yield "critical path", f"{path} · {count(outcome.thought_count, 'thought')}, volume {outcome.volume}"
+    yield "time", duration(seconds) + (f" ({duration(outcome.wall_s)} simulated)" if result.simulated else "")
+
+
+def _failures(found: Sequence[Failure], sources: Mapping[str, Source], *, told: str = "") -> None:
+    """What failed, grouped by reason, each with its first place in the source; but for reasons in `told`, the
+    message that follows."""
+    from gotlang.api import within
+
+    # An operation that failed because all its thoughts or members did adds nothing to these.
+    explained = {failure.operation for failure in found if failure.sample is not None}
+    found = [f for f in found if f.sample is not None or f.operation not in explained]
+    found = [f for f in found if f.reason != MEMBERS_FAILED]
+    times = Counter(failure.reason for failure in found if failure.reason not in told)
+    if not times:
+        return
+    style = Style.of(sys.stderr)
+    first = {failure.reason: failure for failure in reversed(found)}
+    also = " in addition" if times.total() < len(found) else ""
+    complain(f"  {style.yellow('failed'.ljust(_WIDTH))} {count(times.total(), 'time')}{also}")
+    for reason, number in times.most_common(_REASONS):
+        failure = first[reason]
+        place = failure.operation
+        if (source := sources.get(failure.span.source)) is not None:
+            line = source.position(failure.span.start)[0]
+            place = f"{source.name}:{line}{within(failure.operation)}"
+        complain(f"  {f'{number} x'.rjust(_WIDTH)} {shortened(reason, 300)}")
+        complain(f"  {' ' * _WIDTH} {style.dim('at ' + place)}")
+    if len(times) > _REASONS:
+        complain(f"  {' ' * _WIDTH} and {count(len(times) - _REASONS, 'more reason')}; see --json")

@@ -1,4 +1,4 @@
-"""`gotc runs`: what ran in this folder."""
+"""`gotc runs`: the runs of this folder; and what commands about one of them share."""
 
 from __future__ import annotations
 
@@ -8,40 +8,43 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.output import FORMAT_VERSION, Style, complain, document, say
+from gotlang.cli.options import json_option
+from gotlang.cli.output import Style, complain, cut, document, say, value_text
+from gotlang.errors import CacheError
 
 if TYPE_CHECKING:
+    from gotlang.api import Cache
     from gotlang.report.history import RunRecord
 
 
 @click.command("runs")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", default=20, help="Show the latest N.")
-@click.option("--json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 def command(limit: int, json: bool) -> int:
-    """List the runs of this folder, the latest first: state, answers paid, cost, result.
+    """List the runs of this folder, the latest first: state, calls, cost, result.
 
-    `killed` is a run whose process ended without a word; `gotc run --resume RUN` goes on with it.
+    `killed` is a run whose process was killed; `gotc run --resume RUN` continues it.
     """
-    from gotlang.report.history import History, state_now
+    from gotlang.report.history import History
+    from gotlang.result import dollars
 
     runs = History().runs()
-    shown = runs[:limit]
+    shown = [(record, line(record)) for record in runs[:limit]]
     if json:
-        document({"format_version": FORMAT_VERSION, "runs": [line(record) for record in shown]})
+        document({"runs": [entry for _, entry in shown]})
         return 0
     if not runs:
-        complain("no runs in this folder yet; `gotc run FILE` makes one")
+        complain("no runs in this folder yet; `gotc run FILE` creates one")
         return 0
-    style = Style.of(sys.stdout)
-    say(style.dim(f"{'run':8}  {'when':16}  {'state':11}  {'paid':>6}  {'cost':>9}  scheme, model, result"))
-    for record in shown:
-        entry = line(record)
+    heads = f"{'run':8}  {'when':16}  {'state':11}  {'calls':>6}  {'cost':>9}  scheme, model, result"
+    say(Style.of(sys.stdout).dim(heads))
+    for record, entry in shown:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.started))
-        what = f"{record.scheme} by {record.model}"
-        paid = "" if entry["spent_calls"] is None else f"{entry['spent_calls']:,}"
-        cost = _cost(entry)
-        result = "" if record.document is None else f": {_short(entry['result'])}"
-        say(f"{record.run:8}  {when}  {state_now(record):11}  {paid:>6}  {cost:>9}  {what}{result}")
+        known = entry["spent_calls"] is not None
+        calls, cost = (f"{entry['spent_calls']:,}", dollars(entry["spent_usd"])) if known else ("", "")
+        result = "" if record.document is None else f": {cut(value_text(entry['result']), 40)}"
+        what = f"{record.scheme} by {record.model}{result}"
+        say(f"{record.run:8}  {when}  {entry['state']:11}  {calls:>6}  {cost:>9}  {what}")
     if len(runs) > limit:
         complain(f"and {len(runs) - limit} more; --limit shows them")
     return 0
@@ -52,31 +55,26 @@ def line(record: RunRecord) -> dict[str, Any]:
     from gotlang.report.history import state_now
 
     found = record.document or {}
+    same = ("scheme", "model", "started", "ended", "resumed", "spent_calls", "spent_usd", "error")
     return {
         "run": record.run,
         "state": state_now(record),
         "program": record.path,
-        "scheme": record.scheme,
-        "model": record.model,
-        "started": record.started,
-        "ended": record.ended,
-        "resumed": record.resumed,
-        "spent_calls": record.spent_calls,
-        "spent_usd": record.spent_usd,
+        **{name: getattr(record, name) for name in same},
         "score": found.get("score"),
         "result": found.get("result"),
-        "error": record.error,
     }
 
 
-def _cost(entry: dict[str, Any]) -> str:
-    from gotlang.result import dollars
+def open_cache_of(record: RunRecord) -> Cache | None:
+    """The cache of a run, for reading. None if it had none or it is gone, which is reported."""
+    from gotlang.cache import open_cache
 
-    return "" if entry["spent_calls"] is None else dollars(entry["spent_usd"])
-
-
-def _short(value: Any) -> str:
-    from gotlang.cli.summary import shown_value
-
-    text = " ".join(shown_value(value).split())
-    return text if len(text) <= 40 else text[:37] + "..."
+    if record.cache is None:
+        complain("this run had no cache (--no-cache): its prompts and responses are not available")
+        return None
+    try:
+        return open_cache(record.cache, readonly=True)
+    except CacheError as error:
+        complain(f"prompts and responses are not available: {error.message}")
+        return None

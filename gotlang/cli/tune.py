@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, final
 
 import click
 from click.core import ParameterSource
 
-from gotlang.cli.kinds import Dollars, Limit
 from gotlang.cli.options import (
     CACHE,
-    DEFAULT_CONCURRENCY,
+    DOLLARS,
     batch_option,
-    batched,
     cache_options,
+    concurrency_option,
+    json_option,
     model_options,
+    quiet_option,
+    run_options,
 )
-from gotlang.cli.output import FORMAT_VERSION, complain, document, errors_as_document, say
+from gotlang.cli.output import check_writable, complain, document, duration, errors_as_document, say
 from gotlang.errors import UsageError
+from gotlang.result import dollars
 
 if TYPE_CHECKING:
+    from gotlang.api import Options
+    from gotlang.tune.budget import StudyBudget
     from gotlang.tune.plan import StudyPlan
+    from gotlang.tune.search import StudyProgress
     from gotlang.tune.study import StudyResult
+    from gotlang.tune.trials import Trial
 
 BUDGET = 3
 """The exit code of a study that its budget ended."""
+_MOST_LINES = 8
 
 
 @click.command("tune")
@@ -34,52 +44,51 @@ BUDGET = 3
 @click.option("--study", metavar="NAME", help="Which study of FILE. [default: the only one]")
 @click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Instead of the study's own number.")
 @click.option(
-    "--max-usd", "--budget", "max_usd", type=Dollars(), help="Spend no more, over all roles and restarts."
+    "--max-usd", "--budget", "max_usd", type=DOLLARS, help="Spend no more, over all roles and restarts."
 )
 @click.option("--storage", metavar="URL", help="A file, or any storage URL of Optuna, for several workers.")
-@click.option("--resume", is_flag=True, help="Go on with a study; take over what other machines left.")
-@click.option("--apply", is_flag=True, help="Write a better result into the program's own text.")
-@click.option("--out", metavar="FILE", help="Where the result goes. [default: STUDY.tuned.json]")
-@click.option("--report", metavar="FILE.html", help="Write a report that needs no network.")
+@click.option(
+    "--resume", is_flag=True, help="Continue a study; take over trials of workers on other machines."
+)
+@click.option("--apply", is_flag=True, help="Write a better result into the program.")
+@click.option("--out", metavar="FILE", help="Where to write the result. [default: STUDY.tuned.json]")
+@click.option("--report", metavar="FILE.html", help="Write a report: one page that works offline.")
 @model_options
 @batch_option
-@click.option(
-    "--concurrency", type=Limit(), default=DEFAULT_CONCURRENCY, help="Requests under way at a time."
-)
+@concurrency_option
 @cache_options
-@click.option("--json", is_flag=True, help="One JSON document on stdout.")
-@click.option("--quiet", is_flag=True, help="No progress and no summary.")
+@json_option
+@quiet_option
 def command(**chosen: Any) -> int:
-    """Run the study in FILE: look for params and prompts that are better at no more than the cost allowed.
+    """Run the study in FILE: search for better params and prompts under a cost constraint.
 
-    What is found is compared with the original on rows that the search never saw, and written to a file for
-    `gotc run --tuned`. The same command again goes on where it was: no trial is lost, no call paid twice.
-    Several of them on one --storage share the work.
+    The result is compared with the original on held-out rows, and written to a file for `gotc run --tuned`.
+    The same command again continues the study: no trial is lost, no call is repeated. Several commands on one
+    --storage share the work.
     """
     with errors_as_document(chosen["json"]):
         return _tune(chosen)
 
 
 def _tune(chosen: dict[str, Any]) -> int:
-    from gotlang.cli.evaluating import check_page, complain_of_inferred
-    from gotlang.cli.studying import Watch
+    from gotlang.cli.inputs import report_inferred
     from gotlang.tune.study import tune
     from gotlang.tune.tuned import apply
 
     plan = _plan(chosen)
     if not chosen["quiet"]:
-        complain_of_inferred(plan.read_rows(()).matching)
+        report_inferred(plan.read_rows(()).matching)
     options = _options(plan, chosen)
     if "-" in (chosen["out"], chosen["report"]):
-        raise UsageError("--out and --report need a file each", help="`--json` prints the result")
+        raise UsageError("--out and --report must be files", help="`--json` prints the result")
     out = Path(chosen["out"] or f"{plan.name}.tuned.json")
-    check_page(str(out), "--out")
-    check_page(chosen["report"], "--report")
+    check_writable(str(out), "--out")
+    check_writable(chosen["report"], "--report")
     with Watch(plan, quiet=chosen["quiet"] or chosen["json"]) as watch:
         try:
             done = tune(plan, options, takeover=chosen["resume"], observe=watch)
         except KeyboardInterrupt:
-            complain("interrupted: what is paid is kept; the same command goes on with the study")
+            complain("interrupted; the same command continues the study")
             raise
     done.tuned.write(out)
     if chosen["report"] is not None:
@@ -91,7 +100,7 @@ def _tune(chosen: dict[str, Any]) -> int:
         changed = apply(plan.program, done.tuned)
     if chosen["json"]:
         content = {"file": str(out), "applied": [str(path) for path in changed]}
-        document({"format_version": FORMAT_VERSION, **done.to_dict(), **content})
+        document({**done.to_dict(), **content})
     else:
         _summary(done, out, quiet=chosen["quiet"])
         if chosen["apply"]:
@@ -119,30 +128,13 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
     )
 
 
-def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Any:
-    from gotlang.api import Options
-    from gotlang.models.registry import default_model
-
-    concurrency = chosen["concurrency"]
-    model = plan.model or default_model()
-    if model == "simulated" and plan.model is None:
-        complain(
-            "no model is configured: using the program's simulators (silence this with --model simulated)"
-        )
-    return Options(
-        model=model,
-        seed=plan.seed,
-        concurrency=None if concurrency == "none" else concurrency,
-        cache=None if chosen["no_cache"] else chosen["cache"] or str(CACHE),
-        base_url=chosen["base_url"],
-        retry=not chosen["no_retry"],
-        rpm=chosen["rpm"],
-        tpm=chosen["tpm"],
-        timeout=chosen["timeout"],
-        prices=None if chosen["prices"] is None else Path(chosen["prices"]),
-        batch=batched(chosen),
-        python=not chosen["no_python"],
-    )
+def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
+    """The options of its runs; says on stderr if no model is configured and responses are simulated."""
+    cache = chosen["cache"] or str(CACHE)
+    options = run_options({**chosen, "model": plan.model, "cache": cache, "seed": plan.seed, "max_usd": None})
+    if plan.model is None and options.simulated:
+        complain("no model is configured: responses are simulated (choose a model with --model)")
+    return options
 
 
 def _why(done: StudyResult) -> str:
@@ -176,3 +168,97 @@ def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
     if done.partial is not None:
         complain(f"ended early: {done.partial}")
     sys.stderr.flush()
+
+
+@final
+class Watch:
+    """Shows the progress of a study within its block: a table that is redrawn on a terminal, otherwise a line
+    for each trial. `quiet` shows nothing."""
+
+    def __init__(self, plan: StudyPlan, *, quiet: bool = False) -> None:
+        self._plan = plan
+        self._quiet = quiet
+        self._started = time.monotonic()
+        self._told: set[int] = set()
+        self._first: int | None = None
+        self._stage = ""
+        self._live: Any = None
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), refresh_per_second=4, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: StudyProgress, budget: StudyBudget) -> None:
+        """Report progress."""
+        if self._quiet:
+            return
+        if self._first is None and not progress.stage:
+            self._first = len(progress.finished)
+            if self._first:
+                complain(f"resuming the study: {self._first} of {progress.trials} trials are done")
+                self._told.update(progress.finished)
+        if self._live is not None:
+            self._live.update(self._table(progress, budget))
+            return
+        if progress.stage != self._stage:
+            self._stage = progress.stage
+            complain(self.headline(progress, budget))
+        for number, record in progress.finished.items():
+            if number not in self._told:
+                self._told.add(number)
+                complain(f"{self.headline(progress, budget)} · trial {number}: {self._told_of(record)}")
+
+    def headline(self, progress: StudyProgress, budget: StudyBudget) -> str:
+        """Trials, best, spend and time left in one line."""
+        done = len(progress.finished)
+        parts = [f"{done} of {max(done, progress.trials)} trials"]
+        best = progress.best
+        if best is not None and best.result.values is not None:
+            parts.append(f"best {best.result.values[0]:.4g} (trial {best.number})")
+        limit = f" of ${self._plan.budget:g}" if self._plan.budget is not None else ""
+        parts.append(f"{dollars(budget.log.spent_usd)}{limit}")
+        fresh = done - (self._first or 0)
+        if fresh > 0 and done < progress.trials:
+            seconds = (time.monotonic() - self._started) / fresh * (progress.trials - done)
+            parts.append(f"{duration(seconds)} left")
+        if progress.stage:
+            parts.append(progress.stage)
+        return " · ".join(parts)
+
+    def _told_of(self, record: Trial) -> str:
+        from gotlang.tune.space import point_text
+
+        value = f"{record.result.values[0]:.4g}" if record.result.values else "no value"
+        over = " but infeasible" if record.ended == "complete" and not record.feasible else ""
+        return f"{value} {record.ended}{over} after {len(record.rows)} rows · {point_text(record.point)}"
+
+    def _table(self, progress: StudyProgress, budget: StudyBudget) -> Any:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        from gotlang.tune.space import point_text
+
+        table = Table(box=None)
+        for column in ("trial", "value", "rows", "ended", "values"):
+            table.add_column(column, justify="right" if column in {"trial", "value", "rows"} else "left")
+        for record in list(progress.finished.values())[-_MOST_LINES:]:
+            value = f"{record.result.values[0]:.4g}" if record.result.values else ""
+            mark = " *" if record is progress.best else ""
+            cells = (f"{record.number}{mark}", value, str(len(record.rows)), record.ended)
+            table.add_row(*cells, Text(point_text(record.point)))
+        if progress.number is not None:
+            seen = f"{progress.seen} of {progress.rows}"
+            table.add_row(str(progress.number), "", seen, "racing", Text(point_text(progress.point)))
+        return Group(Text(self.headline(progress, budget), style="bold"), table)

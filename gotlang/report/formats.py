@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from gotlang.report.layout import WIDTH, Box, arrange, place
@@ -49,6 +51,17 @@ def view(picture: Picture) -> dict[str, Any]:
         "details": picture.details,
         "results": picture.results,
     }
+
+
+def picture_json(picture: Picture) -> str:
+    """Nodes, groups and edges as a JSON object."""
+    content = {
+        "view": picture.view,
+        "nodes": [asdict(node) for node in picture.nodes],
+        "groups": [asdict(group) for group in picture.groups],
+        "edges": [list(edge) for edge in picture.edges],
+    }
+    return json.dumps(content, ensure_ascii=False, default=str)
 
 
 def dot(picture: Picture) -> str:

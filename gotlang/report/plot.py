@@ -38,8 +38,8 @@ class Plot:
         return self.formats[".html"]()
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture in the format of the path's suffix: `.html` or `.svg`, for graphs also `.dot` and
-        `.mmd` (Mermaid). Gives the path.
+        """Write the picture in the format of the path's suffix: `.html` or `.svg`, for graphs also `.dot`,
+        `.mmd` (Mermaid) and `.json`. Gives the path.
 
         Raises UsageError for another suffix, and if the file cannot be written.
         """
@@ -63,20 +63,25 @@ class Plot:
 
 
 def plot(
-    subject: Any, *, scheme: str | None = None, view: Literal["execution", "reasoning"] = "execution"
+    subject: Any,
+    *,
+    scheme: str | None = None,
+    view: Literal["execution", "reasoning"] = "execution",
+    most: int = MOST_ITEMS,
 ) -> Plot:
     """A picture of `subject`: the plan of a Program, the graph of a Result, or the charts of an Evaluation, a
     Comparison or a StudyResult.
 
     `scheme` is the scheme of a program to draw (default: its main one). `view` is what the SVG of a result
-    shows: its operations, or its thoughts and which were made from which; the page has both.
+    shows: its operations, or its thoughts and which were made from which; the page has both. `most` is the
+    number of nodes and folded groups of an SVG.
 
     Raises UsageError for an unknown scheme, and TypeError for any other subject.
     """
     if isinstance(subject, CheckedProgram):
-        return _plan(subject, scheme)
+        return _plan(subject, scheme, most)
     if isinstance(subject, Result):
-        return _run(subject, view)
+        return _run(subject, view, most)
     from gotlang.evaluate.comparison import Comparison
     from gotlang.evaluate.evaluation import Evaluation
     from gotlang.tune.study import StudyResult
@@ -98,7 +103,7 @@ def plot(
     raise TypeError(f"cannot plot {type(subject).__name__}: expected a program, a result or a study")
 
 
-def _plan(program: CheckedProgram, scheme: str | None) -> Plot:
+def _plan(program: CheckedProgram, scheme: str | None, most: int) -> Plot:
     from gotlang.report.plan_graph import plan
     from gotlang.report.run_graph import source_lines
 
@@ -106,10 +111,11 @@ def _plan(program: CheckedProgram, scheme: str | None) -> Plot:
     picture = plan(program.ir(0), program.scheme(scheme), sources)
     lines = {Path(source.name).name: source.text.splitlines() for source in sources.values()}
     places = source_lines((node.place for node in picture.nodes), lines)
-    return graph_plot([picture], [("", "plan: the steps in the order of the source")], {"places": places})
+    facts = [("", "plan: the steps in the order of the source")]
+    return graph_plot([picture], facts, {"places": places}, most=most)
 
 
-def _run(result: Result, view: str) -> Plot:
+def _run(result: Result, view: str, most: int) -> Plot:
     from gotlang.report.run_graph import details, execution, reasoning
 
     lines = result.graph()
@@ -117,7 +123,7 @@ def _run(result: Result, view: str) -> Plot:
     texts = {Path(source.name).name: source.text.splitlines() for source in result.sources.values()}
     pictures = [execution(lines, title), reasoning(lines, title)]
     pictures.sort(key=lambda picture: picture.view != view)
-    return graph_plot(pictures, [(name, text) for name, text in result.facts()], details(lines, None, texts))
+    return graph_plot(pictures, result.facts(), details(lines, None, texts), most=most)
 
 
 def graph_plot(
@@ -128,7 +134,7 @@ def graph_plot(
     most: int = MOST_ITEMS,
 ) -> Plot:
     """The plot of a graph with several views, of which the first is what all formats but the page show."""
-    from gotlang.report.formats import dot, graph_page, mermaid, svg
+    from gotlang.report.formats import dot, graph_page, mermaid, picture_json, svg
     from gotlang.report.layout import fold_deep
 
     first = pictures[0]
@@ -139,5 +145,6 @@ def graph_plot(
             ".svg": lambda: svg(first, fold_deep(first, most)),
             ".mmd": lambda: mermaid(first),
             ".dot": lambda: dot(first),
+            ".json": lambda: picture_json(first),
         },
     )

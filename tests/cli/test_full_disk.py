@@ -28,7 +28,7 @@ scheme many(places: int) -> list[int]:
 CALLS = 100
 FULL = 200_000
 """Bytes: room for an empty cache, and for some of the answers."""
-TOLD = "answers are paid and cannot be kept, for now: cannot write the cache .gotc/cache.sqlite: the disk "
+TOLD = "completions cannot be cached at the moment: cannot write the cache .gotc/cache.sqlite: the disk "
 
 
 def answer(body: dict[str, Any], index: int) -> str:

@@ -43,11 +43,11 @@ def test_a_run_is_shown_with_every_prompt_and_answer(gotc: Gotc) -> None:
     assert gotc("show").out == short.out
     full = gotc("show", "last", number)
     assert "--- user ---\nwhy" in full.out
-    assert full.out.count("--- answer ") == 3
+    assert full.out.count("--- response ") == 3
     whole = gotc("show", found["run"], "--json").json()
     assert (whole["run"], whole["document"]["result"]) == (found["run"], found["result"])
     (asked,) = [ask for operation in whole["operations"] for ask in operation["asked"]]
-    assert (len(asked["answers"]), asked["sources"]) == (3, ["model"] * 3)
+    assert (len(asked["responses"]), asked["sources"]) == (3, ["model"] * 3)
     assert asked["request"]["messages"] == [["user", "why"]]
     values = [t["value"] for operation in whole["operations"] for t in operation["thoughts"] if "value" in t]
     assert found["result"] in values
@@ -60,7 +60,7 @@ def test_answers_that_gave_nothing_are_counted(gotc: Gotc, folder: Path) -> None
     found = gotc("run", "vote.got", "--input", "question=why", "--set", "tries=9", "--json").json()
     lost = len(found["failed"])
     assert 0 < lost < 9
-    assert f"{lost} answer{'s' if lost > 1 else ''} could not be used" in gotc("show").out
+    assert f"{lost} response{'s' if lost > 1 else ''} unreadable" in gotc("show").out
     (node,) = [n for n in gotc("graph", "--format", "json").json()["nodes"] if n["kind"] == "Generate"]
     assert node["detail"] == f"{9 - lost} thoughts of 9 responses"
 
@@ -72,10 +72,10 @@ def test_answers_that_were_not_asked_for_are_no_failures(gotc: Gotc, folder: Pat
         3,
         "partial: the budget does not allow the next request: 1 of 1 calls made\n",
     )
-    assert "  2 answers not asked for" in gotc("show").out and "could not be used" not in gotc("show").out
+    assert "  2 calls skipped" in gotc("show").out and "unreadable" not in gotc("show").out
     ran = gotc("run", "vote.got", "--input", "question=why", "--max-calls", "0", "--quiet", "--no-cache")
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.endswith("0 of 0 calls made; there is no result yet\n")
+    assert ran.err.endswith("0 of 0 calls made; there is no result\n")
 
 
 def test_a_run_that_failed_can_be_looked_at(gotc: Gotc, folder: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_run_that_failed_can_be_looked_at(gotc: Gotc, folder: Path) -> None:
     assert " · failed" in shown
     whole = "every thought failed: no number found: 'no idea'"
     assert whole in shown.partition("Generate answer")[2]
-    assert "failed, answer 2: no number found: 'no idea'" in gotc("show", "last", "1").out
+    assert "failed, response 2: no number found: 'no idea'" in gotc("show", "last", "1").out
     found = gotc("graph", "--format", "json").json()["nodes"]
     assert [node["kind"] for node in found] == ["Generate", "Vote", "GroundTruth"]
     assert {node["state"] for node in found} == {"failed"}
@@ -94,7 +94,7 @@ def test_a_run_that_failed_can_be_looked_at(gotc: Gotc, folder: Path) -> None:
     (folder / ".gotc" / "runs" / f"{gotc('runs', '--json').json()['runs'][0]['run']}.graph.jsonl").unlink()
     gone = gotc("graph")
     assert gone.code == 2
-    assert "failed before there was one" in gone.err
+    assert "failed at the start" in gone.err
 
 
 def test_the_page_of_a_run_shows_the_line_of_the_program_also_in_a_folder(gotc: Gotc, folder: Path) -> None:
@@ -135,7 +135,7 @@ def test_what_was_not_kept_is_said(gotc: Gotc) -> None:
     gotc(*RUN, "--no-cache")
     done = gotc("show", "last", "--all")
     assert done.code == 0
-    assert "kept no answers" in done.err
+    assert "had no cache" in done.err
     gotc(*RUN)
     gotc("cache", "prune", "--keep-size", "0")
     assert "is not in the cache" in gotc("show", "last", "--all").out
@@ -164,9 +164,9 @@ def test_resume_says_when_the_program_changed_or_is_gone(gotc: Gotc, folder: Pat
     path = folder / "vote.got"
     path.write_text(path.read_text() + "\n# changed\n")
     done = gotc("run", "--resume", "last")
-    assert (done.code, "the program changed" in done.err) == (0, True)
+    assert (done.code, "the program has changed" in done.err) == (0, True)
     path.unlink()
-    assert "is gone" in gotc("run", "--resume", "last").err
+    assert "no longer exists" in gotc("run", "--resume", "last").err
 
 
 def test_a_folder_that_takes_no_history_stops_no_run(gotc: Gotc, folder: Path) -> None:

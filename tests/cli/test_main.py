@@ -96,7 +96,7 @@ def test_help_loads_no_command(folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
     loaded = set(done.stderr.translate(str.maketrans("[]',", "    ")).split())
-    assert loaded and not loaded & {module for module, _ in COMMANDS.values()}
+    assert loaded and not loaded & {f"gotlang.cli.{name}" for name in COMMANDS}
 
 
 def test_names_that_are_spelt_twice_are_the_same() -> None:
@@ -164,9 +164,9 @@ def test_a_wrong_file_is_an_error(gotc: Gotc, folder: Path, text: str, word: str
 def test_a_mistake_of_ours_is_a_short_report(
     gotc: Gotc, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import gotlang.cli.programs
+    import gotlang.cli.inputs
 
-    monkeypatch.setattr(gotlang.cli.programs, "read", lambda path: 1 / 0)
+    monkeypatch.setattr(gotlang.cli.inputs, "source", lambda path: 1 / 0)
     done = gotc("check", "vote.got")
     assert done.code == 70
     assert __version__ in done.err
@@ -177,12 +177,12 @@ def test_a_mistake_of_ours_is_a_short_report(
 
 
 def test_ctrl_c_anywhere_is_130(gotc: Gotc, monkeypatch: pytest.MonkeyPatch) -> None:
-    import gotlang.cli.programs
+    import gotlang.cli.inputs
 
     def pressed(path: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gotlang.cli.programs, "read", pressed)
+    monkeypatch.setattr(gotlang.cli.inputs, "source", pressed)
     done = gotc("check", "vote.got")
     assert (done.code, "Traceback" in done.err) == (130, False)
 
@@ -213,7 +213,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(folder: Path) -> None:
         pytest.param(
             ">/dev/full",
             1,
-            "the output cannot be written: No space left on device",
+            "cannot write the output: No space left on device",
             marks=pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full"),
         ),
     ],

@@ -13,9 +13,8 @@ import pytest
 from support.gotc import VOTE
 
 from gotlang.api import Options, compile
-from gotlang.cli.live import Display
-from gotlang.cli.output import plainer
-from gotlang.cli.progress import Progress, duration
+from gotlang.cli.output import ascii_fallback, duration
+from gotlang.cli.progress import Display, Progress
 from gotlang.models.base import Price, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.sampler.budget import Budget, cost
@@ -41,7 +40,7 @@ def test_it_counts_operations_and_answers() -> None:
     assert (progress.paid, progress.cached, progress.failed, progress.running) == (5, 0, 0, 0)
     assert progress.done == progress.operations > 2
     assert progress.waiting == 0
-    assert "5 answers" in progress.line()
+    assert "5 calls" in progress.line()
 
 
 def test_runs_that_share_it_are_counted_together() -> None:
@@ -82,7 +81,7 @@ def test_a_narrow_terminal_shows_all_of_it_too(monkeypatch: pytest.MonkeyPatch) 
     assert "0 of 3 rows" in lines[0]
     words = " ".join(lines)
     assert "0 operations done, 0 running, 0 waiting" in words
-    assert "0 answers" in words
+    assert "0 calls" in words
     assert max(map(len, lines)) <= 24
 
 
@@ -105,10 +104,10 @@ def test_a_terminal_that_cannot_write_over_a_line_gets_plain_ones(
 def test_where_there_is_nothing_but_ascii_our_marks_become_plain() -> None:
     with pytest.raises(UnicodeEncodeError) as caught:
         "1 of 2 · 漢".encode("ascii")
-    assert plainer(caught.value) == ("-", 8)
+    assert ascii_fallback(caught.value) == ("-", 8)
     with pytest.raises(UnicodeEncodeError) as caught:
         "漢…".encode("ascii")
-    assert plainer(caught.value) == ("\\u6f22...", 2)
+    assert ascii_fallback(caught.value) == ("\\u6f22...", 2)
 
 
 def test_a_terminal_shows_rows_operations_and_answers_on_lines_of_their_own(
@@ -125,7 +124,7 @@ def test_a_terminal_shows_rows_operations_and_answers_on_lines_of_their_own(
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written.getvalue()).splitlines()]
     assert any(re.search("━ 1 of 3 rows · .* left", line) for line in lines)
     assert "0 operations done, 0 running, 0 waiting" in lines
-    assert any(line.startswith("0 answers") for line in lines)
+    assert any(line.startswith("0 calls") for line in lines)
     assert written.getvalue().endswith("\x1b[2K")  # and nothing is left of it
 
 
@@ -149,9 +148,9 @@ def test_spent_and_limits() -> None:
         budget.settle(reservation, 7, cost(price, Usage(125_000)))
 
     asyncio.run(spend())
-    assert "$0.1250 of $0.5000, 7 of 100 answers" in progress.line()
+    assert "$0.1250 of $0.5000, 7 of 100 calls" in progress.line()
     progress.priced = False
-    assert "cost unknown, 7 of 100 answers" in progress.line()
+    assert "cost unknown, 7 of 100 calls" in progress.line()
     assert "$" not in progress.line()
 
 

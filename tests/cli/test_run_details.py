@@ -98,7 +98,7 @@ def test_stand_ins_that_changed_are_asked_again(gotc: Gotc, folder: Path) -> Non
 
 def test_it_says_that_nothing_real_was_asked(gotc: Gotc) -> None:
     done = gotc(*RUN, *WHY)
-    assert "no model is configured: simulated" in done.err.splitlines()[0]
+    assert "no model is configured: responses are simulated" in done.err.splitlines()[0]
     assert "no real model was asked" in done.err
     named = gotc(*RUN, *WHY, "--model", "simulated")
     assert "no model is configured" not in named.err

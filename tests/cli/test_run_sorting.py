@@ -81,14 +81,14 @@ def test_a_limit_stops_before_it_with_what_there_is(folder: Path, option: str, l
     assert found["skipped"] > 0
     assert found["result"] and set(found["result"]) <= set(range(10))
     assert "partial" in done.stderr
-    assert "not asked for" in done.stderr
+    assert "calls skipped" in done.stderr
 
 
 def test_a_limit_of_nothing_gives_no_result_and_says_so(folder: Path) -> None:
     done = gotc("run", SORT128, *data(folder), "--max-calls", "0", "--no-cache", cwd=folder)
     assert done.returncode == 3
     assert done.stdout == ""
-    assert "there is no result yet" in done.stderr
+    assert "there is no result" in done.stderr
 
 
 def test_another_seed_asks_for_other_answers(folder: Path) -> None:
@@ -104,7 +104,7 @@ def test_people_get_the_value_on_stdout_and_the_rest_on_stderr(folder: Path) -> 
     done = gotc("run", SORT128, *data(folder), cwd=folder)
     assert done.returncode == 0
     assert len(json.loads(done.stdout)) <= 128
-    for words in ("simulated", "answers", "cost", "longest path", "ground truth", "paid"):
+    for words in ("simulated", "calls", "cost", "critical path", "ground truth", "from cache"):
         assert words in done.stderr
     quiet = gotc("run", SORT128, *data(folder), "--quiet", cwd=folder)
     assert (quiet.stdout, quiet.stderr) == (done.stdout, "")

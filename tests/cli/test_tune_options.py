@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def test_limits_and_seeds_reach_the_study(gotc: Gotc, folder: Path, monkeypatch:
         given.append((plan.seed, options.seed, options.rpm, options.tpm, options.timeout))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gotlang.tune.study.tune", noted)
+    monkeypatch.setattr(import_module("gotlang.tune.study"), "tune", noted)
     some = ("tune", "study.got", "--model", "simulated")
     assert gotc(*some, "--rpm", 5, "--tpm", 100, "--timeout", 3, "--seed", 0).code == 130
     gotc(*some)
@@ -36,7 +37,7 @@ def test_a_result_needs_a_file(gotc: Gotc, folder: Path) -> None:
     guess_study(folder, SMALL)
     done = gotc("tune", "study.got", "--model", "simulated", "--out", "-")
     assert (done.code, done.out) == (2, "")
-    assert "need a file" in done.err
+    assert "must be files" in done.err
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_what_a_study_chose_for_the_run_is_so_unless_it_is_given(
         given.append((order.options.schedule, order.options.concurrency, asked["temperature"]))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gotlang.cli.running.execute", noted)
+    monkeypatch.setattr("gotlang.cli.run._execute", noted)
     done = gotc("run", "guess.got", "--input", "target=3", "--tuned", "near.json", *more)
     assert done.code == 130, done.err
     assert given == [(schedule, concurrency, 0.25)]
@@ -105,6 +106,6 @@ def test_another_scheme_than_the_tuned_one_is_said(gotc: Gotc, folder: Path) -> 
     rest: dict[str, Any] = {"prompts": {}, "held_out": {}, "provenance": {}, "settings": {}, "params": {}}
     (folder / "t.json").write_text(json.dumps({**content, **rest}))
     some = ("run", "two.got", "--input", "target=3", "--tuned", "t.json", "--model", "simulated")
-    assert "`--scheme near` takes it" in gotc(*some).err
+    assert "select it with `--scheme near`" in gotc(*some).err
     assert "takes it" not in gotc(*some, "--scheme", "far").err
     assert "takes it" not in gotc(*some, "--scheme", "near").err

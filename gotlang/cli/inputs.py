@@ -1,0 +1,213 @@
+"""From parameters of a command to values: the program, a scheme's inputs, params and options."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import click
+from click.core import ParameterSource
+
+from gotlang.cli.options import pairs, run_options
+from gotlang.cli.output import Style, complain
+from gotlang.diagnostics import nearest, render
+from gotlang.errors import ReadError, UsageError
+from gotlang.files import MAX_BYTES, compile_in, decoded, read_source
+from gotlang.span import Source
+
+if TYPE_CHECKING:
+    from gotlang.api import Compilation, Matching, Options, Program, Scheme
+    from gotlang.types import Type
+
+STDIN = "<stdin>"
+TRUTH = "truth"
+"""The name of the known answer, next to the scheme's inputs."""
+
+
+def source(path: str) -> Source:
+    """The text of a program; `-` is standard input. Raises UsageError if it cannot be read."""
+    if path != "-":
+        return read_source(path)
+    return Source.of(STDIN, decoded(sys.stdin.buffer.read(MAX_BYTES + 1)))
+
+
+def compilation(path: str) -> Compilation:
+    """Check a program. One from standard input may import from the current folder."""
+    return compile_in(source(path), (Path() if path == "-" else Path(path).parent).resolve())
+
+
+def program(path: str, tuned: str | None = None) -> Program:
+    """A program to run, with the result of the study in the file `tuned`; warnings go to stderr.
+
+    Raises CompileError if it does not compile.
+    """
+    from gotlang.api import Program, read_tuned
+
+    loaded = Program(compilation(path))
+    for diagnostic in loaded.compilation.diagnostics:
+        complain(render(diagnostic, loaded.compilation.sources, color=Style.of(sys.stderr).color) + "\n")
+    if tuned is None:
+        return loaded
+    found = read_tuned(tuned)
+    made = loaded.tuned(found)
+    if found.program != loaded.name:
+        complain(f"{tuned} is the result of a study of `{found.program}`, not of `{loaded.name}`")
+    context = click.get_current_context(silent=True)
+    chosen = context.params if context is not None else {}
+    others = set(made.schemes) - {made.scheme().name}
+    if found.scheme in others and not chosen.get("scheme") and not chosen.get("schemes"):
+        complain(f"{tuned} is tuned for another scheme: select it with `--scheme {found.scheme}`")
+    return made
+
+
+def options_for(program: Program, chosen: dict[str, Any]) -> Options:
+    """The options of a run; says on stderr if no model is configured and responses are simulated."""
+    from dataclasses import replace
+
+    record = Path(chosen["record"]) if chosen.get("record") is not None else None
+    params = given_params(program, chosen["set"])
+    options = replace(run_options(chosen), params=params, record=record, **_tuned_options(chosen))
+    if not options.simulated or not program.prompts:  # a program without prompts needs no model
+        return options
+    key = bool(os.environ.get("OPENAI_API_KEY"))
+    missing = "OPENAI_MODEL is not set" if key else "no model is configured"
+    if not program.ir(0).simulators:
+        raise UsageError(
+            "this program has no simulator"
+            if chosen["model"]
+            else f"{missing}, and this program has no simulator",
+            help="choose a model with `--model openai:NAME` (OPENAI_API_KEY holds its key), or write "
+            "`simulate with` and a Python file",
+        )
+    if chosen["model"] is None and not chosen["quiet"]:
+        complain(f"{missing}: responses are simulated (choose a model with --model)")
+    return options
+
+
+def _tuned_options(chosen: dict[str, Any]) -> dict[str, Any]:
+    """The options of a tuned file that were not chosen otherwise."""
+    context = click.get_current_context(silent=True)
+    if chosen["tuned"] is None or context is None:
+        return {}
+    from gotlang.api import read_tuned
+
+    found = read_tuned(chosen["tuned"]).settings
+    return {
+        name: found[name]
+        for name in ("concurrency", "schedule")
+        if name in found and context.get_parameter_source(name) is ParameterSource.DEFAULT
+    }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Inputs by name, and the known answer (None: unknown)."""
+
+    inputs: dict[str, Any] = field(default_factory=dict)
+    truth: Any = None
+
+
+def given_inputs(scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
+    """The inputs of a scheme: from a row of `--data`, overridden by `--inputs`, overridden by `--input`.
+
+    Raises UsageError for invalid, unknown and missing inputs.
+    """
+    wanted = dict(scheme.parameters)
+    types: dict[str, Type] = {TRUTH: scheme.truth, **wanted}
+    values = {} if chosen["inputs"] is None else _from_file(chosen["inputs"], types)
+    for name, text in pairs(chosen["input"], "--input").items():
+        if name not in types:
+            raise _unknown(f"--input {name}", name, scheme)
+        from gotlang.data import parse_value
+
+        values[name] = parse_value(text, types[name], f"--input {name}")
+    if chosen["data"] is not None:
+        values = {**_from_data(chosen, wanted, types, set(values)), **values}
+    elif chosen["map"] or chosen["row"]:
+        option = "--map" if chosen["map"] else "--row"
+        raise UsageError(f"`{option}` needs a data file", help="name the file with `--data`")
+    if missing := [name for name in wanted if name not in values]:
+        raise UsageError(
+            f"scheme `{scheme.name}` needs {', '.join(f'`{name}`' for name in missing)}",
+            help=f"inputs: {signature(scheme)}; use `--input {missing[0]}=...`, or a row of `--data`",
+        )
+    truth = None if TRUTH in wanted else values.pop(TRUTH, None)
+    return Given(values, truth)
+
+
+def _from_data(
+    chosen: Mapping[str, Any], wanted: Mapping[str, Type], types: Mapping[str, Type], there: set[str]
+) -> dict[str, Any]:
+    from gotlang.data import inputs, load
+    from gotlang.evaluate.rows import match
+
+    mapping = pairs(chosen["map"], "--map")
+    needed = {name: type_ for name, type_ in wanted.items() if name not in there or name in mapping}
+    known = TRUTH in needed or (TRUTH in there and TRUTH not in mapping)
+    table = load(chosen["data"])
+    found = match(table, needed, None if known else types[TRUTH], mapping)
+    optional = {TRUTH: types[TRUTH]} if TRUTH in found.columns and not known else {}
+    values = inputs(table, chosen["row"], {**mapping, **found.columns}, needed, optional)
+    if not chosen.get("quiet"):
+        report_inferred(found)
+    return values
+
+
+def report_inferred(found: Matching) -> None:
+    """Report on stderr which columns were inferred."""
+    if inferred := ", ".join(f"{name} ← {found.columns[name]}" for name in found.inferred):
+        complain(f"inferred columns: {inferred} (override with --map)")
+
+
+def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
+    from gotlang.answers.conversion import convert
+    from gotlang.answers.literals import strict
+
+    shown = "standard input" if path == "-" else path
+    try:
+        text = (sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()).decode("utf-8-sig")
+        content = strict(text)
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:  # JSON's and Unicode's errors are ValueErrors
+        raise UsageError(f"--inputs: {shown} is not JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise UsageError(f"--inputs: {shown} is not a JSON object", help='expected {"name": value, ...}')
+    values = {}
+    for name, value in content.items():
+        try:
+            values[name] = convert(value, types[name]) if name in types else value
+        except ReadError as error:
+            raise UsageError(f"--inputs: {shown}, input `{name}`: {error.message}") from None
+    return values
+
+
+def _unknown(what: str, name: str, scheme: Scheme) -> UsageError:
+    near = nearest(name, [*dict(scheme.parameters), TRUTH])
+    hint = f"did you mean `{near}`?" if near else f"inputs: {signature(scheme)}"
+    return UsageError(f"{what}: scheme `{scheme.name}` has no such input", help=hint)
+
+
+def signature(scheme: Scheme) -> str:
+    """The inputs of a scheme with their types."""
+    return ", ".join(f"{name}: {type_}" for name, type_ in scheme.parameters) or "none"
+
+
+def given_params(program: Program, given: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """The values of `--set`, read by the types of the params; the run checks them."""
+    from gotlang.data import parse_value
+
+    # An unknown name is reported by the run, with the nearest one.
+    return {
+        name: parse_value(text, program.params[name].type, f"--set {name}")
+        if name in program.params
+        else text
+        for name, text in pairs(given, "--set").items()
+    }
