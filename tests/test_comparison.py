@@ -187,7 +187,7 @@ def test_without_prices_as_many_answers_are_equal_cost(price: float | None) -> N
         return Evaluation(side.name, LOWER, made, repeats)
 
     sides = contenders(program(), ["tree", "io"])
-    found = asyncio.run(run_contenders(sides, run, lambda side, n: side, baseline="io", equal_cost=True))
+    found = asyncio.run(run_contenders(program(), sides, run, "io", equal_cost=True))
     assert asked == [("tree", 1), ("io", 1), ("io", 7)]
     assert found.cost_metric == "calls"
     assert [entry.repeats for entry in found.entries] == [1, 8]
@@ -239,9 +239,7 @@ async def compared(
         return Evaluation(side.name, LOWER, runs)
 
     sides = contenders(program(), names)
-    found = await run_contenders(
-        sides, run, lambda side, n: with_samples(program(), side, n), baseline=names[0], equal_cost=equal_cost
-    )
+    found = await run_contenders(program(), sides, run, names[0], equal_cost=equal_cost)
     return found, asked
 
 

@@ -59,7 +59,6 @@ PILOT_ROWS: Final = 5
 PILOT_SAMPLES: Final = (1, 8)
 
 CostMetric = Literal["cost", "calls"]
-COST_LABELS: Final[Mapping[CostMetric, str]] = {"cost": "cost", "calls": "calls"}
 
 _BASELINE = re.compile(r"(single)|(best|vote)-of-(n|[1-9][0-9]{0,5})")
 _START = "%start"
@@ -336,21 +335,13 @@ async def compare(
         )
         return dataclasses.replace(found, scheme=side.name)
 
-    def remake(side: Contender, samples: int) -> Contender:
-        return with_samples(program, side, samples)
-
-    return await run_contenders(sides, run, remake, baseline=baseline or sides[0].name, equal_cost=equal_cost)
+    return await run_contenders(program, sides, run, baseline or sides[0].name, equal_cost=equal_cost)
 
 
 async def run_contenders(
-    sides: Sequence[Contender],
-    run: Run,
-    remake: Callable[[Contender, int], Contender],
-    *,
-    baseline: str,
-    equal_cost: bool,
+    program: Program, sides: Sequence[Contender], run: Run, baseline: str, *, equal_cost: bool
 ) -> Comparison:
-    """Run every contender and compare them. `remake` gives a baseline contender another number of samples."""
+    """Run every contender with `run` and compare them."""
     names = [side.name for side in sides]
     if baseline not in names:
         raise UsageError(f"the baseline `{baseline}` is not compared", help=f"there are {', '.join(names)}")
@@ -362,7 +353,7 @@ async def run_contenders(
     target = max(entry.evaluation.mean(metric) or 0.0 for entry in found.values())
     for side in sides:
         if side.samples == MATCHED:
-            made = remake(side, await _matched_samples(side, target, metric, run, remake))
+            made = with_samples(program, side, await _matched_samples(program, side, target, metric, run))
             found[side.name] = ComparedScheme(made.name, await run(made, 0, 1, None))
         elif equal_cost:
             found[side.name] = await _repeated(side, found[side.name], target, metric, run)
@@ -464,17 +455,13 @@ def combine(runs: Sequence[RowRun], kind: ScoreKind) -> RowRun:
 
 
 async def _matched_samples(
-    side: Contender,
-    target: float,
-    metric: CostMetric,
-    run: Run,
-    remake: Callable[[Contender, int], Contender],
+    program: Program, side: Contender, target: float, metric: CostMetric, run: Run
 ) -> int:
     """How many samples of a baseline cost so much per row: lines through trials on a few rows, the second
     time through one near the target (several samples may share the cost of a request)."""
 
     async def trial(samples: int) -> float:
-        return (await run(remake(side, samples), 0, 1, PILOT_ROWS)).mean(metric) or 0.0
+        return (await run(with_samples(program, side, samples), 0, 1, PILOT_ROWS)).mean(metric) or 0.0
 
     low, high = PILOT_SAMPLES
     cheap, expensive = await trial(low), await trial(high)

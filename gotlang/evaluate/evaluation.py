@@ -222,9 +222,7 @@ _QUOTED = re.compile(r""": (['"]).*\1\Z""", re.DOTALL)
 
 def interval_dict(found: Interval | None) -> dict[str, Any] | None:
     """An interval as plain data."""
-    if found is None:
-        return None
-    return {"mean": found.mean, "low": found.low, "high": found.high, "rows": found.rows}
+    return None if found is None else dataclasses.asdict(found)
 
 
 async def evaluate(

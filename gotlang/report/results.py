@@ -12,7 +12,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any, Final
 
-from gotlang.evaluate.comparison import COST_LABELS, ComparedScheme, Comparison, assemble
+from gotlang.evaluate.comparison import ComparedScheme, Comparison, assemble
 from gotlang.evaluate.evaluation import Evaluation
 from gotlang.report.charts import (
     LETTER,
@@ -72,7 +72,7 @@ def results_page(
         found=found,
         first=evaluations[0],
         rows=max(evaluation.row_count + evaluation.not_run for evaluation in evaluations),
-        cost=COST_LABELS[found.cost_metric],
+        cost=found.cost_metric,
         metrics=[metric for metric in others if any(e.values(metric) for e in evaluations)],
         front=found.front(),
         charts=charts(found),
@@ -211,7 +211,7 @@ def _caps(middle: float, *ends: float) -> str:
 
 def _cost(found: Comparison, values: Sequence[float]) -> Quantity:
     text = partial(shown, found.cost_metric, short=True)
-    return Quantity(f"{COST_LABELS[found.cost_metric]} per row", values, text=text)
+    return Quantity(f"{found.cost_metric} per row", values, text=text)
 
 
 def _quality(found: Comparison, values: Sequence[float]) -> Quantity:

@@ -88,16 +88,13 @@ def gone(worker: str) -> bool:
 def _started(pid: int) -> str:
     """When a process began, in the kernel's ticks; empty if it no longer runs."""
     try:
+        if not Path("/proc/self").exists():
+            os.kill(pid, 0)
+            return "?"
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return "" if fields[0] == "Z" else fields[19]
-    except OSError:
-        if os.path.isdir("/proc/self"):
-            return ""
-    try:
-        os.kill(pid, 0)
     except OSError:
         return ""
-    return "?"
+    return "" if fields[0] == "Z" else fields[19]
 
 
 @final
@@ -184,13 +181,8 @@ class TrialStore:
     def _save(self, trial: Trial) -> None:
         trial_id = self._mine.pop(trial.number)
         values = trial.result.values
-        stored = {
-            "point": dict(trial.point),
-            "rows": to_json(trial.rows),
-            "ended": trial.ended,
-            "values": list(values) if values else None,
-            "excess": dict(trial.result.excess),
-        }
+        result = {"values": list(values) if values else None, "excess": dict(trial.result.excess)}
+        stored = {"point": dict(trial.point), "rows": to_json(trial.rows), "ended": trial.ended, **result}
         for key, value in stored.items():
             self._storage.set_trial_user_attr(trial_id, key, value)
         state = self._states.COMPLETE if values else self._states.FAIL
