@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         acompare,
         aevaluate,
         arun,
+        atune,
         check,
         compare,
         compile,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         load,
         plot,
         run,
+        tune,
     )
     from gotlang.cache.base import Cache
     from gotlang.changes.view import ForbiddenEdit, GraphError, Place, View, changes_graph

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import venv
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -64,6 +65,7 @@ def test_the_wheel_runs_a_program_in_an_empty_environment(tmp_path: Path) -> Non
     assert built.returncode == 0, built.stdout + built.stderr
     (wheel,) = tmp_path.glob("*.whl")
     venv.create(tmp_path / "empty", with_pip=False)
+    assert "gotlang/py.typed" in ZipFile(wheel).namelist()
     interpreter = tmp_path / "empty" / "bin" / "python"
     target = tmp_path / "empty" / "site"
     installed = python("-m", "pip", "install", "--no-deps", "--no-index", "--target", str(target), str(wheel))

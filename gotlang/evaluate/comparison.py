@@ -281,13 +281,14 @@ class Comparison(Displayed):
         return [{"scheme": e.name, **run.to_dict()} for e in self.entries for run in e.evaluation.runs]
 
     def facts(self) -> list[tuple[str, str]]:
-        """Each scheme's metric with its interval, and its difference to the baseline."""
+        """Each scheme's metric with its interval and its difference to the baseline; the model."""
         found = [("comparison", f"by {self.label}, to {self.baseline}")]
         for entry in self.entries:
             own, difference = entry.evaluation.interval(self.metric), entry.to_baseline.get(self.metric)
             against = f"; difference {difference}: {entry.verdict}" if difference is not None else ""
             found.append((entry.name, f"{'unknown' if own is None else own}{against}"))
-        return found
+        first = self.entries[0].evaluation
+        return [*found, ("model", first.model + (" (simulated)" if first.simulated else ""))]
 
 
 # ---------------------------------------------------------------- comparing

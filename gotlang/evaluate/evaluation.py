@@ -210,10 +210,11 @@ class Evaluation(Displayed):
         ]
 
     def facts(self) -> list[tuple[str, str]]:
-        """The metrics with their intervals."""
+        """The metrics with their intervals, and the model."""
         known = {self.kind.name if name == "score" else name: self.interval(name) for name in METRICS}
         found = [(name, str(interval)) for name, interval in known.items() if interval is not None]
-        return [("evaluation", f"of {self.scheme}: {self.row_count} rows"), *found]
+        model = self.model + (" (simulated)" if self.simulated else "")
+        return [("evaluation", f"of {self.scheme}: {self.row_count} rows"), *found, ("model", model)]
 
 
 _QUOTED = re.compile(r""": (['"]).*\1\Z""", re.DOTALL)
