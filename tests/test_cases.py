@@ -23,6 +23,7 @@ from gotlang.ir.text import to_text
 from gotlang.span import Source
 from gotlang.syntax.format import format_module
 from gotlang.syntax.parse import parse
+from tests.support.stages import run_text, stages_text
 from tests.support.tree import dump
 
 CASES = Path(__file__).parent / "cases"
@@ -63,6 +64,8 @@ STAGES: dict[str, Callable[[Source], str]] = {
     "check": _check,
     "ir": _ir,
     "passes": _passes,
+    "run": run_text,
+    "operations": stages_text,
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from gotlang.api import Options, check, compile
 from gotlang.errors import RunError
+from gotlang.operations import OPERATIONS
 from gotlang.runtime.sampler.events import Asked, Event
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS
@@ -50,17 +51,25 @@ def builtins_table() -> str:
     return "\n".join(rows)
 
 
-def test_the_table_of_built_ins_is_the_code(request: pytest.FixtureRequest) -> None:
+def operations_table() -> str:
+    rows = ["| operation | meaning |", "| --- | --- |"]
+    rows += [f"| {record.usage} | {record.doc} |" for record in OPERATIONS.values()]
+    rows += ["| `Repeat(k)` after a step that asks | the same step k times in separate contexts |"]
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), [("built-ins", builtins_table()), ("operations", operations_table())]
+)
+def test_a_table_of_the_reference_is_the_code(name: str, table: str, accept: bool) -> None:
     page = ROOT / "docs" / "language.md"
     text = page.read_text()
-    begin, end = "<!-- built-ins: begin -->\n", "<!-- built-ins: end -->"
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
     start, stop = text.index(begin) + len(begin), text.index(end)
-    wanted = builtins_table() + "\n"
-    if text[start:stop] != wanted and request.config.getoption("--accept"):
-        page.write_text(text[:start] + wanted + text[stop:])
-        text = page.read_text()
-        stop = text.index(end)
-    assert text[start:stop] == wanted, "run pytest with --accept"
+    if accept:
+        page.write_text(text[:start] + table + "\n" + text[stop:])
+    else:
+        assert text[start:stop] == table + "\n", "run pytest with --accept"
 
 
 GUIDE_TEXT = (ROOT / "docs" / "guide.md").read_text()
@@ -88,8 +97,8 @@ def test_a_program_of_the_guide_asks_for_what_it_and_its_estimate_say(
     # The page speaks of any input, and so does the estimate.
     for known in (None, inputs):
         costs = program.explain(known, options=options, simulate=False).costs
-        assert (costs.calls.low, costs.longest_path.low) == asked
-        assert (costs.calls.high, costs.longest_path.high) == asked
+        assert (costs.calls.low, costs.critical_path.low) == asked
+        assert (costs.calls.high, costs.critical_path.high) == asked
 
 
 def test_the_guide_says_what_its_open_shape_asks_for_too() -> None:
@@ -99,7 +108,7 @@ def test_the_guide_says_what_its_open_shape_asks_for_too() -> None:
     program = compile(text, "guide.got")
     options = Options(model=any_model(program.ir(0)))
     costs = program.explain(task="write", options=options, simulate=False).costs
-    assert (costs.calls.formula, costs.longest_path.high) == (calls, int(in_a_row))
+    assert (costs.calls.formula, costs.critical_path.high) == (calls, int(in_a_row))
     events: list[Event] = []
     outcome = program.run(task="write", options=replace(options, observe=events.append)).outcome
     asked = [event.request.prompt for event in events if isinstance(event, Asked)]

@@ -56,7 +56,7 @@ def test_a_run_asks_what_its_estimate_says(row: Row) -> None:
     program, (found, _) = program_of(row.program), inputs_of(row)
     estimate = program.explain(found, scheme=row.scheme, options=Options(params=row.params))
     if not row.dynamic:
-        for exact in (estimate.costs.calls, estimate.costs.requests, estimate.costs.longest_path):
+        for exact in (estimate.costs.calls, estimate.costs.requests, estimate.costs.critical_path):
             assert exact.low == exact.high
     for early, costs in ((False, estimate.costs), (True, estimate.early)):
         paid = []
@@ -115,7 +115,7 @@ def test_a_generated_program_stays_in_its_bounds(program: Generated) -> None:
 def test_formulas_hold_for_other_params() -> None:
     program, (numbers, _) = program_of("sorting"), inputs_of(row_of("got_rounds"))
     formula = program.explain(numbers, scheme="got_rounds", simulate=False).costs.calls.formula
-    path = program.explain(numbers, scheme="got_rounds", simulate=False).costs.longest_path.formula
+    path = program.explain(numbers, scheme="got_rounds", simulate=False).costs.critical_path.formula
     assert formula == "1 + 8*sort_tries + 7*merge_tries + rounds"
     assert path == "5 + rounds"
     for params in ({"sort_tries": 2, "merge_tries": 13, "rounds": 2}, {"sort_tries": 1, "rounds": 3}):
@@ -123,7 +123,7 @@ def test_formulas_hold_for_other_params() -> None:
         options = Options(params=params)
         costs = program.explain(numbers, scheme="got_rounds", options=options, simulate=False).costs
         assert costs.calls.low == costs.calls.high == value_of(formula, known)
-        assert costs.longest_path.low == costs.longest_path.high == value_of(path, known)
+        assert costs.critical_path.low == costs.critical_path.high == value_of(path, known)
 
 
 def test_without_inputs_what_depends_on_them_stays_open() -> None:

@@ -51,12 +51,12 @@ class Range:
 @final
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Answers asked of models (`calls`), requests over the wire, model calls in a row (`longest_path`),
+    """Answers asked of models (`calls`), requests over the wire, model calls in a row (`critical_path`),
     thoughts from which the result can be reached (`volume`), tokens, US dollars (None: no known price)."""
 
     calls: Range
     requests: Range
-    longest_path: Range
+    critical_path: Range
     volume: Range
     input_tokens: Range
     output_tokens: Range

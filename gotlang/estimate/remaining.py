@@ -12,7 +12,7 @@ from gotlang.syntax import expressions as e
 
 
 @final
-class Remaining:
+class CallsRemaining:
     """Estimates for one program, each made once. Names of a block's inside count as used where it begins."""
 
     def __init__(self, program: ir.Program) -> None:

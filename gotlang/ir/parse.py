@@ -16,7 +16,7 @@ from gotlang.ir import forms
 from gotlang.ir import program as ir
 from gotlang.ir.declarations import build_param, build_prompt
 from gotlang.ir.text import LOCAL_SCORE
-from gotlang.operations import BLOCKS, OPERATIONS
+from gotlang.operations import BLOCKS, OPERATIONS, record_named
 from gotlang.operations.record import Block, Operation
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature
@@ -166,8 +166,8 @@ class _IRBuilder(TreeBuilder):
     ir_block = ir_line
 
     def __getattr__(self, rule: str) -> Any:
-        record = _BY_RULE.get(rule)
-        if record is not None:
+        if rule in _BY_RULE:
+            record = record_named(_BY_RULE[rule].name)
             return lambda _meta, children: (record, forms.fields(record.text, children))
         if rule.startswith("ir_flag_"):
             return lambda _meta, _children: True

@@ -74,10 +74,14 @@ _NAMES: dict[type[Step], str] = {
 }
 
 
+def record_named(name: str) -> Operation[Any] | Block[Any]:
+    """The record of a name. Raises KeyError for a name that no record has."""
+    return OPERATIONS.get(name) or BLOCKS[name]
+
+
 def record_of(step: Step) -> Operation[Any] | Block[Any]:
     """The record of a step."""
-    name = _NAMES[type(step)]
-    return OPERATIONS.get(name) or BLOCKS[name]
+    return record_named(_NAMES[type(step)])
 
 
 def title(step: Step) -> str:

@@ -9,7 +9,7 @@ from gotlang.estimate.cost import Costs, Estimate, Range
 LABELS = {
     "calls": "calls",
     "requests": "requests",
-    "longest_path": "critical path",
+    "critical_path": "critical path",
     "volume": "volume",
     "input_tokens": "prompt tokens",
     "output_tokens": "completion tokens",

@@ -16,7 +16,6 @@ MOST_REDUCED: Final = 20_000
 """Nodes up to which implied connections are removed: the memory for it grows with their square."""
 
 FAMILIES: Final[Mapping[str, str]] = {
-    **{record.name: record.family for record in OPERATIONS.values()},
     "rated": "judge",
     "function": "tool",
     "input": "start",
@@ -67,7 +66,8 @@ class Node:
     @property
     def family(self) -> str:
         """The family whose color it has."""
-        return FAMILIES.get(self.kind, "pass")
+        record = OPERATIONS.get(self.kind)
+        return FAMILIES.get(self.kind, "pass") if record is None else record.family
 
 
 @final

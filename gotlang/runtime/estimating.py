@@ -103,7 +103,7 @@ def likely(outcome: Outcome, price: Price | None) -> dict[str, float | None]:
     return {
         "calls": account.calls,
         "requests": account.requests,
-        "longest_path": outcome.hops,
+        "critical_path": outcome.hops,
         "volume": outcome.volume,
         "input_tokens": account.input_tokens,
         "output_tokens": account.output_tokens,

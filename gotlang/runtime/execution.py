@@ -270,8 +270,10 @@ class Execution:
         return await call_function(context.functions[name], name, positional, named, context.timeout_s)
 
     async def search(self, corpus: str, query: Any, k: int) -> Any:
-        """The k best documents of a corpus. Raises EvaluationError for whatever the search raises."""
-        return await call_function(self.context.corpora[corpus], corpus, [query], {"k": k})
+        """The k best documents of a corpus, or what a Python function that stands for one returns. Raises
+        EvaluationError for whatever the search raises."""
+        searched = self.context.corpora.get(corpus) or self.context.functions[corpus]
+        return await call_function(searched, corpus, [query], {"k": k})
 
     # ---------------------------------------------------------------- prompts
 

@@ -10,7 +10,7 @@ from typing import Any, final
 
 from gotlang.cache.base import Cache
 from gotlang.errors import RunError, UsageError
-from gotlang.estimate.remaining import Remaining
+from gotlang.estimate.remaining import CallsRemaining
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model
@@ -82,7 +82,7 @@ class Runner:
         """Run a scheme. Raises RunError, with what was done until then, where it ends without a result;
         cancelling leaves nothing running."""
         check_inputs(scheme, inputs)
-        settings, remaining = self.settings, Remaining(self.program)
+        settings, remaining = self.settings, CallsRemaining(self.program)
         order = scheduler(settings.schedule, remaining)
         started = asyncio.get_running_loop().time()
         notes: dict[str, None] = {}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, final
 
 from gotlang.errors import UsageError
-from gotlang.estimate.remaining import Remaining
+from gotlang.estimate.remaining import CallsRemaining
 from gotlang.runtime.graph import Operation, critical_path
 
 
@@ -52,7 +52,7 @@ class LongestPathFirst:
     """Operations with the most model calls still to come after them first: what everything waits for in the
     end is not kept waiting."""
 
-    def __init__(self, remaining: Remaining) -> None:
+    def __init__(self, remaining: CallsRemaining) -> None:
         self._remaining = remaining
 
     def urgency(self, operation: Operation) -> int:
@@ -63,7 +63,7 @@ class LongestPathFirst:
         return -(rest + self._remaining.after(step) + self._remaining.own(step))
 
 
-SCHEDULERS: dict[str, Callable[[Remaining], Scheduler]] = {
+SCHEDULERS: dict[str, Callable[[CallsRemaining], Scheduler]] = {
     "breadth-first": lambda _: BreadthFirst(),
     "depth-first": lambda _: DepthFirst(),
     "best-first": lambda _: BestFirst(),
@@ -71,7 +71,7 @@ SCHEDULERS: dict[str, Callable[[Remaining], Scheduler]] = {
 }
 
 
-def scheduler(name: str, remaining: Remaining) -> Scheduler:
+def scheduler(name: str, remaining: CallsRemaining) -> Scheduler:
     """The scheduler of a name. Raises UsageError where there is none."""
     if name not in SCHEDULERS:
         raise UsageError(f"no scheduler `{name}`", help=f"there are {', '.join(SCHEDULERS)}")

@@ -29,7 +29,7 @@ def between(low: float, high: float, expected: float, formula: str) -> dict[str,
 VOTE_COSTS = {
     "calls": exactly(4, "tries"),
     "requests": exactly(1, "1"),
-    "longest_path": exactly(1, "1"),
+    "critical_path": exactly(1, "1"),
     "volume": exactly(0, "0"),
     "input_tokens": exactly(9, "9"),
     "output_tokens": between(4, 80, 20, "20*tries"),

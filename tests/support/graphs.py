@@ -13,7 +13,7 @@ from gotlang.changes.change import Change
 from gotlang.changes.layout import carry_out
 from gotlang.changes.regions import GraphError
 from gotlang.changes.view import Place, View
-from gotlang.estimate.remaining import Remaining
+from gotlang.estimate.remaining import CallsRemaining
 from gotlang.ir import program as ir
 from gotlang.runtime.context import Context
 from gotlang.runtime.expansion.expander import Expander
@@ -176,7 +176,7 @@ class Built:
         self.frame = Frame(None, (), {})
         missing = cast(Any, None)
         context = Context(ir.Program("t"), missing, self.graph, missing, missing, {}, {}, {})
-        self.x = Expander(context, {}, Remaining(context.program))
+        self.x = Expander(context, {}, CallsRemaining(context.program))
         self.operations: list[Operation] = []
         for at, sources in enumerate(shape.sources):
             absorbs = at in shape.absorbing

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 from gotlang.errors import GotError
-from gotlang.estimate.remaining import Remaining
+from gotlang.estimate.remaining import CallsRemaining
 from gotlang.ir import program as ir
 from gotlang.ir.foreign import changes_graph
 from gotlang.operations import record_of
@@ -62,7 +62,7 @@ class Expander:
         self,
         context: Context,
         blocks: Mapping[type, Layout],
-        remaining: Remaining,
+        remaining: CallsRemaining,
         scores: Layout | None = None,
         changes: Layout | None = None,
     ) -> None:

@@ -1,0 +1,121 @@
+"""Each operation and block goes through every stage, and each field of its record is missed where it is
+neutral.
+
+The golden cases in `tests/cases/operations/` hold what every stage makes of each record. A mutation
+replaces one field by a neutral value (a rule that accepts, no effect, an empty text); what the stages give
+then must differ. CI tries a sample of the mutations, `LAWS=1 pytest tests/test_operation_records.py` tries
+all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gotlang.operations as registry
+from gotlang.amounts import ONE
+from gotlang.flows import FREE, Flow
+from gotlang.operations import BLOCKS, OPERATIONS
+from gotlang.operations.map import Map
+from gotlang.operations.record import Block, Label, Local, Operation, Syntax, local
+from gotlang.operations.vote import Vote
+from gotlang.scope import PoolType
+from gotlang.span import NOWHERE
+from gotlang.syntax.expressions import Constant
+from tests.support.laws import NEW
+from tests.test_cases import ALL, Case
+
+ROOT = Path(__file__).parents[1]
+CASES = {case.title: case for case in ALL if case.path.parent.name == "operations"}
+
+
+def _neutral(record: Operation[Any] | Block[Any]) -> dict[str, Any]:
+    """A neutral value for each field that has one."""
+    none: frozenset[Any] = frozenset()
+    values: dict[str, Any] = {
+        "usage": "",
+        "doc": "",
+        "step": Map if record.name != "Map" else Vote,
+        "text": "",
+        "verify": lambda step, v: PoolType(step.type, step.single),
+        "effects": lambda step, declared: none,
+        "estimate": lambda step, scope, e: (Flow(ONE, single=True), FREE),
+        "remaining": lambda step, remaining: 0,
+        "label": lambda step: Label(),
+    }
+    if isinstance(record, Operation):
+        values |= {
+            "syntax": Syntax({}, "", operands=(0, None), bare=True),
+            "check": lambda node, c: c.pool,
+            "build": lambda node, b: Map(*b.base, Constant(NOWHERE, 0)),
+            "run": local(lambda step, thoughts, running: thoughts),
+            "family": "pass",
+        }
+    return values
+
+
+ALREADY_NEUTRAL: dict[str, dict[str, Any]] = {
+    "effects": {"effects": lambda step, declared: frozenset({"acts"})},
+    "remaining": {"remaining": lambda step, remaining: 1},
+    "label": {"label": lambda step: Label("x")},
+    "family": {"family": "ask"},
+}
+"""What a field becomes instead whose value is the neutral one: nothing would tell that from a forgotten
+one."""
+NEUTRAL_OF = {
+    "effects": {"pure"},
+    "remaining": {"no_calls"},
+    "label": {"keep_valid", "if_"},
+}
+
+
+def _replacement(record: Operation[Any] | Block[Any], field: str) -> Any:
+    value = getattr(record, field)
+    is_neutral = (
+        (field == "family" and value == "pass")
+        or getattr(value, "__name__", "") in NEUTRAL_OF.get(field, ())
+        or (field == "label" and value.__module__.rsplit(".", 1)[-1] in NEUTRAL_OF["label"])
+    )
+    return ALREADY_NEUTRAL[field][field] if is_neutral else _neutral(record)[field]
+
+
+RECORDS: dict[str, Operation[Any] | Block[Any]] = {**OPERATIONS, **BLOCKS}
+MUTATIONS = [(name, field) for name, record in RECORDS.items() for field in _neutral(record)]
+SAMPLE = MUTATIONS if NEW else random.Random(20).sample(MUTATIONS, 40)
+
+
+def test_every_record_has_its_cases() -> None:
+    assert set(CASES) == set(RECORDS)
+
+
+def test_a_mutation_for_every_field() -> None:
+    for record in RECORDS.values():
+        fields = {field.name for field in dataclasses.fields(record)} - {"name"}
+        assert set(_neutral(record)) == fields
+
+
+@pytest.mark.parametrize(("name", "field"), SAMPLE, ids=lambda value: str(value))
+def test_a_neutral_field_is_missed(name: str, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case: Case = CASES[name]
+    record = RECORDS[name]
+    changed = dataclasses.replace(record, **{field: _replacement(record, field)})
+    table: dict[str, Any] = OPERATIONS if name in OPERATIONS else BLOCKS  # type: ignore[assignment]
+    monkeypatch.setitem(table, name, changed)
+    if field == "step":
+        monkeypatch.setattr(registry, "_NAMES", {**registry._NAMES, Map: name})
+    assert case.produced() != case.out
+
+
+def test_every_block_is_laid_out() -> None:
+    from gotlang.runtime.expansion.calls import BLOCKS as LAYOUTS
+
+    assert {record.step for record in BLOCKS.values()} == set(LAYOUTS)
+
+
+def test_a_local_operation_runs_at_once() -> None:
+    run = OPERATIONS["Map"].run(Map("x", None, True, "p", Constant(NOWHERE, 0)), None)  # type: ignore[arg-type]
+    assert isinstance(run, Local)
