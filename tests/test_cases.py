@@ -17,13 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from gotlang.api import compile
 from gotlang.compiler import compile_source
 from gotlang.diagnostics import Diagnostic, render
 from gotlang.ir.text import to_text
 from gotlang.span import Source
 from gotlang.syntax.format import format_module
 from gotlang.syntax.parse import parse
-from tests.support.stages import run_text, stages_text
+from tests.support.stages import FUNCTIONS, PRELUDE, run_text, stages_text
 from tests.support.tree import dump
 
 CASES = Path(__file__).parent / "cases"
@@ -55,7 +56,11 @@ def _ir(source: Source) -> str:
 
 
 def _passes(source: Source) -> str:
-    return to_text(compile_source(source).compiled().program(2))
+    """The optimized program; of one that uses the prelude, its own schemes alone."""
+    if "prompt " in source.text:
+        return to_text(compile_source(source).compiled().program(2))
+    program = compile(PRELUDE + source.text, source.name, functions=FUNCTIONS)
+    return "scheme " + to_text(program.ir(2)).split("\nscheme ", 1)[1]
 
 
 STAGES: dict[str, Callable[[Source], str]] = {
