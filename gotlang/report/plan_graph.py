@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, final
@@ -12,7 +12,6 @@ from gotlang.operations import block_title, record_of
 from gotlang.operations.names import needed_names
 from gotlang.report.picture import Group, Node, Picture, label, reduced, without_lone_groups
 from gotlang.span import Source, Span
-from gotlang.syntax.expressions import Expression
 from gotlang.syntax.format import format_expression
 
 Names = Mapping[str, tuple[int, ...]]
@@ -77,59 +76,44 @@ class _Planner:
         pool = names.get(step.pool, ())
         used = tuple(dict.fromkeys(n for name in needed_names(step) for n in names.get(name, ())))
         sources = tuple(dict.fromkeys((*pool, *used)))
-        kind, name, detail = described(step)
         if isinstance(step, ir.Invoke) and step.scheme not in calls:
             called = self.program.scheme(step.scheme)
             given = {parameter: used or sources for parameter, _ in called.parameters}
-            entered = {called.body.entry: sources, "%start": sources}
+            entered = {**given, called.body.entry: sources, "%start": sources}
             inner = self.group(f"scheme {step.scheme}", group)
-            return self.region(called.body, {**given, **entered}, inner, (*calls, step.scheme))
-        if isinstance(step, ir.Invoke):
-            detail = "calls itself"
+            return self.region(called.body, entered, inner, (*calls, step.scheme))
         if not step.regions:
-            return (self._leaf(step.span, kind, name, detail, sources, group),)
+            return (self._leaf(step, sources, group),)
         inner = self.group(block_title(step), group)
-        if isinstance(step, ir.If):
-            out: list[int] = []
-            for text, body in _branches(step):
-                out += self.region(body, {**names, body.entry: sources}, self.group(text, inner), calls)
-            return tuple(dict.fromkeys(out if step.otherwise is not None else [*out, *sources]))
-        (body,) = step.regions
-        entered = {body.entry: sources}
-        match step:
-            case ir.Foreach():
-                elements = (used if step.iterable is not None else pool) or sources
-                entered = {body.entry: elements, step.name: elements}
-            case ir.Reduce():
-                entered |= dict.fromkeys((step.left, step.right), sources)
-            case ir.Block():
-                entered |= {own: names.get(outer, ()) for own, outer in step.names}
-        return self.region(body, {**names, **entered}, inner, calls)
+        out: list[int] = []
+        for body in step.regions:
+            entered = {**names, body.entry: sources}
+            own = inner
+            match step:
+                case ir.Foreach():
+                    elements = (used if step.iterable is not None else pool) or sources
+                    entered |= {body.entry: elements, step.name: elements}
+                case ir.Reduce():
+                    entered |= dict.fromkeys((step.left, step.right), sources)
+                case ir.Block():
+                    entered |= {name: names.get(outer, ()) for name, outer in step.names}
+                case ir.If():
+                    conditions = [
+                        format_expression(condition) for condition, one in step.branches if one is body
+                    ]
+                    own = self.group(f"if {conditions[0]}" if conditions else "else", inner)
+            out += self.region(body, entered, own, calls)
+        passed_on = isinstance(step, ir.If) and step.otherwise is None
+        return tuple(dict.fromkeys([*out, *sources] if passed_on else out))
 
-    def _leaf(
-        self, span: Span, kind: str, name: str, detail: str, sources: tuple[int, ...], group: int | None
-    ) -> int:
-        number = self.node(kind, label(kind, name), detail, group, span)
+    def _leaf(self, step: ir.Step, sources: tuple[int, ...], group: int | None) -> int:
+        record = record_of(step)
+        name, detail, _ = record.label(step)
+        detail = "calls itself" if isinstance(step, ir.Invoke) else detail
+        number = self.node(record.name, label(record.name, name), detail, group, step.span)
         self.edges += [(source, number) for source in sources]
         for prompt in self.program.prompts:
             if prompt.name == name:
                 texts = {"system": prompt.system, "instruction": prompt.instruction, "user": prompt.user}
                 self.details[number] = {"prompt": {k: v.text for k, v in texts.items() if v and v.text}}
         return number
-
-
-def _branches(step: ir.If) -> Iterator[tuple[str, ir.Region]]:
-    for condition, body in step.branches:
-        yield f"if {_text(condition)}", body
-    if step.otherwise is not None:
-        yield "else", step.otherwise
-
-
-def described(step: ir.Step) -> tuple[str, str, str]:
-    """A step's kind, the name it goes by, and a few words."""
-    name, detail, _ = record_of(step).label(step)
-    return record_of(step).name, name, detail
-
-
-def _text(expression: Expression) -> str:
-    return format_expression(expression)

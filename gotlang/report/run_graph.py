@@ -10,14 +10,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any, Protocol, final
+from typing import Any, Final, final
 
-from gotlang.cache.base import StoredSample
+from gotlang.cache.base import Cache
 from gotlang.report.picture import Group, Node, Picture, contract, label, reduced, without_lone_groups
 
 HIDDEN = frozenset({"constant", "join", "grow"})
 """Kinds of operations that only pass thoughts on."""
 LONGEST_VALUE = 60
+_REQUEST: Final = ("model", "messages", "settings")
+"""What the page shows of a request."""
 _PART = re.compile(r"(.*?)((?:\[[^\]]*\])*)", re.DOTALL)
 
 Line = Mapping[str, Any]
@@ -48,28 +50,12 @@ def execution(lines: Sequence[Line], title: str) -> Picture:
         known = [scores[made] for t in thoughts if (made := made_of(t)) in scores]
         best = (min if any(made_of(t) in lower for t in thoughts) else max)(known) if known else None
         usd = [t["usd"] for t in thoughts if "value" in t and t.get("usd") is not None]
-        nodes.append(
-            Node(
-                line["operation"],
-                line["kind"],
-                title_of(line),
-                _detail(line, best),
-                state(line),
-                groups.of(line["path"]),
-                best,
-                sum(usd) if usd else None,
-                place_of(line),
-            )
-        )
-    return without_lone_groups(
-        Picture(
-            title,
-            tuple(nodes),
-            tuple(groups.found.values()),
-            tuple(reduced([node.id for node in nodes], connected)),
-            lower=bool(lower),
-        )
-    )
+        about = (line["operation"], line["kind"], title_of(line), _detail(line, best), state_of(line))
+        cost = sum(usd) if usd else None
+        nodes.append(Node(*about, groups.of(line["path"]), best, cost, place_of(line)))
+    found = reduced([node.id for node in nodes], connected)
+    picture = Picture(title, tuple(nodes), tuple(groups.found.values()), tuple(found), lower=bool(lower))
+    return without_lone_groups(picture)
 
 
 def _detail(line: Line, best: float | None) -> str:
@@ -104,19 +90,10 @@ def reasoning(lines: Sequence[Line], title: str) -> Picture:
             numbers[made] = number = len(nodes)
             parents += [((maker, index), number) for maker, index in thought["parents"]]
             score = scores.get(made)
-            nodes.append(
-                Node(
-                    number,
-                    line["kind"],
-                    short(thought["value"]),
-                    title_of(line) + (f" · {score:g}" if score is not None else ""),
-                    "failed" if thought.get("valid") is False else "done",
-                    groups.of(line["path"]),
-                    score,
-                    thought.get("usd"),
-                    place_of(line),
-                )
-            )
+            detail = title_of(line) + (f" · {score:g}" if score is not None else "")
+            state = "failed" if thought.get("valid") is False else "done"
+            about = (number, line["kind"], short(thought["value"]), detail, state)
+            nodes.append(Node(*about, groups.of(line["path"]), score, thought.get("usd"), place_of(line)))
     # Only now are all numbers known: a step that waited for a block comes before what the block added.
     edges = [(numbers[made], number) for made, number in parents if made in numbers]
     return without_lone_groups(
@@ -154,7 +131,7 @@ def known_scores(lines: Iterable[Line]) -> dict[Made, float]:
     return {made_of(t): t["score"] for line in lines for t in line["thoughts"] if t.get("score") is not None}
 
 
-def state(line: Line) -> str:
+def state_of(line: Line) -> str:
     """How an operation ended; `cached` if all of its responses came from the cache."""
     sources = {source for asked in line.get("asked", ()) for source in asked["sources"]}
     return "cached" if line["state"] == "done" and sources and "model" not in sources else str(line["state"])
@@ -243,18 +220,8 @@ def block_names(lines: Iterable[Line]) -> dict[str, str]:
     return out
 
 
-class Responses(Protocol):
-    """Where requests and responses are stored; every cache is one."""
-
-    def request(self, key: str) -> dict[str, Any] | None:
-        """The request of a key."""
-
-    def get(self, key: str, draws: Any = None) -> Mapping[int, StoredSample]:
-        """The responses of a key by sample number."""
-
-
 def details(
-    lines: Sequence[Line], cache: Responses | None, sources: Mapping[str, Sequence[str]]
+    lines: Sequence[Line], cache: Cache | None, sources: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
     """What the page shows: `operations` by number, `requests` once each, and the source's lines as `places`.
 
@@ -272,10 +239,10 @@ def details(
             asked.append([numbers.setdefault(key, len(numbers)), samples, one["sources"], texts])
         found = {name: line[name] for name in ("path", "hops", "failed", "thoughts") if name in line}
         operations[line["operation"]] = found | ({"asked": asked} if asked else {})
-    requests = [_request(cache.request(key) if cache is not None else None) for key in numbers]
+    requests = [cache.request(key) or {} for key in numbers] if cache is not None else [{} for _ in numbers]
     return {
         "operations": operations,
-        "requests": requests,
+        "requests": [{name: request.get(name) for name in _REQUEST} for request in requests],
         "places": source_lines((place_of(line) for line in lines), sources),
     }
 
@@ -289,11 +256,3 @@ def source_lines(places: Iterable[str | None], sources: Mapping[str, Sequence[st
         if place is not None and 0 < int(number) <= len(lines):
             out[place] = lines[int(number) - 1].strip()
     return out
-
-
-def _request(request: dict[str, Any] | None) -> dict[str, Any]:
-    """The messages, and the settings that were given."""
-    if request is None:
-        return {}
-    settings = {name: value for name, value in request["settings"].items() if value not in (None, [], False)}
-    return {"model": request["model"], "messages": request["messages"], "settings": settings}

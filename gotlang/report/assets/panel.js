@@ -59,7 +59,7 @@ function showOperation(panel, operation) {
 
 function showAsked(panel, number, samples, sources, responses) {
   const request = doc.requests[number] || {};
-  const settings = Object.entries(request.settings || {}).map(([name, value]) => `${name} ${written(value)}`).join(", ");
+  const settings = Object.entries(request.settings || {}).filter(([, value]) => value !== null && value !== false && value.length !== 0).map(([name, value]) => `${name} ${written(value)}`).join(", ");
   panel.append(make("h3", "prompt"));
   if (!request.messages) panel.append(make("p", "The prompt is no longer in the cache.", "soft"));
   for (const [role, text] of request.messages || []) panel.append(passage(role, "", text));
