@@ -126,7 +126,7 @@ def charts(done: StudyResult) -> Iterator[tuple[str, str, list[Chart] | str]]:
         drawn = [("Pareto front", "Trials by two objectives; Pareto-optimal ones are green.", _fronts)]
     for title, caption, make in drawn:
         try:
-            yield title, caption, make(_Search(done))
+            yield title, caption, make(_Search(done)) or "no param varied"
         except (ValueError, RuntimeError, ImportError) as error:
             yield title, "", str(error)
 
@@ -239,8 +239,9 @@ def _rows_seen(search: _Search) -> list[Chart]:
 
 
 def _draw(chart: Chart, kind: str, points: Sequence[tuple[float, float]], title: str) -> None:
-    line = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    chart.mark("path", f"trace {kind}".strip(), title, d=f"M{line}")
+    if points:
+        line = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        chart.mark("path", f"trace {kind}".strip(), title, d=f"M{line}")
 
 
 def _parallel(search: _Search) -> list[Chart]:
