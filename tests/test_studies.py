@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
@@ -318,7 +319,7 @@ def test_a_tuned_file_makes_a_program(plan: StudyPlan, tmp_path: Path) -> None:
     done = tune(plan, folder=None)
     path = tmp_path / "near.tuned.json"
     done.tuned.write(path)
-    assert read_tuned(path) == replace(done.tuned)
+    assert read_tuned(path) == done.tuned
     changed = tuned(load(tmp_path / "guess.got"), path)
     assert {p.name: p.default for p in changed.ir(0).params} == {**done.tuned.params}
     assert changed.run(target=5).value is not None
@@ -571,7 +572,7 @@ def test_a_program_tunes_any_scheme_of_its_file(tmp_path: Path, monkeypatch: pyt
     }
     done = load(path).tune(**wish, train=5, test=5, trials=2, folder=None)
     assert (done.plan.scheme, done.tuned.scheme, done.tuned.program) == ("near", "near", "guess")
-    assert apply(load(path), replace(done.tuned, params={"tries": 5})) == [path]
+    assert apply(load(path), msgspec.structs.replace(done.tuned, params={"tries": 5})) == [path]
     monkeypatch.chdir(tmp_path)
     alone = compile(path.read_text(), "guess.got").tune(**wish, train=5, test=5, trials=2, folder=None)
     assert alone.plan.scheme == "near"

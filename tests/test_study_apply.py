@@ -15,7 +15,7 @@ from gotlang.errors import CompileError
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Param
 from gotlang.syntax.format import format_module
-from gotlang.tune.tuned import Texts, Tuned, apply, shot, tuned
+from gotlang.tune.tuned import Shot, Texts, Tuned, apply, tuned
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = sorted(p for p in (ROOT / "programs").glob("*.got") if "\nparam " in p.read_text())
@@ -77,7 +77,7 @@ def test_a_diff_of_a_few_lines(tmp_path: Path) -> None:
     for name in ("sorting.got", "sorting_sim.py"):
         shutil.copy(ROOT / "programs" / name, tmp_path)
     program = load(tmp_path / "sorting.got")
-    texts = {"merge": Texts('Merge them\nas "one".', (shot({"left": [1], "right": [0]}, [0, 1]),))}
+    texts = {"merge": Texts('Merge them\nas "one".', (Shot({"left": [1], "right": [0]}, [0, 1]),))}
     apply(program, Tuned("sorting", "got_rounds", {"sort_tries": 2, "merge_tries": 9, "rounds": 1}, texts))
     command = [
         "git",

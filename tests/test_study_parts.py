@@ -29,7 +29,7 @@ from gotlang.tune.search import Race
 from gotlang.tune.space import Dimension, Space, space_of
 from gotlang.tune.study import split
 from gotlang.tune.trials import TrialResult, looks
-from gotlang.tune.tuned import Texts, edited, literal, rewritten, shot
+from gotlang.tune.tuned import Shot, Texts, edited, literal, rewritten
 
 # ---------------------------------------------------------------- rows
 
@@ -372,13 +372,13 @@ def test_what_is_written_is_canonical() -> None:
         compile(PROGRAM, "s.got").compilation.modules[0], compile(PROGRAM, "s.got").compilation.source
     )
     program = compile(formatted, "s.got")
-    changes = Texts("One.\n\nTwo.", (shot({"n": 1}, 2), shot({"n": 3}, 4)))
+    changes = Texts("One.\n\nTwo.", (Shot({"n": 1}, 2), Shot({"n": 3}, 4)))
     done = rewritten(program.compilation, {"tries": 8}, {"guess": changes})
     assert format_module(done.modules[0], done.source) == done.source.text
     assert [e.output for e in compile(done.source.text).ir(0).prompt("guess").examples] == [2, 4]
     gone = rewritten(done, {}, {"guess": Texts(None, ())})
     assert compile(gone.source.text).ir(0).prompt("guess").examples == ()
-    fewer = rewritten(done, {}, {"guess": Texts(None, (shot({"n": 9}, 9),))})
+    fewer = rewritten(done, {}, {"guess": Texts(None, (Shot({"n": 9}, 9),))})
     assert [e.output for e in compile(fewer.source.text).ir(0).prompt("guess").examples] == [9]
 
 

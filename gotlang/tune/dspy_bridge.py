@@ -43,7 +43,7 @@ from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.runtime.sampler.store import MissingSample
 from gotlang.session import run_program, run_to_end
 from gotlang.templates import Template
-from gotlang.tune.tuned import Texts, rewritten, shot
+from gotlang.tune.tuned import Shot, Texts, rewritten
 
 ANSWER = "answer"
 PROMPT = "proposal"
@@ -164,12 +164,12 @@ def texts_of(prompt: Prompt, predictor: Any) -> Texts:
     own = instruction_of(prompt) or "Answer."
     names = [name for name, _ in prompt.parameters]
     shots = [
-        shot({name: demo[name] for name in names}, demo[ANSWER])
+        Shot({name: demo[name] for name in names}, demo[ANSWER])
         for demo in predictor.demos
         if all(name in demo for name in (*names, ANSWER))
     ]
     changed = None if instruction.strip() == own.strip() else instruction
-    return Texts(changed, tuple(dict.fromkeys(shots)) or None)
+    return Texts(changed, tuple({repr(shot): shot for shot in shots}.values()) or None)
 
 
 def dspy_module(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -243,7 +242,7 @@ class PointRunner:
 
     def _program(self, texts: Mapping[str, Texts], settings: Mapping[str, Any]) -> ir.Program:
         """The optimized program with other texts and settings of its prompts."""
-        key = repr((sorted(texts.items()), sorted(settings.items())))
+        key = repr((sorted(texts.items(), key=str), sorted(settings.items())))
         if key not in self._programs:
             program = self.session.ir
             if texts:
@@ -268,10 +267,8 @@ def with_prompts(program: ir.Program, texts: Mapping[str, Texts], settings: Mapp
             part = "instruction" if prompt.instruction is not None else "user"
             changes[part] = Template.parse(found.instruction)
         if found.examples is not None:
-            changes["examples"] = tuple(
-                build_example(tuple((k, json.loads(v)) for k, v in x.inputs), json.loads(x.output), prompt)
-                for x in found.examples
-            )
+            shots = found.examples
+            changes["examples"] = tuple(build_example((*x.inputs.items(),), x.output, prompt) for x in shots)
         return replace(prompt, **changes)
 
     return replace(program, prompts=tuple(map(changed, program.prompts)))

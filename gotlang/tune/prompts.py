@@ -18,6 +18,7 @@ from typing import Any, final
 from gotlang.errors import BudgetExceeded, GotError
 from gotlang.evaluate.evaluation import RowRun
 from gotlang.evaluate.rows import Row
+from gotlang.records import from_json, to_json
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.tune.dspy_bridge import PromptCalls, Proposer, Ran, changes, load_dspy, module, usable
@@ -59,7 +60,7 @@ class Attempts:
             # Optimizers maximize; where we minimize, our 0 is their perfect 1.
             score = 1 / (1 + value) if value >= 0 else 2 - 1 / (1 - value)
             score = value if self.points.plan.objectives[0].maximize else score
-        key = repr(sorted(texts.items()))
+        key = repr(sorted(texts.items(), key=str))
         self.texts[key] = dict(texts)
         self.scores.setdefault(key, {})[row.number] = score
         return Ran(score, value, calls.asked, self._feedback(run, value))
@@ -80,15 +81,15 @@ class Attempts:
     def best(self, prompt: str, keep: int) -> list[Texts]:
         """The texts of a prompt with the largest leads over the original, the original first."""
         original = self.scores.get(_ORIGINAL, {})
-        leads: dict[Texts, float] = {}
+        leads: dict[str, tuple[float, Texts]] = {}
         for key, by_row in self.scores.items():
             text = self.texts[key].get(prompt)
             seen = by_row.keys() & original.keys()
             if text is not None and seen:
-                lead = fmean(by_row[row] - original[row] for row in seen)
-                leads[text] = max(lead, leads.get(text, lead))
-        ranked = sorted(leads, key=lambda text: -leads[text])
-        return [Texts(), *[text for text in ranked if leads[text] > 0][:keep]]
+                lead, known = fmean(by_row[row] - original[row] for row in seen), leads.get(repr(text))
+                leads[repr(text)] = (lead if known is None else max(lead, known[0]), text)
+        ranked = sorted(leads.values(), key=lambda found: -found[0])
+        return [Texts(), *[text for lead, text in ranked if lead > 0][:keep]]
 
 
 def _short(value: Any) -> str:
@@ -109,16 +110,14 @@ async def propose(points: PointRunner, rows: Sequence[Row], file: Path) -> dict[
     found: dict[str, list[Texts]] = {}
     for search in points.plan.searches:
         found.update(await _search(points, rows, search))
-    content = {name: [text.to_dict() for text in texts] for name, texts in found.items()}
-    write_whole(file, json.dumps(content, ensure_ascii=False))
+    write_whole(file, to_json(found))
     return found
 
 
 def _read(file: Path) -> dict[str, list[Texts]] | None:
     if not file.exists():
         return None
-    whole = json.loads(file.read_text(encoding="utf-8"))
-    return {name: [Texts.of_dict(text) for text in texts] for name, texts in whole.items()}
+    return from_json(file.read_bytes(), dict[str, list[Texts]])
 
 
 async def _search(points: PointRunner, rows: Sequence[Row], search: PromptSearch) -> dict[str, list[Texts]]:

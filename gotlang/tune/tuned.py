@@ -11,7 +11,6 @@ import codecs
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -20,7 +19,7 @@ import msgspec
 from gotlang.compiler import Compilation, compile_source
 from gotlang.errors import UsageError
 from gotlang.program import CheckedProgram
-from gotlang.records import to_json
+from gotlang.records import InvalidRecord, from_plain, to_json
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.studies import ASKED
 from gotlang.span import Source, Span
@@ -37,74 +36,38 @@ _HELP = "`gotc tune` writes tuned files"
 
 
 @final
-@dataclass(frozen=True, slots=True, order=True)
-class Shot:
-    """A worked example: its inputs by name and its output, each as JSON, so that shots can be compared."""
+class Shot(msgspec.Struct, frozen=True):
+    """A worked example."""
 
-    inputs: tuple[tuple[str, str], ...]
-    output: str
-
-
-def shot(inputs: Mapping[str, Any], output: Any) -> Shot:
-    """A worked example from plain values."""
-    return Shot(tuple((name, json.dumps(value)) for name, value in inputs.items()), json.dumps(output))
+    inputs: dict[str, Any]
+    output: Any
 
 
 @final
-@dataclass(frozen=True, slots=True, order=True)
-class Texts:
+class Texts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Texts for one prompt; None leaves the program's own. `instruction` is the template of the instruction,
     or of the user's text if the prompt has no instruction."""
 
     instruction: str | None = None
     examples: tuple[Shot, ...] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """As files hold it; what is left as it is is left out."""
-        out: dict[str, Any] = {} if self.instruction is None else {"instruction": self.instruction}
-        if self.examples is not None:
-            out["examples"] = [
-                {"inputs": {k: json.loads(v) for k, v in shot.inputs}, "output": json.loads(shot.output)}
-                for shot in self.examples
-            ]
-        return out
-
-    @classmethod
-    def of_dict(cls, given: Mapping[str, Any]) -> Texts:
-        """Read back. Raises KeyError and TypeError for anything else."""
-        examples, instruction = given.get("examples"), given.get("instruction")
-        if not isinstance(instruction, str | None):
-            raise TypeError("an instruction is a text")
-        shots = None if examples is None else tuple(shot(x["inputs"], x["output"]) for x in examples)
-        return cls(instruction, shots)
-
 
 @final
-@dataclass(frozen=True, slots=True)
-class Tuned:
+class Tuned(msgspec.Struct, frozen=True):
     """What a study found. `provenance` has its program, data, model, seed, spending and versions."""
 
     program: str
     scheme: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    texts: Mapping[str, Texts] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    held_out: Mapping[str, Any] = field(default_factory=dict)
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = {}
+    texts: dict[str, Texts] = msgspec.field(name="prompts", default_factory=dict)
+    settings: dict[str, Any] = {}
+    held_out: dict[str, Any] = {}
+    provenance: dict[str, Any] = {}
 
     def to_dict(self) -> dict[str, Any]:
         """The document."""
-        return {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "program": self.program,
-            "scheme": self.scheme,
-            "params": dict(self.params),
-            "prompts": {name: texts.to_dict() for name, texts in self.texts.items()},
-            "settings": dict(self.settings),
-            "held_out": dict(self.held_out),
-            "provenance": dict(self.provenance),
-        }
+        whole: dict[str, Any] = msgspec.to_builtins(self)
+        return {"format": FORMAT, "format_version": FORMAT_VERSION, **whole}
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all. Raises UsageError if that fails."""
@@ -135,14 +98,8 @@ def read_tuned(path: str | Path) -> Tuned:
     if whole.get("format_version") != FORMAT_VERSION:
         raise UsageError(f"{path} has another version of the format", help="run the study again")
     try:
-        return Tuned(
-            str(whole["program"]),
-            str(whole["scheme"]),
-            dict(whole["params"]),
-            {str(name): Texts.of_dict(texts) for name, texts in whole["prompts"].items()},
-            *(dict(whole[name]) for name in ("settings", "held_out", "provenance")),
-        )
-    except (KeyError, TypeError, AttributeError) as error:
+        return from_plain(whole, Tuned)
+    except InvalidRecord as error:
         raise UsageError(f"{path} is damaged: {error}", help="run the study again") from None
 
 
@@ -331,8 +288,8 @@ def _settings(node: n.Prompt, settings: Mapping[str, Any], source: Source) -> li
 
 def _examples(node: n.Prompt, shots: tuple[Shot, ...], source: Source) -> list[_Edit]:
     lines = [
-        ", ".join(f"{name} = {literal(json.loads(value))}" for name, value in shot.inputs)
-        + f" -> {literal(json.loads(shot.output))}"
+        ", ".join(f"{name} = {literal(value)}" for name, value in shot.inputs.items())
+        + f" -> {literal(shot.output)}"
         for shot in shots
     ]
     if node.examples:
