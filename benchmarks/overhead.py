@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from gotlang.api import Options, Session, compile
 from gotlang.models.base import PERMITTED, Completion, Message, Model, Permit, Reply, Request, Usage
 from gotlang.result import Result
-from gotlang.runtime.run import DEFAULT_CONCURRENCY
+from gotlang.runtime.context import DEFAULT_CONCURRENCY
 
 HEAD = """
 prompt one(x: int) -> int:

@@ -12,7 +12,7 @@ from gotlang.config import setting
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
 from gotlang.models.registry import default_model, is_simulated
-from gotlang.runtime.run import DEFAULT_CONCURRENCY
+from gotlang.runtime.context import DEFAULT_CONCURRENCY
 from gotlang.runtime.sampler.events import Observer
 
 DEFAULT_CACHE: Final = Path(".gotc/cache.sqlite")

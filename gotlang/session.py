@@ -21,8 +21,9 @@ from gotlang.models.registry import open_model
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.result import Result
+from gotlang.runtime.context import DEFAULT_TIMEOUT_S, RunSettings
 from gotlang.runtime.plain import both
-from gotlang.runtime.run import DEFAULT_TIMEOUT_S, Runner, Settings, check_params, check_truth
+from gotlang.runtime.run import Runner, check_params, check_truth
 from gotlang.runtime.sampler.recorder import Recorder
 
 T = TypeVar("T")
@@ -156,7 +157,7 @@ class Session:
             {**functions, **corpora},
             corpora,
             self.params,
-            Settings(
+            RunSettings(
                 options.seed,
                 options.concurrency,
                 options.schedule,

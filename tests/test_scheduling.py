@@ -105,8 +105,8 @@ def test_best_first_goes_on_with_the_best_score() -> None:
 
 def test_longest_path_first_does_not_keep_the_end_waiting() -> None:
     assert asked("uneven", schedule="breadth-first", concurrency=1)[0] == "first 1"
-    assert asked("uneven", schedule="longest-path-first", concurrency=1)[0] == "first 2"
-    found = asked("uneven", schedule="longest-path-first", concurrency=1)
+    assert asked("uneven", schedule="critical-path-first", concurrency=1)[0] == "first 2"
+    found = asked("uneven", schedule="critical-path-first", concurrency=1)
     assert found.index("first 1") > found.index("then 2")
 
 

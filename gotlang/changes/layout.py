@@ -89,7 +89,8 @@ class _Changing:
         view = View(change, running.frame, partial(self.compile, span=step.span), (thought,))
         try:
             async with context.calls:
-                value = await _called(function, step.function, view, positional, named, context.timeout_s)
+                timeout_s = context.settings.timeout_s
+                value = await _called(function, step.function, view, positional, named, timeout_s)
         finally:
             view.close()
         view.take(value, step.function)

@@ -25,7 +25,7 @@ FOLDER = Path(".gotc")
 CACHE = FOLDER / "cache.sqlite"
 
 DEFAULT_CONCURRENCY = 64
-SCHEDULES = ("breadth-first", "depth-first", "best-first", "longest-path-first")
+SCHEDULES = ("breadth-first", "depth-first", "best-first", "critical-path-first")
 """The names that the runtime knows; repeated here so that `--help` need not import it (a test compares)."""
 
 

@@ -83,12 +83,12 @@ def _asked(line: dict[str, Any], cache: Cache | None) -> list[dict[str, Any]]:
     out = []
     for asked in line.get("asked", []):
         request = cache.request(asked["key"]) if cache is not None else None
-        stored = cache.get(asked["key"], asked["draws"]) if cache is not None else {}
+        stored = cache.get(asked["key"], asked["samples"]) if cache is not None else {}
         out.append(
             {
                 **asked,
                 "request": request,
-                "responses": [stored[n].completion.text if n in stored else None for n in asked["draws"]],
+                "responses": [stored[n].completion.text if n in stored else None for n in asked["samples"]],
             }
         )
     return out
@@ -197,7 +197,7 @@ def _whole(shown: _Shown, line: dict[str, Any], cache: Cache | None) -> None:
             say(style.blue(f"  --- {role} ---"))
             say(text)
         for number, source, response in zip(
-            asked["draws"], asked["sources"], asked["responses"], strict=True
+            asked["samples"], asked["sources"], asked["responses"], strict=True
         ):
             say(style.blue(f"  --- response {number} ({source}) ---"))
             say(response if response is not None else style.dim("not in the cache"))

@@ -233,7 +233,7 @@ def details(
     for line in lines:
         asked = []
         for one in line.get("asked", []):
-            key, samples = one["key"], one["draws"]
+            key, samples = one["key"], one["samples"]
             stored = cache.get(key, samples) if cache is not None else {}
             texts = [stored[sample].completion.text if sample in stored else None for sample in samples]
             asked.append([numbers.setdefault(key, len(numbers)), samples, one["sources"], texts])

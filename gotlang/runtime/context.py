@@ -19,8 +19,26 @@ from gotlang.runtime.sampler.sample_numbers import SampleNumbers
 from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.span import NOWHERE, Span
 
+DEFAULT_CONCURRENCY = 64
+"""Concurrent requests by default."""
+DEFAULT_TIMEOUT_S = 180.0
+"""Seconds that a Python function of the program may take by default."""
 MOST_CALLS = 32
-"""Python functions that a run has under way at the same time."""
+"""Python functions that a run calls at the same time."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How to run. `concurrency` None means no limit, `wave` is the size of the first wave of an early-stopped
+    sampling (None: the one that is likely cheapest), `timeout_s` how many seconds a Python function may take
+    (None: no limit)."""
+
+    seed: int = 0
+    concurrency: int | None = DEFAULT_CONCURRENCY
+    schedule: str = "breadth-first"
+    wave: int | None = None
+    timeout_s: float | None = DEFAULT_TIMEOUT_S
 
 
 @final
@@ -28,8 +46,8 @@ MOST_CALLS = 32
 class Failure:
     """Something that failed in a run: where in its graph, where in the source, and why.
 
-    `sample` numbers the answer or the thought that failed; None where it was an operation as a whole.
-    `key` is what failures are sorted by, so that their order does not depend on when things ended.
+    `sample` numbers the sample or the thought that failed; None for an operation as a whole. Failures are
+    sorted by `key`, so that their order does not depend on time.
     """
 
     operation: str
@@ -42,7 +60,7 @@ class Failure:
 @final
 @dataclass(slots=True)
 class Context:
-    """The parts of one run. `truth` is the known answer (`has_truth` tells whether there is one)."""
+    """The parts of one run. `truth` is the known answer (`has_truth` says whether there is one)."""
 
     program: Program
     evaluate: Evaluator
@@ -52,34 +70,30 @@ class Context:
     functions: Mapping[str, Callable[..., Any]]
     corpora: Mapping[str, Callable[[str, int], list[str]]]
     params: Mapping[str, Any]
-    seed: int = 0
+    settings: RunSettings = RunSettings()
     truth: Any = None
     has_truth: bool = False
-    timeout_s: float | None = None
-    """How many seconds a function that `Call` runs may take; None: as long as it likes."""
-    wave: int | None = None
-    """How many draws the first wave of an early-stopped sampling asks for; None: what is likely cheapest."""
     observe: Observer | None = None
     failures: list[Failure] = field(default_factory=list)
     result: Operation | None = None
     """The operation that gives the result."""
     doomed: bool = False
-    """Whether the result was lost, and not only because of the budget or a stop."""
+    """Whether the result was lost, and not only because of the budget or an interruption."""
     culprits: dict[Operation, GotError] = field(default_factory=dict)
-    """The operations that failed by themselves, and how; those that failed with them are not among them."""
+    """The operations that failed by themselves, with their errors; not those that failed with them."""
     measured: dict[Operation, bool | None] = field(default_factory=dict)
-    """What each `GroundTruth` found; None where the truth is not known."""
+    """The outcome of each `GroundTruth`; None if the truth is unknown."""
     skipped: int = 0
-    """Draws that were not asked for, because of the budget or because the run was stopped."""
+    """Samples that were not requested, because of the budget or an interruption."""
     cut_off: set[Operation] = field(default_factory=set)
-    """The operations that wanted them."""
+    """The operations that asked for them."""
     used_names: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """The names that the arguments of a step use, by the arguments' id."""
     examples: dict[int, list[str]] = field(default_factory=dict)
     """The examples of a prompt as its message shows them, by the prompt's id."""
     numbers: SampleNumbers = field(default_factory=SampleNumbers)
     declared: Effects = field(init=False)
-    """What records of operations ask about the program."""
+    """What operations may ask about the program."""
     calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
 
     def __post_init__(self) -> None:
@@ -102,7 +116,7 @@ class Context:
             self.observe(Failed(where, reason, span, sample, fatal))
 
     def lost(self, operation: Operation, error: GotError, hops: int = 0, seconds: float = 0.0) -> None:
-        """An operation failed; what cannot do without it fails with it, and is not noted."""
+        """An operation failed. Those that need it fail with it, and are not noted."""
         self.culprits[operation] = error
         had = self.result is not None and self.result.state != FAILED
         self.graph.fail(operation, hops, seconds)

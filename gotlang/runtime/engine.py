@@ -1,4 +1,4 @@
-"""Runs an execution graph that grows while it runs: local operations at once, the others side by side."""
+"""Runs an execution graph that grows while it runs: local operations at once, the others concurrently."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from gotlang.semantics.limits import MAX_ELEMENTS
 from gotlang.thought import Thoughts
 
 _PATIENCE = 500
-"""Local operations in a row before requests under way get their turn."""
+"""Consecutive local operations before the event loop gets its turn."""
 _SHIFT = 16
-"""Operations that wait for models which one task runs, one after the other, before it makes way."""
+"""Consecutive operations that one task runs before it yields."""
+_REPORT = "this is a bug in gotc; please report it with the program"
 
 
 @final
 class _Queue:
-    """Operations that are ready and wait for a place. `limit` of them may be under way, besides those that
-    are `idle`: they wait for what another one asked."""
+    """Operations that are ready and wait. `limit` of them may run, besides the `idle` ones, which wait for a
+    sample that another one asked for."""
 
     __slots__ = ("idle", "limit", "running", "waiting")
 
@@ -40,6 +41,10 @@ class _Queue:
         self.idle = 0
         self.waiting: list[tuple[Any, int, Operation]] = []
 
+    def push(self, urgency: Any, operation: Operation) -> None:
+        """Add an operation."""
+        heapq.heappush(self.waiting, (urgency, operation.sequence, operation))
+
     @property
     def open(self) -> bool:
         """Whether there is one to start, and a place for it."""
@@ -48,10 +53,10 @@ class _Queue:
 
 @final
 class Engine:
-    """Runs one graph until nothing is left to do. `limit` bounds the operations that wait for models.
+    """Runs one graph to its end. `limit` bounds the operations that wait for models.
 
-    A failing operation fails what cannot do without it. Once the result is lost that way nothing more is
-    asked; what is under way is finished, and its answers are kept.
+    A failed operation fails those that need it. Once the result is lost that way no further request is sent;
+    those under way are finished, and their completions stored.
     """
 
     def __init__(self, context: Context, scheduler: Scheduler, limit: int | None) -> None:
@@ -60,18 +65,18 @@ class Engine:
         self.scheduler = scheduler
         self.stopping = False
         self.stopped: str | None = None
-        """Why `stop` was called, where it was."""
+        """The reason that `stop` was called with."""
         self._asking = _Queue(limit)
         self._calling = _Queue(MOST_CALLS)
         self._runs: dict[int, Run] = {}
         self._told = 0
-        context.sampler.urgency = scheduler.urgency
+        context.sampler.urgency = scheduler
         context.sampler.idle = self._idle
 
     async def run(self, result: Operation) -> None:
         """Run everything. On return `result` has ended, or failed; cancelling cancels what is under way.
 
-        Raises RunError where the graph cannot go on, which would be a mistake of ours.
+        Raises RunError if operations wait for each other, which would be a bug.
         """
         self.context.result = result
         self.context.doomed = truly_failed(self.context, result)
@@ -83,13 +88,10 @@ class Engine:
             await self._finished
         if result.state not in (DONE, FAILED) and not self.stopping:
             stuck = [o for o in self.graph.operations if o.state not in (DONE, FAILED)]
-            raise RunError(
-                f"the graph cannot go on: {len(stuck)} operations wait for each other",
-                help="this is a mistake in gotc; please report it with the program",
-            )
+            raise RunError(f"internal error: {len(stuck)} operations wait for each other", help=_REPORT)
 
     def stop(self, reason: str) -> None:
-        """Start nothing more that asks a model; what is under way is finished and kept."""
+        """Send no further request; those under way are finished."""
         self.stopped = reason
         self._stop(reason)
         self._loop.call_soon(self._advance)
@@ -99,12 +101,12 @@ class Engine:
         self.context.sampler.stopping = reason
 
     def _advance(self, free: _Queue | None = None) -> Operation | None:
-        """Run what is ready here, start what waits for others as far as the limits allow, and see whether
-        that was all.
+        """Run the local operations that are ready, start the others as far as the limits allow, and see
+        whether all is done.
 
-        `free` is the queue of a task that has nothing to do; it gets one operation to go on with.
+        `free` is the queue of a task that has nothing to do; it gets one operation to continue with.
         """
-        if self._finished.done():  # or cancelled, and then nothing may be started any more
+        if self._finished.done():  # or cancelled: then nothing may start
             return None
         graph, asking, calling = self.graph, self._asking, self._calling
         left = _PATIENCE
@@ -119,13 +121,13 @@ class Engine:
                         self._perform(operation, way)
                         left -= 1
                     case Asks():
-                        self._queue(asking, operation)
+                        asking.push(self.scheduler(operation), operation)
                     case Tool() | Grows():
-                        self._queue(calling, operation)
+                        calling.push(self.scheduler(operation), operation)
         if graph.ready:
             self._loop.call_soon(self._advance)
         if self._result.state == FAILED and not self.stopping:
-            self._stop("another operation had failed")
+            self._stop("another operation failed")
         following = None
         if not self.stopping:
             for queue in (asking, calling):
@@ -139,13 +141,13 @@ class Engine:
         if self.context.observe is not None and count != self._told:
             self.context.emit(Added(count, count - self._told))
             self._told = count
-        # What could not be started waits for what is under way, unless nothing may be started any more.
+        # What could not be started waits for what is under way, unless the run stops.
         if not (graph.ready or asking.running or calling.running):
             self._finished.set_result(None)
         return following
 
     def _run_of(self, operation: Operation) -> Run | None:
-        """How an operation runs, as its record says; None for one that the runtime added."""
+        """How an operation runs, by its record; None for one that the runtime added."""
         step = operation.step
         if operation.role in ROLES or step is None:
             return None
@@ -159,12 +161,8 @@ class Engine:
             found = self._runs[id(step)] = record.run(step, self.context.declared)
             return found
 
-    def _queue(self, queue: _Queue, operation: Operation) -> None:
-        entry = (self.scheduler.urgency(operation), operation.sequence, operation)
-        heapq.heappush(queue.waiting, entry)
-
     def _begin(self, queue: _Queue) -> Operation:
-        """The most urgent operation of a queue, as one that runs from now on."""
+        """Start the most urgent operation of a queue."""
         operation = heapq.heappop(queue.waiting)[2]
         operation.state = RUNNING
         queue.running += 1
@@ -173,27 +171,23 @@ class Engine:
         return operation
 
     def _idle(self, change: int) -> None:
-        """An operation waits for another's answers, so that a third may run in its place."""
+        """An operation waits for the samples of another, so that a third may run in its place."""
         self._asking.idle += change
         if change > 0 and self._asking.waiting:
             self._loop.call_soon(self._advance)
 
     def _perform(self, operation: Operation, way: Local | None) -> None:
+        """Run an operation that waits for nothing."""
         context = self.context
         try:
             if way is None:
                 output = ROLES[operation.role](context, operation, operation.pool)
             else:
                 output = way.run(operation.step, operation.pool, Execution(context, operation))
-            output = _bounded(output)
-        except GotError as error:
-            self.context.lost(operation, error)
         except Exception as error:
-            self.context.lost(operation, _mistake(error))
+            self._end(operation, error)
         else:
-            self.graph.complete(operation, output)
-            if self.context.observe is not None:
-                self.context.emit(Ended(operation))
+            self._end(operation, output)
 
     async def _perform_waiting(self, operation: Operation, queue: _Queue) -> None:
         """Run an operation, and then others of its queue as they come."""
@@ -201,28 +195,37 @@ class Engine:
         for left in reversed(range(_SHIFT)):
             if following is None:
                 return
-            await self._perform_one(following)
+            way, running = self._run_of(following), Execution(self.context, following)
+            assert isinstance(way, Asks | Tool)
+            try:
+                output = await way.run(following.step, following.pool, running)
+            except Exception as error:
+                self._end(following, error, running.hops, running.seconds)
+            else:
+                self._end(following, output, running.hops, running.seconds)
             queue.running -= 1
             following = self._advance(queue if left else None)
 
-    async def _perform_one(self, operation: Operation) -> None:
-        way = self._run_of(operation)
-        assert isinstance(way, Asks | Tool)
-        running = Execution(self.context, operation)
-        try:
-            output = _bounded(await way.run(operation.step, operation.pool, running))
-        except GotError as error:
-            self.context.lost(operation, error, running.hops, running.seconds)
-        except Exception as error:
-            self.context.lost(operation, _mistake(error), running.hops, running.seconds)
-        else:
-            self.graph.complete(operation, output, running.hops, running.seconds)
+    def _end(
+        self, operation: Operation, result: Thoughts | Exception, hops: int = 0, seconds: float = 0.0
+    ) -> None:
+        """An operation ended with thoughts, or failed."""
+        if isinstance(result, Thoughts) and len(result) > MAX_ELEMENTS:
+            result = EvaluationError(f"this leaves more than {MAX_ELEMENTS:,} thoughts")
+        if isinstance(result, Thoughts):
+            self.graph.complete(operation, result, hops, seconds)
             if self.context.observe is not None:
                 self.context.emit(Ended(operation))
+            return
+        error = result
+        if not isinstance(error, GotError):
+            error = RunError(f"internal error: {type(result).__name__}: {result}", help=_REPORT)
+            error.__cause__ = result
+        self.context.lost(operation, error, hops, seconds)
 
 
 async def _change(step: Step, thoughts: Thoughts, running: Any) -> Thoughts:
-    """Run what changes the graph; its thoughts are those of the join behind it."""
+    """Run Python that changes the graph; its thoughts are those of the join behind it."""
     work, running.operation.work = running.operation.work, None
     assert work is not None
     await work(running)
@@ -230,19 +233,3 @@ async def _change(step: Step, thoughts: Thoughts, running: Any) -> Thoughts:
 
 
 _CHANGE = Tool(_change)
-
-
-def _bounded(output: Thoughts) -> Thoughts:
-    """What an operation gives. Raises EvaluationError where that is too much to go on with."""
-    if len(output) > MAX_ELEMENTS:
-        raise EvaluationError(f"this leaves more than {MAX_ELEMENTS:,} thoughts")
-    return output
-
-
-def _mistake(error: Exception) -> RunError:
-    """A failure that is no user's fault; the run ends in order all the same."""
-    mistake = RunError(
-        f"gotc made a mistake: {type(error).__name__}: {error}", help="please report it with the program"
-    )
-    mistake.__cause__ = error
-    return mistake

@@ -7,7 +7,8 @@ The function that runs an operation is called as `run(step, thoughts, running)`,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, final
 
@@ -17,19 +18,20 @@ from gotlang.errors import EvaluationError, GotError, OperationFailed, ReadError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import call_python
-from gotlang.models.base import DEFAULT_MAX_TOKENS, DecodingSettings, Model, Request, Usage
+from gotlang.models.base import DecodingSettings, Model, Request, Usage
 from gotlang.operations.checks import count, number, position
 from gotlang.operations.names import free_names, looks_at_pool
+from gotlang.operations.record import PROMPT_SETTINGS
 from gotlang.operations.step import GIVEN
 from gotlang.runtime.context import Context
-from gotlang.runtime.graph import FAILED, Frame, Handle, Operation, critical_path, path_key
+from gotlang.runtime.graph import FAILED, Frame, Operation, critical_path, path_key
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
 from gotlang.runtime.sampler.ledger import Round, latency
 from gotlang.runtime.sampler.store import MissingSample, Sample
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, named_thoughts
-from gotlang.types import fits
+from gotlang.types import FLOAT, fits
 
 T = TypeVar("T")
 
@@ -38,11 +40,6 @@ FIRST_SAMPLE = (0,)
 
 
 # -------------------------------------------------------------------- names and thoughts
-
-
-def each(frame: Frame, thought: Thought) -> Mapping[str, Any]:
-    """The names for what is evaluated once per thought."""
-    return frame if thought.empty else Layer({"it": thought}, frame)
 
 
 def whole(frame: Frame, thoughts: Sequence[Thought]) -> Mapping[str, Any]:
@@ -72,24 +69,20 @@ def bound_thoughts(
 ) -> tuple[Thought, ...] | None:
     """The thoughts that a name, or an index into named thoughts, refers to (`Thoughts` for a name of any
     number of them); None for any other expression."""
-    if isinstance(value, e.Reference):
-        bound = _bound(names, value.name)
-        if isinstance(bound, Thought):
-            return (bound,)
-        return bound if isinstance(bound, Thoughts) else None
-    if isinstance(value, e.Index) and isinstance(value.value, e.Reference):
-        bound = _bound(names, value.value.name)
-        if isinstance(bound, Thoughts):
-            return (bound[position(context.evaluate(value.index, names), bound)],)
-    return None
-
-
-def _bound(names: Mapping[str, Any], name: str) -> Any:
-    """The binding of a name; None for an unbound one: `pi`, or `score` as short for `score(it)`."""
-    try:
-        return names[name]
-    except KeyError:
+    name = value.value if isinstance(value, e.Index) else value
+    if not isinstance(name, e.Reference):
         return None
+    try:
+        bound = names[name.name]
+    except KeyError:
+        return None  # `pi`, or `score` as short for `score(it)`
+    if isinstance(value, e.Index):
+        if not isinstance(bound, Thoughts):
+            return None
+        return (bound[position(context.evaluate(value.index, names), bound)],)
+    if isinstance(bound, Thought):
+        return (bound,)
+    return bound if isinstance(bound, Thoughts) else None
 
 
 # -------------------------------------------------------------------- one execution
@@ -97,7 +90,7 @@ def _bound(names: Mapping[str, Any], name: str) -> Any:
 
 @final
 class Execution:
-    """What the run function of an operation gets, as `running`.
+    """Implements `gotlang.operations.stages.Running`, where its methods are documented.
 
     `hops` and `seconds` are what it has added to the critical path so far: sequential model calls, and their
     latency in seconds.
@@ -116,98 +109,74 @@ class Execution:
     # ---------------------------------------------------------------- names and values
 
     def each(self, thought: Thought, around: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        """The names for what is evaluated once per thought, over those of `around` (default: the block's)."""
-        if thought.empty:
-            return self.frame if around is None else around
-        return Layer({"it": thought}, self.frame if around is None else around)
+        around = self.frame if around is None else around
+        return around if thought.empty else Layer({"it": thought}, around)
 
     def whole(self, thoughts: Sequence[Thought]) -> Mapping[str, Any]:
-        """The names for what is evaluated once for all current thoughts."""
         return whole(self.frame, thoughts)
 
     def evaluate(self, expression: e.Expression, names: Mapping[str, Any] | None = None) -> Any:
-        """The value of an expression; `names` defaults to the block's. Raises EvaluationError."""
         return self.context.evaluate(expression, self.frame if names is None else names)
 
     def count(
         self, expression: e.Expression, thoughts: Sequence[Thought], setting: str, least: int = 0
     ) -> int:
-        """A setting that is a whole number of at least `least`. Raises EvaluationError."""
         return count(self.context.evaluate(expression, whole(self.frame, thoughts)), setting, least)
 
     def local_score(self, name: str, arguments: ir.Arguments, names: Mapping[str, Any]) -> float:
-        """The value of a score that asks no model. Raises EvaluationError, also for NaN."""
         evaluate = self.context.evaluate
         values = {parameter: evaluate(value, names) for parameter, value in arguments}
         found = evaluate(self.score(name).value, Layer(values, self.context.params))
         return number(found, f"score `{name}`")
 
     def bound(self, value: e.Expression, names: Mapping[str, Any]) -> tuple[Thought, ...] | None:
-        """The thoughts that a name, or an index into named thoughts, refers to; None for any other."""
         return bound_thoughts(self.context, value, names)
 
     def score(self, name: str) -> ir.ScoreFunction:
-        """A score of the program."""
         return self.context.declared.scores[name]
 
     # ---------------------------------------------------------------- the run
 
     @property
     def wave(self) -> int | None:
-        """The size of the first wave of an early-stopped sampling; None for the default."""
-        return self.context.wave
+        return self.context.settings.wave
 
     @property
     def has_truth(self) -> bool:
-        """Whether the ground truth of this run is known."""
         return self.context.has_truth
 
     def with_truth(self, thought: Thought) -> Mapping[str, Any]:
-        """The names for a `GroundTruth` condition: `truth` among them, if it is known."""
         names: dict[str, Any] = {"it": thought}
         if self.context.has_truth:
             names["truth"] = self.context.truth
         return Layer(names, self.frame)
 
     def note_truth(self, correct: bool | None) -> None:
-        """Note the outcome of a `GroundTruth`; None if it could not be evaluated."""
         self.context.measured[self.operation] = correct
 
     # ---------------------------------------------------------------- thoughts and failures
 
     def derived(self, value: Any, index: int, parents: Sequence[Thought]) -> Thought:
-        """A computed thought; `index` numbers the operation's thoughts."""
         return Thought(value, self.operation, index, real(parents))
 
     def failed(self, reason: str, number: int | None = None) -> None:
-        """Note that one thought or sample failed; `number` is its index."""
         self.context.failed(self.operation, reason, number)
 
     @property
     def skipped(self) -> bool:
-        """Whether the run has skipped samples, because of the budget or because it was stopped."""
         return self.context.skipped > 0
 
     def inputs_failed(self) -> bool:
-        """Whether any input of the operation failed; only an operation with optional inputs runs then."""
         return any(source.state == FAILED for source in self.operation.inputs)
 
     def uses_failed(self, value: e.Expression) -> bool:
-        """Whether an expression uses the thoughts of an input that failed."""
-        inputs = self.operation.inputs
-        if looks_at_pool(value) and inputs[0].state == FAILED:
+        failed = [source for source in self.operation.inputs if source.state == FAILED]
+        if looks_at_pool(value) and self.operation.inputs[0] in failed:
             return True
-        for name in free_names(value):
-            try:
-                bound = self.frame.find(name)
-            except KeyError:
-                continue
-            if isinstance(bound, Handle) and bound.operation.state == FAILED and bound.operation in inputs:
-                return True
-        return False
+        handles = map(self.frame.handle, free_names(value))
+        return any(handle.operation in failed for handle in handles if handle is not None)
 
     def try_each(self, thoughts: Sequence[Thought], make: Callable[[Thought], T]) -> list[tuple[int, T]]:
-        """`(index, make(thought))` for each thought; one for which it raises GotError is noted as failed."""
         found = []
         for index, thought in enumerate(thoughts):
             try:
@@ -217,35 +186,28 @@ class Execution:
         return found
 
     def for_each(self, thoughts: Sequence[Thought], make: Callable[[Thought], T]) -> list[tuple[int, T]]:
-        """The same. Raises OperationFailed if all of them fail."""
         return self.some(thoughts, self.try_each(thoughts, make))
 
     async def for_each_call(
         self, thoughts: Sequence[Thought], make: Callable[[Thought], Awaitable[T]]
     ) -> list[tuple[int, T]]:
-        """The same for calls of Python functions, several of which run at the same time."""
-        found: dict[int, T] = {}
-        failed: dict[int, GotError] = {}
-
-        async def one(at: int) -> None:
+        async def one(thought: Thought) -> T | GotError:
             async with self.context.calls:
                 try:
-                    found[at] = await make(thoughts[at])
+                    return await make(thought)
                 except GotError as error:
-                    failed[at] = error
+                    return error
 
-        if len(thoughts) == 1:
-            await one(0)
-        else:
-            async with asyncio.TaskGroup() as group:
-                for at in range(len(thoughts)):
-                    group.create_task(one(at))
-        for at in sorted(failed):
-            self.context.failed(self.operation, failed[at].message, thoughts[at].index)
-        return self.some(thoughts, [(at, found[at]) for at in sorted(found)])
+        results = await in_parallel([one(thought) for thought in thoughts])
+        found: list[tuple[int, T]] = []
+        for at, result in enumerate(results):
+            if isinstance(result, GotError):
+                self.context.failed(self.operation, result.message, thoughts[at].index)
+            else:
+                found.append((at, result))
+        return self.some(thoughts, found)
 
     def some(self, thoughts: Sequence[Thought], found: list[T]) -> list[T]:
-        """`found` as it is. Raises OperationFailed if there are thoughts, and nothing was found for any."""
         if thoughts and not found:
             raise self.nothing_left()
         return found
@@ -254,7 +216,7 @@ class Execution:
         """The error of an operation without a thought to give, with the failures noted for it."""
         context, operation = self.context, self.operation
         if operation in context.cut_off:
-            return OperationFailed("not every answer was asked for", cut_off=True)
+            return OperationFailed("not every model call was made", cut_off=True)
         where = path_key(operation)
         noted = context.failures[self._noted :]
         reasons = list(dict.fromkeys(failure.reason for failure in noted if failure.key == where))
@@ -264,14 +226,11 @@ class Execution:
     # ---------------------------------------------------------------- Python functions
 
     async def call_python(self, name: str, positional: list[Any], named: dict[str, Any]) -> Any:
-        """Call an imported function. Raises EvaluationError for whatever it raises, and if it takes longer
-        than the run allows."""
-        context = self.context
-        return await call_function(context.functions[name], name, positional, named, context.timeout_s)
+        timeout_s = self.context.settings.timeout_s
+        return await call_function(self.context.functions[name], name, positional, named, timeout_s)
 
     async def search(self, corpus: str, query: Any, k: int) -> Any:
-        """The k best documents of a corpus, or what a Python function that stands for one returns. Raises
-        EvaluationError for whatever the search raises."""
+        # A Python function may stand for a corpus.
         searched = self.context.corpora.get(corpus) or self.context.functions[corpus]
         return await call_function(searched, corpus, [query], {"k": k})
 
@@ -286,11 +245,6 @@ class Execution:
         samples: int = 1,
         turn: int = 0,
     ) -> PromptCall:
-        """A call of a prompt for one thought, or for all of them together, to be sampled `samples` times.
-        `turn` numbers the rounds of an operation that asks several times.
-
-        Raises EvaluationError or TemplateError if an argument, a setting or a text cannot be evaluated.
-        """
         if isinstance(thoughts, Thought):
             names, pool = self.each(thoughts), real((thoughts,))
         else:
@@ -307,7 +261,7 @@ class Execution:
             model.name,
             render(declared, values, shown),
             _decoding_settings(chosen, declared),
-            context.seed,
+            context.settings.seed,
             prompt,
             values,
             model.endpoint,
@@ -321,36 +275,22 @@ class Execution:
         return PromptCall(self, declared, model, request, key, first, parents, names, expected)
 
     def check_samples(self, samples: int) -> None:
-        """Raises EvaluationError if the run may not ask for that many samples more."""
         self.context.sampler.check(samples)
 
     async def sample(
         self, wanted: Sequence[tuple[PromptCall, Sequence[int]]], *, fused: bool = False
     ) -> list[list[Sample]]:
-        """Samples of several calls, asked for at the same time; sample numbers count from 0 for each call.
-        `fused` asks for all samples of a call in one request, if the endpoint supports `n`.
-
-        Raises EvaluationError if the run asks for too many. A sample that cannot be had is a MissingSample.
-        """
-        asked = [(call, numbers) for call, numbers in wanted if numbers]
-        samples = sum(len(numbers) for _, numbers in asked)
         sampler = self.context.sampler
+        samples = sum(len(numbers) for _, numbers in wanted)
         sampler.check(samples)
         sampler.asked += samples
-        if len(asked) == 1:
-            call, numbers = asked[0]
-            results = [await call.sample(numbers, fused)]
-        else:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(call.sample(numbers, fused)) for call, numbers in asked]
-            results = [task.result() for task in tasks]
+        results = await in_parallel([call.sample(numbers, fused) for call, numbers in wanted if numbers])
         self.hops += 1
         self.seconds += max(seconds for _, seconds in results) if results else 0.0
         each = iter(results)
         return [next(each)[0] if numbers else [] for _, numbers in wanted]
 
     async def sample_once(self, calls: Sequence[PromptCall]) -> list[Sample]:
-        """The first sample of each call, asked for at the same time."""
         return [first for (first,) in await self.sample([(call, FIRST_SAMPLE) for call in calls])]
 
     def _parents(
@@ -371,10 +311,19 @@ class Execution:
         return tuple(parents.values())
 
 
+async def in_parallel(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of coroutines that run at the same time, in their order."""
+    if len(work) == 1:
+        return [await work[0]]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one) for one in work]
+    return [task.result() for task in tasks]
+
+
 @final
 @dataclass(slots=True)
 class PromptCall:
-    """A prompt with its arguments filled in: one request, and the number of its first sample.
+    """Implements `gotlang.operations.stages.PromptCall`, where its methods are documented.
 
     `parents` are the thoughts that the prompt was given, `expected` is how many values each answer must hold
     (None: any number), `batched` how many samples were asked for in one request.
@@ -425,8 +374,6 @@ class PromptCall:
         return samples, latency(found)
 
     def values(self, number: int, sample: Sample) -> list[Any]:
-        """The values read from a sample. One that is missing or cannot be read is noted as failed, and has
-        none."""
         if isinstance(sample, MissingSample):
             self.note_missing(number, sample)
             return []
@@ -444,7 +391,6 @@ class PromptCall:
             return []
 
     def note_missing(self, number: int, sample: Sample) -> None:
-        """Note a sample that is missing; nothing for any other."""
         if not isinstance(sample, MissingSample):
             return
         context = self.running.context
@@ -455,11 +401,9 @@ class PromptCall:
             self.running.failed(sample.reason, self.first + number)
 
     def skipped(self, sample: Sample) -> bool:
-        """Whether a sample was never asked for, because of the budget or because the run was stopped."""
         return isinstance(sample, MissingSample) and sample.cut_off
 
     def thought(self, value: Any, index: int, sample: Sample) -> Thought:
-        """A thought with a value read from a sample; `index` numbers the operation's thoughts."""
         assert not isinstance(sample, MissingSample)
         stored = sample[0]
         completion = stored.completion
@@ -507,27 +451,17 @@ def _decoding_settings(chosen: Mapping[str, Any], prompt: ir.Prompt) -> Decoding
     """Raises EvaluationError for a setting of the wrong type."""
     if not chosen:
         return _DEFAULT_SETTINGS
-    stop = chosen.get("stop", ())
-    stops = (stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, list | tuple) else (None,)
-    if not all(isinstance(text, str) for text in stops):
-        raise EvaluationError(f"`stop` must be a string or a list of strings, not {stop!r:.60}")
-    most = chosen.get("max_tokens", DEFAULT_MAX_TOKENS)
-    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-        raise EvaluationError(f"`max_tokens` must be a whole number of at least 1, not {most!r:.60}")
-    return DecodingSettings(
-        temperature=_non_negative(chosen, "temperature"),
-        top_p=_non_negative(chosen, "top_p"),
-        max_tokens=most,
-        stop=stops,
-        logprobs=bool(chosen.get("logprobs", False)),
-        response_format=response_format(prompt.result) if chosen.get("structured", False) else None,
-    )
-
-
-def _non_negative(chosen: Mapping[str, Any], name: str) -> float | None:
-    value = chosen.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
-        raise EvaluationError(f"`{name}` must be a number of at least 0, not {value!r:.60}")
-    return float(value)
+    found: dict[str, Any] = {}
+    for name, value in chosen.items():
+        types, least = PROMPT_SETTINGS[name].types, PROMPT_SETTINGS[name].least
+        if value is None:
+            continue
+        if all(fits(type_, value) for type_ in types) or not (least is None or least <= value < math.inf):
+            wanted = " or ".join(map(str, types)) + (f" of at least {least:g}" if least is not None else "")
+            raise EvaluationError(f"`{name}` must be {wanted}, not {value!r:.60}")
+        found[name] = float(value) if types == (FLOAT,) else value
+    if "stop" in found:
+        found["stop"] = (found["stop"],) if isinstance(found["stop"], str) else tuple(found["stop"])
+    if found.pop("structured", False):
+        found["response_format"] = response_format(prompt.result)
+    return DecodingSettings(**found)

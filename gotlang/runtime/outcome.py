@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, final
 
 from gotlang.errors import GotError, OperationFailed, RunError
 from gotlang.ir import program as ir
-from gotlang.ir.program import Scheme
 from gotlang.operations import title
 from gotlang.runtime.context import Context, Failure
 from gotlang.runtime.graph import (
@@ -34,10 +33,10 @@ from gotlang.types import ListType, fits
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run gave. `value` is None, and `partial` tells why, where a budget or an interruption ended it
-    without one. `hops` are the model calls on the longest path to the result. `stopped` tells that somebody
-    stopped the run before its end; `notes` is what models said beside their answers, and what went wrong
-    beside the run."""
+    """What a run ended with. `value` is None, and `partial` is the reason, if a budget or an interruption
+    ended it without one. `hops` counts the model calls on the critical path to the result, `skipped` the
+    samples that were not requested; `stopped` says that the run was interrupted. `notes` are remarks of
+    models and of the runtime."""
 
     scheme: str
     value: Any
@@ -59,11 +58,15 @@ class Outcome:
     graph: Graph = field(default_factory=Graph, repr=False, compare=False)
 
 
-def outcome_of(context: Context, scheme: Scheme, handle: Handle, wall: float, stopped: str | None) -> Outcome:
+def outcome_of(
+    context: Context, scheme: ir.Scheme, handle: Handle, wall: float, stopped: str | None
+) -> Outcome:
+    """The outcome of a run that has ended; `stopped` is why it was interrupted, if it was. Raises RunError,
+    with the outcome, for one without a result."""
     operation, sampler, graph = handle.operation, context.sampler, context.graph
     done = operation.state == DONE and bool(operation.output)
     partial = sampler.budget.reason() if sampler.refused else None
-    # A stop that came when nothing was left to ask changes nothing.
+    # An interruption changes nothing if no sample was left to request.
     if stopped is not None and (context.skipped or not done):
         partial = stopped
     thoughts: tuple[Thought, ...] = ()
@@ -71,62 +74,87 @@ def outcome_of(context: Context, scheme: Scheme, handle: Handle, wall: float, st
     if done:
         thoughts = tuple(operation.output)
     elif partial is None or truly_failed(context, operation):
-        lost = no_result(context, operation)
+        lost = _no_result(context, operation)
     else:
-        operation, thoughts = best_so_far(graph, scheme)
+        operation, thoughts = _best_so_far(graph, scheme)
     many = scheme.many and operation is handle.operation
     value: Any = [t.value for t in thoughts] if many else thoughts[0].value if thoughts else None
     if done and (why := fits(ListType(scheme.result) if many else scheme.result, value)):
-        lost = wrong_result(scheme, operation, why)
+        # Values of Python functions, and `none`, have no type before.
+        lost = RunError(
+            f"the result of scheme `{scheme.name}` is not {scheme.result}: {why}",
+            span=_span(operation) or scheme.span,
+            help="declare the type that it returns; `any` accepts every value",
+        )
     ledger = sampler.ledger
     ledger.settle(graph, operation)
     outcome = Outcome(
-        scheme.name,
-        value,
-        best_score(thoughts),
-        measured(context, scheme) if done else None,
-        thoughts,
-        ledger,
-        ledger.times,
-        operation.hops,
-        largest_volume(thoughts),
-        len(graph.operations) - graph.constants,
-        sum(t.maker is o and not t.empty for o in graph.operations for t in o.output),
-        tuple(sorted(context.failures, key=lambda f: (_order(f), f.reason))),
-        wall,
-        partial,
-        context.skipped,
-        partial is not None and partial == stopped,
-        tuple(sampler.notes),
-        graph,
+        scheme=scheme.name,
+        value=value,
+        score=max(thoughts, key=lambda t: t.goodness).score if thoughts else None,
+        truth=_measured(context, scheme) if done else None,
+        thoughts=thoughts,
+        ledger=ledger,
+        times=ledger.times,
+        hops=operation.hops,
+        volume=largest_volume(thoughts),
+        operations=len(graph.operations) - graph.constants,
+        thought_count=sum(t.maker is o and not t.empty for o in graph.operations for t in o.output),
+        failures=tuple(sorted(context.failures, key=_order)),
+        wall_s=wall,
+        partial=partial,
+        skipped=context.skipped,
+        stopped=partial is not None and partial == stopped,
+        notes=tuple(sampler.notes),
+        graph=graph,
     )
     if lost is not None:
-        lost.outcome = outcome  # what failed was paid for all the same, and can be looked at
+        lost.outcome = outcome  # what was spent can be looked at
         raise lost
     return outcome
 
 
-def _order(failure: Failure) -> tuple[PathKey, int]:
-    return failure.key, -1 if failure.sample is None else failure.sample
+def truly_failed(context: Context, result: Operation) -> bool:
+    """Whether the result was lost by more than a budget or an interruption."""
+    return any(True for _ in _culprits(context, result))
 
 
-def best_score(thoughts: Sequence[Thought]) -> float | None:
-    """The score of the best of some thoughts, None where there is none."""
-    return max(thoughts, key=lambda t: t.goodness).score if thoughts else None
+def named(operation: Operation) -> str:
+    """An operation as the program writes it, and the blocks around it: `Generate sort in part[3]`."""
+    step = operation.step
+    if step is None:
+        name = "the result"
+    elif isinstance(step, ir.Pool) and not step.result.startswith("%"):
+        name = step.result
+    else:
+        name = title(step)
+    return name + within(path_text(operation))
 
 
-def measured(context: Context, scheme: Scheme) -> bool | None:
-    """What `GroundTruth` found: the last one of the scheme itself, else the last one anywhere."""
-    found = sorted(context.measured, key=lambda o: (o.frame.path == (scheme.name,), _line(o), path_key(o)))
-    return context.measured[found[-1]] if found else None
+def _order(failure: Failure) -> tuple[PathKey, int, str]:
+    return failure.key, -1 if failure.sample is None else failure.sample, failure.reason
 
 
-def _line(operation: Operation) -> int:
-    return operation.step.span.start if operation.step is not None else 0
+def _span(operation: Operation) -> Span | None:
+    return operation.step.span if operation.step is not None else None
 
 
-def best_so_far(graph: Graph, scheme: Scheme) -> tuple[Operation, tuple[Thought, ...]]:
-    """The thought of the result's type that stands latest in the graph, the best scored one of those."""
+def _measured(context: Context, scheme: ir.Scheme) -> bool | None:
+    """The last `GroundTruth` of the scheme itself, else the last one anywhere."""
+
+    def order(operation: Operation) -> tuple[bool, int, PathKey]:
+        span = _span(operation)
+        return (
+            operation.frame.path == (scheme.name,),
+            span.start if span is not None else 0,
+            path_key(operation),
+        )
+
+    return context.measured[max(context.measured, key=order)] if context.measured else None
+
+
+def _best_so_far(graph: Graph, scheme: ir.Scheme) -> tuple[Operation, tuple[Thought, ...]]:
+    """The thought of the result's type that is latest in the graph, the best scored one of those."""
     best: tuple[Operation, Thought] | None = None
     most: tuple[int, float] = (-1, 0.0)
     for operation in sorted(graph.operations, key=lambda o: o.hops, reverse=True):
@@ -143,29 +171,23 @@ def best_so_far(graph: Graph, scheme: Scheme) -> tuple[Operation, tuple[Thought,
     return (best[0], (best[1],)) if best is not None else (graph.operations[0], ())
 
 
-def wrong_result(scheme: Scheme, result: Operation, why: str) -> RunError:
-    """Why what a run gave is no result: what Python gives, and `none`, have no type before."""
-    span = result.step.span if result.step is not None else scheme.span
-    return RunError(
-        f"the result of scheme `{scheme.name}` is not {scheme.result}: {why}",
-        span=span,
-        help="declare what it gives, be it `any`",
-    )
-
-
-def truly_failed(context: Context, result: Operation) -> bool:
-    """Whether the result was lost by more than a budget or a stop."""
-    return any(not _cut_off(error) for _, error in _culprits(context, result))
-
-
-def no_result(context: Context, result: Operation) -> RunError:
-    """Why a run has no result: what failed, where in the source it stands, and why."""
+def _no_result(context: Context, result: Operation) -> RunError:
+    """Why a run has no result: what failed, where in the source, and why."""
     failures = sorted(context.failures, key=_order)
-    culprits = [(o, error) for o, error in _culprits(context, result) if not _cut_off(error)]
+    culprits = sorted(_culprits(context, result), key=lambda pair: path_key(pair[0]))
     if not culprits:
-        return _nothing(context, result, failures)
-    operation, error = min(culprits, key=lambda pair: path_key(pair[0]))
-    others = len({id(o) for o, _ in culprits}) - 1
+        at = result
+        # The first operation that left none of its thoughts.
+        while not at.pool and at.inputs:
+            at = at.parts[0] if at.parts else at.inputs[0]
+        return RunError(
+            f"{named(at)}: no thought was left",
+            failures=failures,
+            span=_span(at),
+            help="the scheme ended normally, with an empty result",
+        )
+    operation, error = culprits[0]
+    others = len(culprits) - 1
     more = f" (and {others} more operation{'s' if others != 1 else ''} failed)" if others else ""
     found = RunError(
         f"{named(operation)}: {error.in_words()}{more}", failures=failures, span=_span(operation)
@@ -174,38 +196,9 @@ def no_result(context: Context, result: Operation) -> RunError:
     return found
 
 
-def _nothing(context: Context, result: Operation, failures: Sequence[object]) -> RunError:
-    at = result
-    # The first operation that left nothing of what it got.
-    while not at.pool and at.inputs:
-        at = at.parts[0] if at.parts else at.inputs[0]
-    return RunError(
-        f"{named(at)}: no thought was left",
-        failures=failures,
-        span=_span(at),
-        help="the scheme ended in order, and has nothing to show",
-    )
-
-
-def named(operation: Operation) -> str:
-    """An operation as the program writes it, and what it stands in: `Generate sort in part[3]`."""
-    return f"{_written(operation.step)}{within(path_text(operation))}"
-
-
-def _span(operation: Operation) -> Span | None:
-    return operation.step.span if operation.step is not None else None
-
-
-def _written(step: ir.Step | None) -> str:
-    if step is None:
-        return "the result"
-    if isinstance(step, ir.Pool) and not step.result.startswith("%"):
-        return step.result
-    return title(step)
-
-
 def _culprits(context: Context, result: Operation) -> Iterator[tuple[Operation, GotError]]:
-    """The operations that lost the result by failing themselves, with how they failed."""
+    """The operations that lost the result by failing themselves, except for a budget or an interruption, and
+    their errors."""
     if result.state != FAILED:
         return
     seen = {result}
@@ -213,14 +206,12 @@ def _culprits(context: Context, result: Operation) -> Iterator[tuple[Operation, 
     while stack:
         at = stack.pop()
         failed = [o for o in before(at) if o.state in (FAILED, REMOVED)]
-        # A pool whose members have all failed is not to blame.
+        # A pool all members of which failed is not to blame.
         if at in context.culprits and not failed:
-            yield at, context.culprits[at]
+            error = context.culprits[at]
+            if not (isinstance(error, OperationFailed) and error.cut_off):
+                yield at, error
         for operation in failed:
             if operation not in seen:
                 seen.add(operation)
                 stack.append(operation)
-
-
-def _cut_off(error: GotError) -> bool:
-    return isinstance(error, OperationFailed) and error.cut_off

@@ -1,18 +1,17 @@
-"""A run's graph as plain data: what `gotc show` and pictures are made of.
+"""The graph of a run as plain data, for `gotc show` and pictures.
 
-A line an operation, in the order they were added:
+One line per operation, in the order they were added:
 
     {"operation": 7, "path": "sort128/part[0]/sort", "kind": "Generate", "prompt": "sort", "state": "done",
      "file": "programs/sort128.got", "line": 95, "inputs": [6], "origin": 2, "hops": 2,
-     "asked": [{"key": "5e1f...", "draws": [0, 1], "sources": ["model", "persistent"]}],
+     "asked": [{"key": "5e1f...", "samples": [0, 1], "sources": ["model", "persistent"]}],
      "thoughts": [{"made": [7, 0], "value": [0, 1], "parents": [[6, 0]], "score": 0, "usd": 0.0001}]}
 
-`made` is the operation that made a thought and its number there; the value and what it came from stand only
-there, so that a thought which passes through several operations is written once. `lower` tells that a lower
-score is the better one; `failed` tells why answers gave no thought, or why the operation gave none
-(`[[2, "no number found"]]`, the draw's number or null). Where a block of the program ends, `block`
-is what the block is called: operations in it have its path, with a number for each element, pair or round
-(`sort128/part` and `sort128/part[0]/...`).
+`made` is the operation that made a thought and its index there; value and parents are given only there, so
+that a thought which passes through several operations is written once. `lower` says that lower scores are
+better; `failed` says why samples gave no thought, or why the operation gave none (`[[2, "no number found"]]`,
+the sample's number or null). `block` names the block that ends at an operation: the operations in it have its
+path, with a number per element, pair or round (`sort128/part` and `sort128/part[0]/...`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from typing import Any, final
 from gotlang.ir import program as ir
 from gotlang.operations import block_title, record_of
 from gotlang.operations.record import Block as BlockRecord
-from gotlang.operations.record import Operation as OperationRecord
 from gotlang.runtime.context import Failure
 from gotlang.runtime.graph import STATES, Graph, Operation, path_text
 from gotlang.runtime.sampler.events import Asked, Event
@@ -35,29 +33,29 @@ from gotlang.thought import Thought
 
 @final
 class Asks:
-    """An observer that remembers which draws of which requests each operation asked for."""
+    """An observer that remembers which samples of which requests each operation asked for."""
 
     def __init__(self) -> None:
         self._by_operation: dict[int, list[dict[str, Any]]] = {}
 
     def __call__(self, event: Event) -> None:
-        """Note what was asked."""
+        """Note what was asked for."""
         if isinstance(event, Asked) and event.operation is not None:
             sources = [source(sample) for sample in event.samples]
             self._by_operation.setdefault(id(event.operation), []).append(
-                {"key": event.key, "draws": list(event.numbers), "sources": sources}
+                {"key": event.key, "samples": list(event.numbers), "sources": sources}
             )
 
     def of(self, operation: Operation) -> list[dict[str, Any]]:
-        """What an operation asked, in order."""
+        """What an operation asked for, in order."""
         return self._by_operation.get(id(operation), [])
 
 
-def source(draw: Sample) -> str:
-    """Where an answer came from; `skipped` where it was never asked for, `missing` where none came."""
-    if isinstance(draw, MissingSample):
-        return "skipped" if draw.cut_off else "missing"
-    return draw[1]
+def source(sample: Sample) -> str:
+    """Where a sample came from; `skipped` if it was never requested, `missing` if the request failed."""
+    if isinstance(sample, MissingSample):
+        return "skipped" if sample.cut_off else "missing"
+    return sample[1]
 
 
 def operations(
@@ -67,47 +65,40 @@ def operations(
     program: ir.Program | None = None,
     failures: Iterable[Failure] = (),
 ) -> Iterator[dict[str, Any]]:
-    """The operations of a graph as plain data; `sources` are the program's texts by name, `failures` what
-    failed in the run. With the program it is also told (`within`) which operations stand in the call of a
-    scheme."""
-    calls = Calls(program) if program is not None else None
+    """The operations of a graph as plain data. `sources` are the program's texts by name, `failures` those of
+    the run; with the program, `within` names the scheme whose call an operation is part of."""
+    calls = _SchemeCalls(program) if program is not None else None
     failed: dict[str, list[list[Any]]] = {}
     for failure in failures:
         failed.setdefault(failure.operation, []).append([failure.sample, failure.reason])
     for operation in graph.operations:
-        step = operation.step
+        step, path = operation.step, path_text(operation)
         line: dict[str, Any] = {
             "operation": operation.sequence,
-            "path": path_text(operation),
-            "kind": kind(operation),
+            "path": path,
+            "kind": operation.role,
             "state": STATES[operation.state],
             "inputs": [before.sequence for before in operation.inputs],
             "origin": operation.origin.sequence if operation.origin is not None else None,
             "hops": operation.hops,
         }
-        prompt = prompt_name(operation)
-        if prompt is not None:
-            line["prompt"] = prompt
+        line |= _names(operation)
         if step is not None and step.span.source in sources:
             text = sources[step.span.source]
             line["file"], line["line"] = text.name, text.position(step.span.start)[0]
         if calls is not None and (called := calls.of(operation.path)) is not None:
             line["within"] = f"scheme {called}"
-        name = block(operation)
-        if name is not None:
-            line["block"] = name
-        asked = asks.of(operation)
-        if asked:
+        if asked := asks.of(operation):
             line["asked"] = asked
-        if line["path"] in failed:
-            line["failed"] = failed[line["path"]]
+        if path in failed:
+            line["failed"] = failed[path]
         line["thoughts"] = [_thought(thought, operation) for thought in operation.output]
         yield line
 
 
 def thoughts(graph: Graph) -> Iterator[dict[str, Any]]:
-    """The thoughts of a graph as plain data: `thought` is the operation that made it and its number there,
-    `parents` are those it came from. A thought that was scored later is told with its score."""
+    """The thoughts of a graph as plain data: `thought` is the operation that made it and its index there,
+    `parents` are those it was made from. A thought that was scored later has its score."""
     known: dict[tuple[int, int], tuple[int, Thought]] = {}
     for operation in graph.operations:
         for thought in operation.output:
@@ -119,31 +110,23 @@ def thoughts(graph: Graph) -> Iterator[dict[str, Any]]:
 
 
 def both(graph: Graph, sources: Mapping[str, Source]) -> dict[str, Any]:
-    """Both graphs of a run as they are now."""
+    """Both graphs of a run in their present state."""
     return {"operations": list(operations(graph, sources, Asks())), "thoughts": list(thoughts(graph))}
 
 
-def kind(operation: Operation) -> str:
-    """What an operation does, in a word: `Generate`, `KeepBestN`, `Score`, `join`, ..."""
-    return operation.role
-
-
-def prompt_name(operation: Operation) -> str | None:
-    """The prompt, score, function or corpus that an operation uses, where it uses one."""
-    step = operation.step
-    if step is None or operation.role not in (type(step).__name__, "rated"):
-        return None
+def _names(operation: Operation) -> dict[str, str]:
+    """The prompt, score, function or corpus of an operation, and the block that ends at it."""
+    step, role = operation.step, operation.role
+    if step is None:
+        return {}
     record = record_of(step)
-    return record.label(step).name or None if isinstance(record, OperationRecord) else None
-
-
-def block(operation: Operation) -> str | None:
-    """What the block that an operation stands for is called: `foreach part`, `repeat`, `scheme tree`."""
-    step = operation.step
-    if step is None or operation.role not in ("join", "Pool", "rated"):
-        return None
-    record = record_of(step)
-    return block_title(step) if isinstance(record, BlockRecord) or operation.role != "Pool" else None
+    block = isinstance(record, BlockRecord)
+    found = {}
+    if not block and role in (type(step).__name__, "rated") and (name := record.label(step).name):
+        found["prompt"] = name
+    if role in ("join", "rated") or (role == "Pool" and block):
+        found["block"] = block_title(step)
+    return found
 
 
 def _thought(thought: Thought, operation: Operation) -> dict[str, Any]:
@@ -166,21 +149,19 @@ def _number(maker: object) -> int | None:
 
 
 @final
-class Calls:
-    """Tells for operations of one program's runs which scheme was called where they stand."""
+class _SchemeCalls:
+    """Finds the scheme call that an operation is part of, from its path and the program."""
 
     def __init__(self, program: ir.Program) -> None:
-        self._program = program
-        self._schemes = {scheme.name: scheme for scheme in program.schemes}
-        self._scores = {score.name: score for score in program.scores}
+        self._bodies = {score.name: score.body for score in program.scores}
+        self._bodies |= {scheme.name: scheme.body for scheme in program.schemes}
         self._named = cache(self._find)
 
     def of(self, path: tuple[Any, ...]) -> str | None:
-        """The scheme whose call is the innermost block around an operation; None where another block is."""
+        """The scheme whose call is the innermost block around an operation; None if another block is."""
         owner, called = str(path[0]), None
         for part in path[1:-1]:
-            name = str(part[0] if isinstance(part, tuple) else part)
-            found = self._named(owner, name)
+            found = self._named(owner, str(part[0] if isinstance(part, tuple) else part))
             called = found.scheme if isinstance(found, ir.Invoke) else None
             if called is not None:
                 owner = called
@@ -189,15 +170,6 @@ class Calls:
         return called
 
     def _find(self, owner: str, name: str) -> ir.Step | None:
-        """The step of a scheme or a score that gives a name; names may stand without the compiler's `%`."""
-        holder = self._schemes.get(owner) or self._scores.get(owner)
-        if holder is None:
-            return None
-        return next((s for s in _steps(holder.body) if s.result.lstrip("%") == name.lstrip("%")), None)
-
-
-def _steps(region: ir.Region) -> Iterator[ir.Step]:
-    for step in region.steps:
-        yield step
-        for inner in step.regions:
-            yield from _steps(inner)
+        """The step of a scheme or a score with this result; names may lack the compiler's `%`."""
+        steps = self._bodies[owner].all_steps() if owner in self._bodies else ()
+        return next((step for step in steps if step.result.lstrip("%") == name.lstrip("%")), None)

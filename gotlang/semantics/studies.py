@@ -75,7 +75,7 @@ VARIED: dict[str, Type] = {"schedule": STR, "concurrency": INT, "model": STR, "t
 ASKED = ("temperature", "model")
 """Those that are settings of requests; the others are options of a run and change no result."""
 
-SCHEDULES = ("breadth-first", "depth-first", "best-first", "longest-path-first")
+SCHEDULES = ("breadth-first", "depth-first", "best-first", "critical-path-first")
 """The names of the runtime's schedulers, which cannot be imported here (a test compares them)."""
 
 BOUNDS: dict[str, tuple[float, float]] = {

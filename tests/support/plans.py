@@ -56,7 +56,7 @@ class Failing(Delayed):
             self.told.append("raised")
             return None  # type: ignore[return-value]
         if kind == "empty":
-            self.told.append("gave no answer")
+            self.told.append("returned no completion")
             return replace(reply, completions=())
         if kind == "fewer":
             return replace(reply, completions=reply.completions[:1], usage=Usage(reply.usage.input_tokens, 1))
