@@ -64,7 +64,7 @@ def compile_block(
         (),
         checked.symbols,
         pipelines.pools,
-        expressions.calls.arguments,
+        expressions.arguments,
         frozenset(pipelines.named),
         (),
     )

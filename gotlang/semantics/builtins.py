@@ -99,18 +99,19 @@ def _builtin(
 
 def fits_argument(wanted: Type, given: Type) -> bool:
     """Whether a built-in accepts an argument of a type; a text can be a list of its characters."""
-    return accepts(wanted, given) or (wanted == LIST and _is_text(given))
+    return accepts(wanted, given) or (wanted == LIST and is_text(given))
 
 
 # ---------------------------------------------------------------- types of results
 
 
-def _is_text(type_: Type) -> bool:
+def is_text(type_: Type) -> bool:
+    """Whether values of a type are texts."""
     return type_ == STR or isinstance(type_, LiteralType)
 
 
 def _element(type_: Type) -> Type:
-    return type_.element if isinstance(type_, ListType) else STR if _is_text(type_) else ANY
+    return type_.element if isinstance(type_, ListType) else STR if is_text(type_) else ANY
 
 
 def _same(types: Sequence[Type]) -> Type:
@@ -299,7 +300,7 @@ def concat(*lists: Sequence[Any]) -> list[Any]:
     return [value for part in lists for value in part]
 
 
-@_builtin(LIST, INT, gives=lambda types: ListType(STR if _is_text(types[0]) else types[0]))
+@_builtin(LIST, INT, gives=lambda types: ListType(STR if is_text(types[0]) else types[0]))
 def chunks(values: Sequence[Any], parts: int) -> list[Any]:
     """A list split into so many parts of equal length; the first ones may be longer by one."""
     if parts < 1:

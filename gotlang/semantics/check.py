@@ -9,8 +9,7 @@ from typing import final
 
 from gotlang.diagnostics import Diagnostic, in_order
 from gotlang.scope import PoolType
-from gotlang.semantics.calls import Matched
-from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.expressions import ExpressionChecker, Matched
 from gotlang.semantics.flow import warn_unused_thoughts
 from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
@@ -78,7 +77,7 @@ def check(
         modules,
         symbols,
         pipelines.pools,
-        expressions.calls.arguments,
+        expressions.arguments,
         frozenset(pipelines.named),
         in_order(report.diagnostics),
     )

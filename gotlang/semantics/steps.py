@@ -128,7 +128,7 @@ class StepCheck:
         signature = symbols.prompts.get(name)
         if signature is not None:
             symbols.used.add(name)
-            self.checker.expressions.calls.match(operand, signature, "prompt", scope)
+            self.checker.expressions.match(operand, signature, "prompt", scope)
             return signature.result, signature.many
         for argument in operand.arguments:
             self.infer(argument.value, scope)
@@ -162,8 +162,7 @@ class StepCheck:
         scores = self.checker.symbols.scores
         if isinstance(operand, e.Call) and operand.function.text in scores:
             self.checker.symbols.used.add(operand.function.text)
-            calls = self.checker.expressions.calls
-            calls.match(operand, scores[operand.function.text], "score", self.each)
+            self.checker.expressions.match(operand, scores[operand.function.text], "score", self.each)
         elif not self._by_prompt(operand, FLOAT, "scoring prompt must give a number"):
             self.expect(operand, self.each, FLOAT, "a score")
 
@@ -251,7 +250,7 @@ class StepChecker:
         """Check a scheme's call as a step: it runs once for each current thought."""
         signature = self.symbols.schemes[call.function.text]
         self.symbols.used.add(signature.name)
-        self.expressions.calls.match(call, signature, "scheme", self.each(pool, scope))
+        self.expressions.match(call, signature, "scheme", self.each(pool, scope))
         return PoolType(signature.result, pool.single and not signature.many)
 
     # ---------------------------------------------------------------- steps
