@@ -116,7 +116,7 @@ def test_a_best_of_needs_a_score_that_looks_at_the_inputs_alone() -> None:
         (["tree", "oi"], "no scheme `oi`"),
         (["tree", "best-of-0"], "no scheme `best-of-0`"),
         (["tree", "other"], "has other inputs"),
-        (["tree", "tree"], "named twice"),
+        (["tree", "tree"], "duplicate scheme"),
         (["other", "single"], "no prompt"),
     ],
 )

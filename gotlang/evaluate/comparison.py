@@ -89,7 +89,8 @@ def contenders(program: Program, names: Sequence[str] = ()) -> list[Contender]:
     first = next((own[name] for name in names if name in own), None) or _main(program)
     names = names or comparable(program, first)
     if len(set(names)) != len(names):
-        raise UsageError("a scheme is named twice")
+        duplicate = next(name for name in names if list(names).count(name) > 1)
+        raise UsageError(f"duplicate scheme `{duplicate}`")
     out = []
     for name in names:
         if name in own:
@@ -348,7 +349,7 @@ async def run_contenders(
         raise UsageError(f"the baseline `{baseline}` is not compared", help=f"there are {', '.join(names)}")
     fixed = [side for side in sides if side.samples != MATCHED]
     if not fixed:
-        raise UsageError("`best-of-n` and `vote-of-n` are matched to another scheme: name one beside them")
+        raise UsageError("`best-of-n` and `vote-of-n` are matched to another scheme: name one of those too")
     found = {side.name: ComparedScheme(side.name, await run(side, 0, 1, None)) for side in fixed}
     metric = _cost_metric(found.values())
     target = max(entry.evaluation.mean(metric) or 0.0 for entry in found.values())

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
-from gotlang.errors import BudgetExceeded, CacheError
+from gotlang.errors import CacheError
 from gotlang.models.base import Price, Request
 from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, worst_case
 
@@ -121,40 +121,28 @@ class StudyBudget(Budget):
         self.max_usd = max_usd
         self.refused = 0
 
-    async def reserve(self, request: Request, answers: int, price: Price | None) -> Reservation:
-        """Reserve the maximum cost of a request for up to so many samples, or for as many as fit.
+    def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
+        # A row that got fewer samples than it asked for would end the study: wait for what may fit later.
+        with self.log.locked():
+            fitting = calls
+            if self.max_usd is not None:
+                left = Fraction(self.max_usd) - Fraction(self.log.committed_usd)
+                fitting = affordable(request, calls, price, left)
+            if fitting < calls and (not fitting or self._under_way):
+                return None
+            reservation = Reservation(fitting, worst_case(request, fitting, price))
+            self._names[id(reservation)] = self.log.reserve(float(reservation.usd))
+            return reservation
 
-        Waits while requests of this worker may release enough for all: a row that got fewer samples than it
-        asked for would end the study. Raises BudgetExceeded if not even one fits.
-        """
-        while True:
-            with self.log.locked():
-                fitting = answers
-                if self.max_usd is not None:
-                    left = Fraction(self.max_usd) - Fraction(self.log.committed_usd)
-                    fitting = affordable(request, answers, price, left)
-                if fitting == answers or (fitting and not self._under_way):
-                    most = worst_case(request, fitting, price)
-                    reservation = Reservation(fitting, most)
-                    self._names[id(reservation)] = self.log.reserve(float(most))
-                    self._under_way += 1
-                    return reservation
-            if not self._under_way:
-                self.refused += answers
-                raise BudgetExceeded(self.reason())
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._returned.append(waiter)
-            await waiter
-
-    def settle(self, reservation: Reservation, answers: int, usd: Fraction) -> None:
+    def settle(self, reservation: Reservation, calls: int, usd: Fraction) -> None:
         """Release what was reserved, and count what the request really cost.
 
         That is logged once the samples are in the cache, which is right after this. Killed between the two, a
-        worker leaves an open request and no sample that was paid and lost.
+        worker leaves an open request and no sample that was paid for and lost.
         """
         name = self._names.pop(id(reservation))
-        asyncio.get_running_loop().call_soon(self._settled, name, answers, float(usd))
-        self.spent_calls += answers
+        asyncio.get_running_loop().call_soon(self._settled, name, calls, float(usd))
+        self.spent_calls += calls
         self._spent += usd
 
     def _settled(self, name: str, calls: int, usd: float) -> None:

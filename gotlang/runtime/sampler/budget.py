@@ -77,20 +77,25 @@ class Budget:
 
         Waits while requests under way may give back enough. Raises BudgetExceeded if not even one call fits.
         """
-        while True:
-            fitting = self._fitting(request, calls, price) if self.limited else calls
-            if fitting == calls or (fitting > 0 and not self._under_way):
-                usd = worst_case(request, fitting, price) if self._limit is not None else _NOTHING
-                self._under_way += 1
-                self._reserved_usd = _sum(self._reserved_usd, usd)
-                self._reserved_calls += fitting
-                return Reservation(fitting, usd)
+        while (reservation := self._take(request, calls, price)) is None:
             if not self._under_way:
                 self.refused += calls
                 raise BudgetExceeded(self.reason())
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._returned.append(waiter)
             await waiter
+        self._under_way += 1
+        return reservation
+
+    def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
+        """A reservation for what fits now; None if nothing does, or if what is under way may let more fit."""
+        fitting = self._fitting(request, calls, price) if self.limited else calls
+        if fitting < calls and (fitting <= 0 or self._under_way):
+            return None
+        usd = worst_case(request, fitting, price) if self._limit is not None else _NOTHING
+        self._reserved_usd = _sum(self._reserved_usd, usd)
+        self._reserved_calls += fitting
+        return Reservation(fitting, usd)
 
     def settle(self, reservation: Reservation, calls: int, usd: Fraction) -> None:
         """Give back a reservation, and count what the request really cost."""
