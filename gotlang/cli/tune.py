@@ -22,7 +22,15 @@ from gotlang.cli.options import (
     quiet_option,
     run_options,
 )
-from gotlang.cli.output import check_writable, complain, document, duration, errors_as_document, say
+from gotlang.cli.output import (
+    check_writable,
+    complain,
+    document,
+    duration,
+    errors_as_document,
+    say,
+    write_file,
+)
 from gotlang.errors import UsageError
 from gotlang.result import dollars
 
@@ -92,9 +100,9 @@ def _tune(chosen: dict[str, Any]) -> int:
             raise
     done.tuned.write(out)
     if chosen["report"] is not None:
-        from gotlang.report.study import write_report
+        from gotlang.report.study import report
 
-        write_report(done, Path(chosen["report"]))
+        write_file(chosen["report"], report(done), "--report")
     changed: list[Path] = []
     if chosen["apply"] and done.held_out is not None and done.held_out.verdict == "better":
         changed = apply(plan.program, done.tuned)

@@ -56,7 +56,6 @@ def results_page(
     shared = [d.rows for entry in found.entries if (d := entry.to_baseline.get(found.metric)) is not None]
     data = {
         "label": found.label,
-        "lower": found.lower_is_better,
         "schemes": [entry.name for entry in found.entries],
         "own": [entry.evaluation.scheme in schemes and entry.repeats == 1 for entry in found.entries],
         "metric": found.metric,
@@ -99,16 +98,10 @@ def _rows(found: Comparison) -> list[dict[str, Any]]:
     rows: dict[int, dict[str, Any]] = {}
     for number, entry in enumerate(found.entries):
         for run in entry.evaluation.runs:
-            about = {
-                "row": run.row.number,
-                "inputs": dict(run.row.inputs),
-                "truth": run.row.truth,
-                "runs": [],
-            }
-            names = ("state", "value", "usd", "calls", "reason", "repeat")
-            values = {name: getattr(run, name) for name in names}
-            own = {**values, "score": run.metric("score"), "correct": run.truth}
-            rows.setdefault(run.row.number, about)["runs"].append([number, own])
+            row = {"row": run.row.number, "inputs": dict(run.row.inputs), "truth": run.row.truth, "runs": []}
+            rows.setdefault(run.row.number, row)["runs"].append(
+                [number, {**run.to_dict(), "score": run.metric("score")}]
+            )
     return [rows[number] for number in sorted(rows)]
 
 

@@ -6,10 +6,8 @@ import difflib
 import math
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, combinations
-from pathlib import Path
 from typing import Any, Final, final
 
-from gotlang.errors import UsageError
 from gotlang.report.charts import BELOW, RIGHT, TOP, Chart, Dot, Quantity, Whisker, intervals, plane, scatter
 from gotlang.report.page import page
 from gotlang.result import dollars
@@ -22,15 +20,6 @@ from gotlang.tune.tuned import Texts
 SHADES: Final = 5
 """Shades of color of trials; the last, which is the strongest, is that of the best."""
 WIDE: Final = 1100.0
-_MOOD = {"better": "good", "worse": "bad", "constraint violated": "bad"}
-
-
-def write_report(done: StudyResult, path: Path) -> None:
-    """Write the page of a study. Raises UsageError if the file cannot be written."""
-    try:
-        path.write_text(report(done), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
 def report(done: StudyResult) -> str:
@@ -39,24 +28,20 @@ def report(done: StudyResult) -> str:
     tuned = held_out is not None and not held_out.unchanged
     defaults = {param.name: param.default for param in plan.program.ir(0).params}
     values = {**done.tuned.params, **done.tuned.settings}
-    goals = [f"{'maximize' if o.maximize else 'minimize'} {o.text}" for o in plan.objectives]
     return page(
         "study.html",
         done.to_dict(),
         styles=("colors.css", "page.css", "charts.css", "report.css", "study.css"),
         title=f"Study {plan.name}",
         done=done,
-        goals=[*goals, *(f"subject to {constraint.text}" for constraint in plan.constraints)],
         spent=dollars(done.usd),
         held_out=held_out,
         verdicts=VERDICTS,
-        mood=_MOOD.get(held_out.verdict, "") if held_out is not None else "",
         tuned=tuned,
         changes=_changes(done, held_out) if tuned and held_out is not None else None,
         constraints=list(_constraints(done)),
         params=[(name, defaults.get(name, ""), value) for name, value in values.items()],
         prompts=[_prompt(done, name, texts) for name, texts in done.tuned.texts.items() if texts != Texts()],
-        finals=[final for final in done.finals if final.again is not None],
         figures=list(charts(done)),
         amount=amount,
         point=_point,

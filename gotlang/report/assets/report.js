@@ -24,7 +24,7 @@ if (doc.schemes.length === 1) {
   const cell = (name, words) => (row) => { const value = mean(row, 0, name); return make("td", value === null ? "" : words(value)); };
   columns.push({ name: "cost", value: (row) => mean(row, 0, "usd"), cell: cell("usd", dollars) });
   columns.push({ name: "calls", value: (row) => mean(row, 0, "calls"), cell: cell("calls", number) });
-  columns.push(preview("result", (row) => row.runs.map(([, run]) => run.state === "failed" ? "" : written(run.value)).join(" | ")));
+  columns.push(preview("result", (row) => row.runs.map(([, run]) => run.state === "failed" ? "" : written(run.result)).join(" | ")));
   columns[0].name = doc.label;
 }
 columns.push(preview("input", (row) => Object.values(row.inputs).map(written).join(", ")));
@@ -81,7 +81,7 @@ function select(which) {
   for (const [scheme, run] of row.runs) {
     const facts = [run.score === null ? null : `${doc.metric === "score" ? doc.label : "score"} ${number(run.score)}`, run.correct === null ? null : run.correct ? "right" : "wrong", run.usd === null ? null : dollars(run.usd), run.calls === null ? null : `${run.calls} answer${run.calls === 1 ? "" : "s"}`];
     const name = doc.schemes[scheme] + (run.repeat ? `, run ${run.repeat + 1}` : "");
-    panel.append(block(name, [run.state === "done" ? null : run.state, ...facts].filter(Boolean).join(" · "), run.state === "failed" ? run.reason : written(run.value)));
+    panel.append(block(name, [run.state === "done" ? null : run.state, ...facts].filter(Boolean).join(" · "), run.state === "failed" ? run.reason : written(run.result)));
   }
   const own = doc.schemes.filter((_, scheme) => doc.own[scheme]);
   if (own.length && doc.command) {
