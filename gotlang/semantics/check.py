@@ -1,4 +1,4 @@
-"""The checker: from modules to a checked program, every mistake of it in one go."""
+"""The checker: from modules to a checked program, with all errors at once."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from typing import final
 from gotlang.diagnostics import Diagnostic, in_order
 from gotlang.scope import PoolType
 from gotlang.semantics.expressions import ExpressionChecker, Matched
-from gotlang.semantics.flow import warn_unused_thoughts
 from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.prompts import check_prompt
 from gotlang.semantics.report import Report
 from gotlang.semantics.studies import Target, check_study
 from gotlang.semantics.symbols import Symbols, collect
-from gotlang.semantics.unused import warn_unused
+from gotlang.semantics.warnings import warn_unused, warn_unused_thoughts
 from gotlang.syntax import nodes as n
 
 
 @final
 @dataclass(frozen=True)
 class Checked:
-    """A program that was checked, with what is known of its nodes in tables keyed by their identity.
+    """A checked program, with what is known of its nodes in tables keyed by their identity.
 
-    `pools` holds what each statement leaves, `arguments` the arguments of each call by parameter, `named`
-    the `foreach` blocks after which the element's name stands for the results.
+    `pools` are the pools of statements, `arguments` the arguments of calls by parameter, `named` the
+    `foreach` blocks after which the element's name means the results.
     """
 
     modules: tuple[n.Module, ...]
@@ -50,8 +49,8 @@ def check(
 ) -> Checked:
     """Check a program: its own module first, then those it imports.
 
-    `functions` are names that Python hands in beside the program's own imports. `targets` are the programs
-    that studies name, by the identity of the study's node; None for one that cannot be looked at.
+    `functions` are names that Python provides in addition to the program's imports. `targets` are the
+    programs that studies name, by the identity of the study's node; None for one that cannot be read.
     """
     report = Report()
     symbols = collect(modules, report)
@@ -84,12 +83,11 @@ def check(
 
 
 def _itself(node: n.Study, module: n.Module, symbols: Symbols, report: Report) -> Target | None:
-    """The target of a study that names no program: the file it stands in."""
+    """The target of a study that names no program: its own file."""
     if node.program is not None:
         return None
     if not symbols.schemes:
-        report.error(
-            "GOT0601", "a study names its program", node.name.span, help='write `program "sort128.got"`'
-        )
+        help = 'write `program "sort128.got"`'
+        report.error("GOT0601", "a study needs a program", node.name.span, help=help)
         return None
     return Target(symbols, PurePosixPath(module.span.source).stem)

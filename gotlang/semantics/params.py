@@ -15,10 +15,12 @@ from gotlang.types import FLOAT, STR, ListType, LiteralType, Type, accepts, fits
 
 
 def constant_value(node: e.Expression) -> Any:
-    """The plain value of a constant or a list of constants."""
+    """The plain value of a constant, signed or not, or of a list of them. Raises TypeError for others."""
     match node:
         case e.Constant(value=value):
             return value
+        case e.Unary(operator="-", operand=e.Constant(value=int() | float() as value)):
+            return -value
         case e.ListDisplay(elements=elements):
             return [constant_value(element) for element in elements]
     raise TypeError(node)
@@ -39,14 +41,13 @@ def check_params(params: Sequence[n.Param], symbols: Symbols, expressions: Expre
             element = wanted
             if param.each:
                 if not isinstance(wanted, ListType):
-                    report.error(
-                        "GOT0211", f"`each` is for lists, and `{name}` is {wanted}", param.default.span
-                    )
+                    message = f"`each` is for lists, and `{name}` is {wanted}"
+                    report.error("GOT0211", message, param.default.span)
                 element = wanted.element if isinstance(wanted, ListType) else wanted
             _domain(param, element, report)
         if param.guard is not None:
             used = set(symbols.used)
-            expressions.condition(param.guard, Scope(), "what `when` asks")
+            expressions.condition(param.guard, Scope(), "the condition of `when`")
             symbols.used = used | ({name} & used)
 
 
@@ -61,25 +62,15 @@ def _type(param: n.Param, symbols: Symbols, report: Report) -> Type:
         return found
     wanted = resolve_type(param.type, symbols, report)
     given = of_value(constant_value(param.default))
-    fitting = accepts(wanted, given) or (
-        isinstance(wanted, LiteralType) and given == STR and constant_value(param.default) in wanted.values
-    )
-    if not fitting:
-        report.error(
-            "GOT0201",
-            f"param `{param.name.text}` must be {wanted}",
-            param.default.span,
-            f"this is {widen(given)}",
-        )
+    listed = isinstance(wanted, LiteralType) and constant_value(param.default) in wanted.values
+    if not accepts(wanted, given) and not (listed and given == STR):
+        message, at = f"param `{param.name.text}` must be {wanted}", f"this is {widen(given)}"
+        report.error("GOT0201", message, param.default.span, at)
     return wanted
 
 
-def _kind(node: e.Expression) -> str:
-    return widen(of_value(constant_value(node)))
-
-
 def _allowed(domain: n.Range | n.Choices | None) -> tuple[e.Expression, ...]:
-    """The constants that a domain is made of."""
+    """The constants of a domain."""
     match domain:
         case n.Range(low=low, high=high):
             return low, high
@@ -89,41 +80,28 @@ def _allowed(domain: n.Range | n.Choices | None) -> tuple[e.Expression, ...]:
 
 
 def _domain(param: n.Param, element: Type, report: Report) -> None:
-    name = param.name.text
+    name, allowed = param.name.text, _allowed(param.domain)
     default = constant_value(param.default)
     values = default if param.each and isinstance(default, list) else [default]
+    constants = [constant_value(node) for node in allowed]
     if isinstance(param.domain, n.Range):
-        low, high = constant_value(param.domain.low), constant_value(param.domain.high)
-        if (
-            not accepts(FLOAT, of_value(low))
-            or not accepts(FLOAT, of_value(high))
-            or not accepts(FLOAT, element)
-        ):
-            report.error(
-                "GOT0211",
-                "a range is between two numbers",
-                param.domain.span,
-                help='list texts: `in ["a", "b"]`',
-            )
+        low, high = constants
+        if not all(accepts(FLOAT, type_) for type_ in (element, of_value(low), of_value(high))):
+            help = 'list texts: `in ["a", "b"]`'
+            report.error("GOT0211", "a range is between two numbers", param.domain.span, help=help)
             return
         if low > high:
-            report.error("GOT0211", "this range is empty", param.domain.span, help=f"write `{high}..{low}`")
+            report.error("GOT0211", "empty range", param.domain.span, help=f"write `{high}..{low}`")
             return
         outside = [v for v in values if isinstance(v, int | float) and not low <= v <= high]
         shown = f"{low}..{high}"
-    elif isinstance(param.domain, n.Choices):
-        choices = [constant_value(choice) for choice in param.domain.values]
-        outside = [v for v in values if v not in choices]
-        shown = ", ".join(map(str, choices))
     else:
-        return
-    wrong = [node for node in _allowed(param.domain) if fits(element, constant_value(node)) is not None]
+        outside = [v for v in values if v not in constants]
+        shown = ", ".join(map(str, constants))
+    wrong = [node for node in allowed if fits(element, constant_value(node)) is not None]
     for node in wrong:
-        report.error("GOT0211", f"`{name}` may only be {element}", node.span, f"this is {_kind(node)}")
+        at = f"this is {widen(of_value(constant_value(node)))}"
+        report.error("GOT0211", f"values of `{name}` must be {element}", node.span, at)
     if outside and not wrong:
-        report.error(
-            "GOT0210",
-            f"the default of `{name}` is outside its range",
-            param.default.span,
-            f"not in {shown}",
-        )
+        message = f"the default of `{name}` is outside its range"
+        report.error("GOT0210", message, param.default.span, f"not in {shown}")

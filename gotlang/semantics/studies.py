@@ -9,6 +9,7 @@ from typing import Any, final
 
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.params import constant_value
 from gotlang.semantics.report import Report
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
@@ -214,7 +215,7 @@ def _vary(vary: n.Vary, symbols: Symbols, report: Report) -> None:
     elif not isinstance(param, n.Param):
         if _fitting(vary.domain, VARIED[name], report):
             for part in _values(vary.domain):
-                _bounded(name, constant(part), part.span, report)
+                _bounded(name, constant_value(part), part.span, report)
     else:
         type_ = symbols.params[name]
         element = type_.element if param.each and isinstance(type_, ListType) else type_
@@ -229,20 +230,21 @@ def _values(domain: n.Range | n.Choices) -> tuple[e.Expression, ...]:
 
 def _fitting(domain: n.Range | n.Choices, type_: Type, report: Report) -> bool:
     """Whether a range or choices are of a type; reports why not."""
-    wrong = [part for part in _values(domain) if not accepts(type_, of_value(constant(part)))]
+    wrong = [part for part in _values(domain) if not accepts(type_, of_value(constant_value(part)))]
     for part in wrong:
         report.error("GOT0604", f"this must be {type_}", part.span)
-    if not wrong and isinstance(domain, n.Range) and constant(domain.low) > constant(domain.high):
+    if not wrong and isinstance(domain, n.Range) and constant_value(domain.low) > constant_value(domain.high):
         report.error("GOT0604", "empty range", domain.span)
         return False
     return not wrong
 
 
 def _outside(inner: n.Range | n.Choices, outer: n.Range | n.Choices | None) -> str | None:
-    for value in map(constant, _values(inner)):
-        if isinstance(outer, n.Range) and not constant(outer.low) <= value <= constant(outer.high):
+    allowed = list(map(constant_value, _values(outer))) if outer is not None else []
+    for value in map(constant_value, _values(inner)):
+        if isinstance(outer, n.Range) and not allowed[0] <= value <= allowed[1]:
             return str(value)
-        if isinstance(outer, n.Choices) and value not in map(constant, outer.values):
+        if isinstance(outer, n.Choices) and value not in allowed:
             return str(value)
     return None
 
@@ -278,7 +280,7 @@ def _setting(option: n.Setting, known: Mapping[str, Type | Mapping[str, Choice]]
         report.unknown("GOT0604", "setting", name, option.name.span, known, note)
     elif not isinstance(wanted, Mapping):
         try:
-            _value(name, constant(option.value), wanted, option.value.span, report)
+            _value(name, constant_value(option.value), wanted, option.value.span, report)
         except TypeError:
             report.error("GOT0604", f"`{name}` must be a constant", option.value.span)
     elif not isinstance(option.value, e.Constant) or option.value.value is not None:
@@ -321,25 +323,13 @@ def _method(node: e.Expression, known: Mapping[str, Choice], what: str, report: 
             report.unknown("GOT0604", "argument", argument, node.span, takes, note)
 
 
-def constant(node: e.Expression) -> Any:
-    """The value of a constant, signed or not, or of a list of them. Raises TypeError for anything else."""
-    match node:
-        case e.Constant(value=value):
-            return value
-        case e.Unary(operator="-", operand=e.Constant(value=int() | float() as value)):
-            return -value
-        case e.ListDisplay(elements=elements):
-            return [constant(element) for element in elements]
-    raise TypeError(node)
-
-
 def method(node: e.Expression) -> tuple[str, dict[str, Any]]:
     """The name and the arguments of `tpe(seed=42)` or `tpe`. Raises TypeError for anything else."""
     match node:
         case e.Reference(name=name):
             return name, {}
         case e.Call(function=function, arguments=arguments):
-            given = {a.name.text: constant(a.value) for a in arguments if a.name is not None}
+            given = {a.name.text: constant_value(a.value) for a in arguments if a.name is not None}
             if len(given) == len(arguments):
                 return function.text, given
     raise TypeError(node)

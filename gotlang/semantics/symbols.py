@@ -1,4 +1,4 @@
-"""What a program declares: signatures with their types resolved, in one table by kind."""
+"""The declarations of a program: signatures with their types resolved, in tables by kind."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from gotlang.syntax.walk import walk
 from gotlang.types import ANY, SIMPLE, DictType, ListType, LiteralType, RecordType, Type, within
 
 RESERVED = {"it", "thoughts", "done", "truth", "result"}
-"""Names that mean something by themselves and cannot be declared."""
+"""Predefined names, which cannot be declared."""
 TYPES = {*SIMPLE, "list", "dict", "any"}
 """Names of types that no other type can have."""
 
-
 MAX_TYPE = 200
-"""How many types one may be made of, its own types' written out."""
+"""The most parts of a type, with named types expanded."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a prompt, score or scheme takes and gives; `many` where it gives several values at once."""
+    """The parameters and the result of a prompt, score or scheme; `many` if it gives several values."""
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -57,33 +56,26 @@ class Symbols:
     corpora: dict[str, Span] = field(default_factory=dict)
     nodes: dict[str, n.Param | n.Prompt | n.Score | n.Scheme] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
-    """Names that something refers to, for warnings about the others."""
+    """Names that are referred to, for warnings about the others."""
 
     def callables(self) -> list[str]:
         """Every name that can be called."""
-        tables: tuple[Iterable[str], ...] = (
-            self.prompts,
-            self.scores,
-            self.schemes,
-            self.functions,
-            BUILTINS,
-            THOUGHT_FUNCTIONS,
-        )
-        return [name for table in tables for name in table]
+        declared = (*self.prompts, *self.scores, *self.schemes, *self.functions)
+        return [*declared, *BUILTINS, *THOUGHT_FUNCTIONS]
 
 
 def resolve_type(node: n.TypeNode, symbols: Symbols, report: Report) -> Type:
-    """The type a type's text stands for; `ANY` after an error."""
+    """The type that a type's text means; `ANY` after an error."""
     match node:
         case n.UnionTypeNode(values=values):
             if len(set(values)) < len(values):
-                report.error("GOT0205", "a text stands twice in this union", node.span)
+                report.error("GOT0205", "duplicate text in this union", node.span)
             return LiteralType(tuple(dict.fromkeys(values)))
         case n.RecordTypeNode(fields=fields):
             seen: dict[str, Type] = {}
             for field_ in fields:
                 if field_.name.text in seen:
-                    report.error("GOT0205", f"field `{field_.name.text}` stands twice", field_.name.span)
+                    report.error("GOT0205", f"duplicate field `{field_.name.text}`", field_.name.span)
                 seen[field_.name.text] = resolve_type(field_.type, symbols, report)
             return RecordType(tuple(seen.items()))
         case n.NamedType(name=name, arguments=arguments):
@@ -95,19 +87,14 @@ def _named(name: Identifier, arguments: tuple[n.TypeNode, ...], symbols: Symbols
     text = name.text
     if text == "list":
         if len(inner) != 1:
-            report.error(
-                "GOT0204", "`list` takes the type of its elements", name.span, help="write `list[int]`"
-            )
+            message = "`list` takes the type of its elements"
+            report.error("GOT0204", message, name.span, help="write `list[int]`")
             return ListType(ANY)
         return ListType(inner[0])
     if text == "dict":
         if len(inner) != 2 or inner[0] != SIMPLE["str"]:
-            report.error(
-                "GOT0204",
-                "`dict` takes `str` and the type of its values",
-                name.span,
-                help="write `dict[str, int]`",
-            )
+            message = "`dict` takes `str` and the type of its values"
+            report.error("GOT0204", message, name.span, help="write `dict[str, int]`")
             return DictType(ANY)
         return DictType(inner[1])
     if inner:
@@ -120,30 +107,23 @@ def _named(name: Identifier, arguments: tuple[n.TypeNode, ...], symbols: Symbols
         symbols.used.add(text)
         return symbols.types[text]
     known = [*SIMPLE, "list", "dict", "any", *symbols.types]
-    report.unknown("GOT0104", "type", text, name.span, known, f"there are {', '.join(known)}")
+    report.unknown("GOT0104", "type", text, name.span, known, f"available: {', '.join(known)}")
     return ANY
 
 
 def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
-    """The table of everything that modules declare, the program's own first."""
+    """The declarations of modules, the program's own first."""
     symbols = Symbols()
     places: dict[str, Span] = {}
 
     def declare(name: Identifier, taken: Container[str] = ()) -> bool:
         text = name.text
         if text in RESERVED or text in THOUGHT_FUNCTIONS or text in taken:
-            report.error(
-                "GOT0102", f"`{text}` has a meaning of its own", name.span, help="choose another name"
-            )
+            report.error("GOT0102", f"`{text}` is a reserved name", name.span, help="choose another name")
             return False
         if text in places:
-            report.error(
-                "GOT0101",
-                f"`{text}` is declared twice",
-                name.span,
-                "here again",
-                labels=(Label(places[text], "first here"),),
-            )
+            labels = (Label(places[text], "first here"),)
+            report.error("GOT0101", f"duplicate name `{text}`", name.span, "here again", labels=labels)
             return False
         places[text] = name.span
         return True
@@ -154,7 +134,9 @@ def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
         type_ = resolve_type(alias.type, symbols, report)
         if not within(type_, MAX_TYPE, MAX_DEPTH):
             message = f"type `{alias.name.text}` has more than {MAX_TYPE} parts, or {MAX_DEPTH} levels"
-            report.error("GOT0005", message, alias.name.span, help="write `any` for what need not be checked")
+            report.error(
+                "GOT0005", message, alias.name.span, help="write `any` for a part that need not be checked"
+            )
             type_ = ANY
         symbols.types[alias.name.text] = type_
     for d in declarations:
@@ -188,12 +170,10 @@ def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
 
 
 def _parts_first(aliases: list[n.TypeAlias], symbols: Symbols, report: Report) -> list[n.TypeAlias]:
-    """Types in an order in which each comes after those it is made of; an error where it is one of them."""
+    """Types in an order in which each comes after its parts; an error if it is one of them."""
     by_name = {alias.name.text: alias for alias in aliases}
-    made_of = {
-        name: [
-            found for node in walk(alias.type) if isinstance(node, n.NamedType) and (found := node.name.text)
-        ]
+    parts = {
+        name: [node.name.text for node in walk(alias.type) if isinstance(node, n.NamedType)]
         for name, alias in by_name.items()
     }
     ordered: dict[str, n.TypeAlias] = {}
@@ -206,12 +186,12 @@ def _parts_first(aliases: list[n.TypeAlias], symbols: Symbols, report: Report) -
             ordered[name] = by_name[name]
         elif name in inside:
             place = by_name[name].name.span
-            report.error("GOT0104", f"type `{name}` is made of itself", place, help="write `any` inside it")
+            report.error("GOT0104", f"type `{name}` contains itself", place, help="write `any` inside it")
             symbols.types[name] = ANY
         elif name not in ordered:
             inside.add(name)
             waiting.append((name, True))
-            waiting += [(part, False) for part in reversed(made_of[name]) if part in by_name]
+            waiting += [(part, False) for part in reversed(parts[name]) if part in by_name]
     return list(ordered.values())
 
 
@@ -222,13 +202,9 @@ def _parameters(
     for parameter in parameters:
         name = parameter.name.text
         if name in seen:
-            report.error("GOT0101", f"parameter `{name}` stands twice", parameter.name.span)
+            report.error("GOT0101", f"duplicate parameter `{name}`", parameter.name.span)
         if name in RESERVED:
-            report.error(
-                "GOT0102",
-                f"`{name}` has a meaning of its own",
-                parameter.name.span,
-                help="choose another name",
-            )
+            help = "choose another name"
+            report.error("GOT0102", f"`{name}` is a reserved name", parameter.name.span, help=help)
         seen[name] = resolve_type(parameter.type, symbols, report)
     return tuple(seen.items())

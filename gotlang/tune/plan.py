@@ -17,8 +17,9 @@ from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset
 from gotlang.files import beside, compile_file
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
+from gotlang.semantics.params import constant_value
 from gotlang.semantics.report import Report
-from gotlang.semantics.studies import OPTIONS, Target, check_study, constant, method, sides
+from gotlang.semantics.studies import OPTIONS, Target, check_study, method, sides
 from gotlang.span import NOWHERE, Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -297,7 +298,7 @@ def _plan(
 
 
 def _constants(options: Iterable[n.Setting]) -> dict[str, Any]:
-    return {option.name.text: constant(option.value) for option in options}
+    return {option.name.text: constant_value(option.value) for option in options}
 
 
 def _method(node: e.Expression) -> Method | None:

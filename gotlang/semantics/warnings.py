@@ -1,11 +1,12 @@
-"""Warns where thoughts are made that nobody takes: they would be paid for nothing."""
+"""Warnings about declarations and thoughts that are never used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from gotlang.semantics.report import Report
-from gotlang.span import Span
+from gotlang.semantics.symbols import Symbols
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import walk
@@ -13,36 +14,38 @@ from gotlang.syntax.walk import walk
 _CURRENT = frozenset({"it", "thoughts", "score"})
 
 
+def warn_unused(module: n.Module, symbols: Symbols, report: Report) -> None:
+    """Warn about unused params, prompts and scores of the program's own module.
+
+    A file without a scheme is there to be imported, so nothing in it is unused.
+    """
+    if not any(isinstance(d, n.Scheme) for d in module.declarations):
+        return
+    kinds = {n.Param: ("GOT0501", "param"), n.Score: ("GOT0502", "score"), n.Prompt: ("GOT0503", "prompt")}
+    for d in module.declarations:
+        if isinstance(d, n.Param | n.Score | n.Prompt) and d.name.text not in symbols.used:
+            code, kind = kinds[type(d)]
+            message = f"{kind} `{d.name.text}` is never used"
+            report.warning(code, message, d.name.span, help="delete it, or use it")
+
+
 def warn_unused_thoughts(suite: n.Suite, report: Report) -> None:
-    """Look through a block and those inside it."""
+    """Warn about results of steps that are never used, in a block and those inside it."""
     statements = suite.statements
     for index, statement in enumerate(statements):
         following = statements[index + 1 :]
         if isinstance(statement, n.Bind):
             if following and not _mentioned(statement.name.text, following):
-                report.warning(
-                    "GOT0506",
-                    f"`{statement.name.text}` is bound and never used",
-                    statement.name.span,
-                    help="use it, or delete the line",
-                )
-        elif following and not _taken(statement, following):
-            report.warning(
-                "GOT0507",
-                "nobody takes the thoughts this leaves",
-                _head(statement),
-                help="give them a name, or let the next step start from them",
-            )
+                message, help = f"`{statement.name.text}` is never used", "use it, or delete the line"
+                report.warning("GOT0506", message, statement.name.span, help=help)
+        elif following and not _used(statement, following):
+            # The place of a block is its first line.
+            block = isinstance(getattr(statement, "body", None), n.Suite)
+            span = replace(statement.span, end=statement.span.start + 1) if block else statement.span
+            help = "name them, or let the next step start from them"
+            report.warning("GOT0507", "the output of this step is never used", span, help=help)
         for inner in _inner_suites(statement):
             warn_unused_thoughts(inner, report)
-
-
-def _head(statement: n.Statement) -> Span:
-    """The place of a block's first line, or of the whole statement."""
-    body = getattr(statement, "body", None)
-    if isinstance(body, n.Suite):
-        return Span(statement.span.source, statement.span.start, statement.span.start + 1)
-    return statement.span
 
 
 def _inner_suites(statement: n.Statement) -> Iterable[n.Suite]:
@@ -58,8 +61,8 @@ def _inner_suites(statement: n.Statement) -> Iterable[n.Suite]:
                 yield value.otherwise
 
 
-def _taken(statement: n.Statement, following: Sequence[n.Statement]) -> bool:
-    """Whether a later statement takes the pool that a statement leaves, or names it."""
+def _used(statement: n.Statement, following: Sequence[n.Statement]) -> bool:
+    """Whether a later statement uses the pool of a statement, or names it."""
     for later in following:
         if _takes_pool(later):
             return True
@@ -85,9 +88,7 @@ def _takes_pool(statement: n.Statement) -> bool:
             return value.iterable is None or _uses_current([value.iterable])
         case n.Labelled():
             return not value.sources or _uses_current(value.sources)
-        case n.If() | n.RepeatBlock():
-            return True
-        case n.Evaluate():
+        case n.If() | n.RepeatBlock() | n.Evaluate():
             return True
         case n.Return(value=expression):
             return _uses_current([expression])
