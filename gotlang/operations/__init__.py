@@ -1,71 +1,45 @@
 """The operations and blocks of the language: one file, and one record, each.
 
-To add one, write its file, and add its record to `OPERATIONS` (or `BLOCKS`).
+To add one, write its file, and name it in `_OPERATIONS` or `_BLOCKS` (CONTRIBUTING.md shows it).
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-from gotlang.operations import (
-    aggregate,
-    call,
-    foreach,
-    generate,
-    ground_truth,
-    if_,
-    improve,
-    keep_best_n,
-    keep_valid,
-    labelled,
-    map,
-    pool,
-    reduce,
-    repeat,
-    retrieve,
-    scheme_call,
-    score,
-    select,
-    validate,
-    validate_and_improve,
-    vote,
-)
 from gotlang.operations.record import Block, Operation
 from gotlang.operations.step import Step
 
-OPERATIONS: dict[str, Operation[Any]] = {
-    record.name: record
-    for record in (
-        generate.OPERATION,
-        improve.OPERATION,
-        aggregate.OPERATION,
-        score.OPERATION,
-        validate.OPERATION,
-        keep_valid.OPERATION,
-        validate_and_improve.OPERATION,
-        keep_best_n.OPERATION,
-        select.OPERATION,
-        vote.OPERATION,
-        map.OPERATION,
-        pool.OPERATION,
-        retrieve.OPERATION,
-        call.OPERATION,
-        ground_truth.OPERATION,
-    )
-}
+_OPERATIONS = (
+    "generate",
+    "improve",
+    "aggregate",
+    "score",
+    "validate",
+    "keep_valid",
+    "validate_and_improve",
+    "keep_best_n",
+    "select",
+    "vote",
+    "map",
+    "pool",
+    "retrieve",
+    "call",
+    "ground_truth",
+)
+_BLOCKS = ("foreach", "reduce", "repeat", "if_", "labelled", "scheme_call")
+
+
+def _records(modules: tuple[str, ...], name: str) -> dict[str, Any]:
+    found = (getattr(import_module(f"gotlang.operations.{module}"), name) for module in modules)
+    return {record.name: record for record in found}
+
+
+OPERATIONS: dict[str, Operation[Any]] = _records(_OPERATIONS, "OPERATION")
 """Every operation by its name, in the order of the reference."""
 
-BLOCKS: dict[str, Block[Any]] = {
-    record.name: record
-    for record in (
-        foreach.BLOCK,
-        reduce.BLOCK,
-        repeat.BLOCK,
-        if_.BLOCK,
-        labelled.BLOCK,
-        scheme_call.BLOCK,
-    )
-}
+BLOCKS: dict[str, Block[Any]] = _records(_BLOCKS, "BLOCK")
 """Every step that holds or calls others, by its name."""
 
 _NAMES: dict[type[Step], str] = {
