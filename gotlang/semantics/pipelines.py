@@ -1,4 +1,4 @@
-"""Checks schemes and the bodies of scores: which thoughts flow where, and whether each step can take them."""
+"""Checks schemes and the bodies of scores: the flow of thoughts, and whether each step accepts them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gotlang.types import ANY, FLOAT, INT, NONE, ListType, Type, accepts, join, 
 
 @final
 class PipelineChecker:
-    """Goes down a pipeline with the pool that flows through it.
+    """Walks a pipeline with the pool that flows through it.
 
-    `pools` gathers what each statement leaves and what each source of a labelled block is, `named` the
-    `foreach` blocks whose results keep their name.
+    `pools` has the output of each statement and each source of a labelled block, `named` the `foreach` blocks
+    whose results keep their name.
     """
 
     def __init__(self, symbols: Symbols, report: Report, expressions: ExpressionChecker) -> None:
@@ -45,38 +45,28 @@ class PipelineChecker:
         pool = self.suite(node.body, START, scope)
         self._result(node, signature, pool)
         for variable in scope.names.values():
-            if not variable.used and variable.name in {name for name, _ in signature.parameters}:
-                self.report.warning(
-                    "GOT0504", f"`{variable.name}` is never used in `{node.name.text}`", variable.span
-                )
+            if not variable.used and variable.name in dict(signature.parameters):
+                message = f"`{variable.name}` is never used in `{node.name.text}`"
+                self.report.warning("GOT0504", message, variable.span)
 
     def _result(self, node: n.Scheme, signature: Signature, pool: PoolType) -> None:
-        last = node.body.statements[-1]
-        wanted = signature.result
+        span = node.body.statements[-1].span
+        wanted, scheme = signature.result, f"scheme `{node.name.text}`"
+        fits = accepts(wanted, pool.type)
+        # The thoughts together may be the list.
+        together = not pool.single and isinstance(wanted, ListType) and accepts(wanted.element, pool.type)
         if pool.type == NONE:
-            self.report.error("GOT0301", f"scheme `{node.name.text}` leaves no thought", last.span)
+            self.report.error("GOT0301", f"{scheme} has no output", span)
+        elif together or (fits and (pool.single or signature.many)):
             return
-        if accepts(wanted, pool.type) and (pool.single or signature.many):
-            return
-        if not pool.single and isinstance(wanted, ListType) and accepts(wanted.element, pool.type):
-            return  # the thoughts together are the list
-        if not pool.single and accepts(wanted, pool.type):
-            self.report.error(
-                "GOT0302",
-                f"scheme `{node.name.text}` may leave several thoughts where its result is one {wanted}",
-                last.span,
-                "leaves any number",
-                help="end with `KeepBestN(1)` or `Vote()`, or declare `many` before the result's type",
-            )
-            return
-        found = pool.type if pool.single else ListType(pool.type)
-        self.report.error(
-            "GOT0201",
-            f"scheme `{node.name.text}` gives {signature.result}",
-            last.span,
-            f"this leaves {widen(found)}",
-            labels=(Label(node.result.span, "declared here"),),
-        )
+        elif fits:
+            help = "end with `KeepBestN(1)` or `Vote()`, or declare `many` before the result's type"
+            message = f"{scheme} may output several thoughts, and its result is one {wanted}"
+            self.report.error("GOT0302", message, span, "outputs any number", help=help)
+        else:
+            at = f"this outputs {widen(pool.type if pool.single else ListType(pool.type))}"
+            labels = (Label(node.result.span, "declared here"),)
+            self.report.error("GOT0201", f"{scheme} must output {wanted}", span, at, labels=labels)
 
     def score(self, node: n.Score, signature: Signature) -> None:
         """Check a score's body: bindings, then the number."""
@@ -87,12 +77,8 @@ class PipelineChecker:
         self.steps.pools = self.pools
         for statement in bindings:
             if not isinstance(statement, n.Bind):
-                self.report.error(
-                    "GOT0303",
-                    "a score is bindings and then one number",
-                    statement.span,
-                    help="write `name = ...`",
-                )
+                message = "a score is bindings and then one number"
+                self.report.error("GOT0303", message, statement.span, help="write `name = ...`")
             else:
                 self._bind(statement, START, scope)
         if not isinstance(last, n.Evaluate | n.Return):
@@ -103,7 +89,7 @@ class PipelineChecker:
     # ---------------------------------------------------------------- statements
 
     def suite(self, suite: n.Suite, pool: PoolType, scope: Scope) -> PoolType:
-        """Check a block's statements in order; what the last one leaves."""
+        """Check a block's statements in order; returns the output of the last one."""
         for index, statement in enumerate(suite.statements):
             last = index == len(suite.statements) - 1
             found = self.statement(statement, pool, scope, last)
@@ -113,7 +99,7 @@ class PipelineChecker:
         return pool
 
     def statement(self, node: n.Statement, pool: PoolType, scope: Scope, last: bool) -> PoolType:
-        """Check one statement; the pool it leaves."""
+        """Check one statement; returns its output."""
         match node:
             case n.Step():
                 return self.steps.step(node, pool, scope)
@@ -123,7 +109,9 @@ class PipelineChecker:
                 return self._bind(node, pool, scope)
             case n.Return(value=value):
                 if not last:
-                    self.report.error("GOT0304", "`return` ends a pipeline", node.span, "steps follow it")
+                    self.report.error(
+                        "GOT0304", "`return` must be the last step", node.span, "steps follow it"
+                    )
                 return self.steps.value_pool(value, pool, scope)
             case n.Foreach():
                 found = self._foreach(node, pool, scope)
@@ -139,7 +127,7 @@ class PipelineChecker:
                 return self._labelled(node, pool, scope)
 
     def _name_results(self, node: n.Foreach, found: PoolType, scope: Scope) -> None:
-        """After the block, the name of its element stands for the list of its results (`part[0]`)."""
+        """After the block, the name of its element means the list of its results (`part[0]`)."""
         name = node.name.text
         known = scope.find(name)
         if known is None or name in self._results:
@@ -157,7 +145,7 @@ class PipelineChecker:
             help = f"write `Generate() {name}(...)`"
         elif name in self.symbols.scores:
             help = f"write `Score() {name}(...)`"
-        self.report.error("GOT0305", "an expression by itself is no step", value.span, help=help)
+        self.report.error("GOT0305", "an expression is not a step", value.span, help=help)
         return UNKNOWN
 
     def _bind(self, node: n.Bind, pool: PoolType, scope: Scope) -> PoolType:
@@ -177,13 +165,9 @@ class PipelineChecker:
         self.pools[id(node)] = found
         name = node.name
         if name.text in scope.names:
-            self.report.error(
-                "GOT0101",
-                f"`{name.text}` is bound twice in this block",
-                name.span,
-                "here again",
-                labels=(Label(scope.names[name.text].span, "first here"),),
-            )
+            labels = (Label(scope.names[name.text].span, "first here"),)
+            message = f"duplicate name `{name.text}` in this block"
+            self.report.error("GOT0101", message, name.span, "here again", labels=labels)
         self.steps.reserved(name)
         scope.add(found.variable(name.text, name.span))
         return found
@@ -193,27 +177,20 @@ class PipelineChecker:
     def _elements(
         self, node: n.Foreach | n.Reduce, pool: PoolType, scope: Scope, what: str
     ) -> tuple[Type, bool]:
-        """The type of what a block goes through, and whether its elements are thoughts with a score."""
+        """The type of the elements of a block, and whether they are thoughts with a score."""
         if node.iterable is not None:
             where = self.steps.each(pool, scope) if pool.single else scope
             element = self.expressions.elements(node.iterable, where)
             variable = scope.find(node.iterable.name) if isinstance(node.iterable, e.Reference) else None
             return element, bool(variable and variable.kind == "thoughts" and variable.scored)
         if pool.type == NONE:
-            self.report.error(
-                "GOT0306",
-                f"`{what}` has no thoughts to go through",
-                node.span,
-                help="give it a list: `in xs`",
-            )
+            message = f"`{what}` has no thoughts to iterate over"
+            self.report.error("GOT0306", message, node.span, help="give it a list: `in xs`")
             return ANY, False
         if pool.single and isinstance(pool.type, ListType):
-            self.report.error(
-                "GOT0306",
-                f"`{what}` goes through thoughts, and here is only one",
-                node.span,
-                help="to go through the elements of its value, write `in it`",
-            )
+            message = f"`{what}` iterates over thoughts, and here is only one"
+            help = "to iterate over the elements of its value, write `in it`"
+            self.report.error("GOT0306", message, node.span, help=help)
             return pool.type.element, False
         return pool.type, pool.scored
 
@@ -225,36 +202,26 @@ class PipelineChecker:
             names.append(Variable(node.position.text, INT, "value", node.position.span, used=True))
         inside = scope.inside(*names)
         if node.after is not None:
-            self.expressions.expect(node.after, inside, ListType(INT), "what `after` names")
+            self.expressions.expect(node.after, inside, ListType(INT), "the positions of `after`")
             inside.add(Variable("done", ListType(ANY), "thoughts", node.span, used=True))
         body = self.suite(node.body, PoolType(element, True, scored), inside)
         return PoolType(body.type, False, body.scored)
 
     def _reduce(self, node: n.Reduce, pool: PoolType, scope: Scope) -> PoolType:
         element, scored = self._elements(node, pool, scope, "reduce")
-        names = [
-            Variable(name.text, element, "thought", name.span, scored, True)
-            for name in (node.left, node.right)
-        ]
+        sides = (node.left, node.right)
+        names = [Variable(name.text, element, "thought", name.span, scored, True) for name in sides]
         self.steps.bound(node.left, node.right, node.step)
         if node.step is not None:
             names.append(Variable(node.step.text, REDUCE_STEP, "value", node.step.span, used=True))
         body = self.suite(node.body, PoolType(element, False, scored), scope.inside(*names))
+        span = node.body.statements[-1].span
         if not body.single:
-            self.report.error(
-                "GOT0307",
-                "a merge must leave one thought",
-                node.body.statements[-1].span,
-                "leaves any number",
-                help="end the block with `KeepBestN(1)`",
-            )
+            message, help = "a merge must output one thought", "end the block with `KeepBestN(1)`"
+            self.report.error("GOT0307", message, span, "outputs any number", help=help)
         if not accepts(element, body.type):
-            self.report.error(
-                "GOT0201",
-                f"a merge of {widen(element)} must give {widen(element)}",
-                node.body.statements[-1].span,
-                f"this gives {widen(body.type)}",
-            )
+            message = f"a merge of {widen(element)} must output {widen(element)}"
+            self.report.error("GOT0201", message, span, f"this outputs {widen(body.type)}")
         return PoolType(join(element, body.type) or ANY, True, False)
 
     def _repeat(self, node: n.RepeatBlock, pool: PoolType, scope: Scope) -> PoolType:
@@ -267,47 +234,39 @@ class PipelineChecker:
         given = tuple(inside.names.values())
         body = self.suite(node.body, pool, inside)
         if pool.type != NONE and not accepts(pool.type, body.type):
-            self.report.error(
-                "GOT0201",
-                "a repeated block takes its own result",
-                node.body.statements[-1].span,
-                f"leaves {widen(body.type)}, starts from {widen(pool.type)}",
-            )
+            at = f"outputs {widen(body.type)}, starts from {widen(pool.type)}"
+            span = node.body.statements[-1].span
+            self.report.error("GOT0201", "a repeated block must accept its own output", span, at)
         if pool.single and not body.single:
             # The first round started from one thought, the others start from several: check those too.
             body = self.suite(node.body, PoolType(body.type, False, body.scored), scope.inside(*given))
-        result = PoolType(
-            body.type if pool.type == NONE else join(pool.type, body.type) or ANY,
-            pool.single and body.single,
-            body.scored,
-        )
+        type_ = body.type if pool.type == NONE else join(pool.type, body.type) or ANY
+        result = PoolType(type_, pool.single and body.single, body.scored)
         if node.until is not None:
-            self.expressions.condition(node.until, self.steps.whole(result, inside), "what `until` waits for")
+            self.expressions.condition(
+                node.until, self.steps.whole(result, inside), "the condition of `until`"
+            )
         return result
 
     def _if(self, node: n.If, pool: PoolType, scope: Scope) -> PoolType:
         results: list[tuple[PoolType, n.Suite]] = []
-        for condition, body in node.branches:
-            self.expressions.condition(condition, self.steps.whole(pool, scope))
-            results.append((self.suite(body, pool, scope.inside()), body))
-        if node.otherwise is not None:
-            results.append((self.suite(node.otherwise, pool, scope.inside()), node.otherwise))
+        for condition, body in (*node.branches, (None, node.otherwise)):
+            if condition is not None:
+                self.expressions.condition(condition, self.steps.whole(pool, scope))
+            if body is not None:
+                results.append((self.suite(body, pool, scope.inside()), body))
         found = pool if node.otherwise is None else results[0][0]
         if any(other is UNKNOWN for other, _ in results):
             return UNKNOWN
         for other, body in results:
             type_ = join(found.type, other.type) if NONE not in (found.type, other.type) else None
             if type_ is None and found.type != other.type:
-                self.report.error(
-                    "GOT0308",
-                    "the branches of `if` leave different things",
-                    body.statements[-1].span,
-                    f"{widen(other.type)} here, {widen(found.type)} elsewhere",
-                )
+                message = "the branches of `if` have outputs of different types"
+                at = f"{widen(other.type)} here, {widen(found.type)} elsewhere"
+                self.report.error("GOT0308", message, body.statements[-1].span, at)
                 return UNKNOWN
-            found = PoolType(
-                type_ or found.type, found.single and other.single, found.scored and other.scored
-            )
+            single, scored = found.single and other.single, found.scored and other.scored
+            found = PoolType(type_ or found.type, single, scored)
         return found
 
     def _labelled(self, node: n.Labelled, pool: PoolType, scope: Scope) -> PoolType:
@@ -316,7 +275,7 @@ class PipelineChecker:
             pool = self._sources(node, pool, scope, inside)
         body = self.suite(node.body, pool, inside)
         if node.label in scope.labels:
-            self.report.error("GOT0101", f"label `{node.label}` stands twice in this block", node.span)
+            self.report.error("GOT0101", f"duplicate label `{node.label}` in this block", node.span)
         scope.labels[node.label] = body
         return body
 
@@ -335,12 +294,11 @@ class PipelineChecker:
             pools.append(known)
             found = known.type if found is None else join(found, known.type)
             if found is None:
-                self.report.error("GOT0207", "these thoughts have no type in common", source.span)
+                self.report.error("GOT0207", "these thoughts have no common type", source.span)
                 found = ANY
         if node.names and len(node.names) != len(pools):
-            self.report.error(
-                "GOT0202", f"{len(pools)} thoughts and {len(node.names)} names", node.names[-1].span
-            )
+            message = f"{len(pools)} thoughts and {len(node.names)} names"
+            self.report.error("GOT0202", message, node.names[-1].span)
         self.steps.bound(*node.names)
         for name, known in zip(node.names, pools, strict=False):
             variable = known.variable(name.text, name.span)
