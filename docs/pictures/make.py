@@ -1,4 +1,4 @@
-"""Makes what README.md shows, from real runs of the programs in this repository (with their stand-ins).
+"""Makes what README.md shows, from real runs of the programs in this repository (simulated).
 
     python docs/pictures/make.py
 

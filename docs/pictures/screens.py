@@ -2,7 +2,7 @@
 
     python docs/pictures/screens.py        # needs chromium and chromedriver
 
-The pages are those of runs of this repository's programs with their stand-ins: a run with one operation
+The pages are those of runs of this repository's programs with their simulators: a run with one operation
 chosen, the same run's thoughts, a comparison, and one row of it. Look at them before they are committed.
 """
 
