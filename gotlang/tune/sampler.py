@@ -239,8 +239,7 @@ class CostModel:
             and not constraint.least
         }
         self._row: Row | None = None
-        self._share: dict[str, float] = {}
-        self._factor: dict[str, float] = {}
+        self._calibration: dict[str, tuple[float, float]] = {}
         self._measured: dict[int, float] = {}
         self._seen: dict[str, dict[str, float]] = {}
 
@@ -253,18 +252,18 @@ class CostModel:
         truth = {"calls": float(first.calls), "cost": first.usd}
         means = {"calls": fmean(m.calls for _, m in ran), "cost": mean([m.usd for _, m in ran])}
         for name, range_ in self._ranges(self._row, self._points.space.start).items():
-            known, whole = truth[name], means[name]
+            known, whole, width = truth[name], means[name], _width(range_)
             if known is not None and whole is not None:
-                self._share[name] = _share(range_, known)
-                guessed = _between(range_, self._share[name])
+                share = min(1.0, max(0.0, (known - range_.low) / width)) if width > 0 else 0.0
+                guessed = range_.low + share * width
                 if guessed > 0:
-                    self._factor[name] = whole / guessed
+                    self._calibration[name] = share, whole / guessed
         quantities = {place: mean([m.quantities[place] for _, m in ran]) for place in self._bounds}
         self._measured = {place: quantity for place, quantity in quantities.items() if quantity is not None}
 
     def broken(self, point: Point) -> dict[str, float]:
         """The constraints that a point would violate, with its estimated excess."""
-        if not self._factor or self._row is None:
+        if not self._calibration or self._row is None:
             return {}
         key = repr(sorted(point.items()))
         if key not in self._seen:
@@ -273,9 +272,9 @@ class CostModel:
             except GotError:
                 ranges = {}
             guessed = {
-                name: self._factor[name] * _between(range_, self._share[name])
-                for name, range_ in ranges.items()
-                if name in self._factor
+                name: factor * (ranges[name].low + share * _width(ranges[name]))
+                for name, (share, factor) in self._calibration.items()
+                if name in ranges
             }
             self._seen[key] = {
                 constraint.text: self._over(constraint, guessed, 1.0, self._measured[place])
@@ -298,12 +297,6 @@ class CostModel:
         return {"calls": costs.calls} | ({"cost": costs.usd} if costs.usd is not None else {})
 
 
-def _share(range_: Range, truth: float) -> float:
-    """Where between the bounds the truth lies, from 0 to 1."""
-    if range_.high is None or range_.high <= range_.low:
-        return 0.0
-    return min(1.0, max(0.0, (truth - range_.low) / (range_.high - range_.low)))
-
-
-def _between(range_: Range, share: float) -> float:
-    return range_.low + (0.0 if range_.high is None else share * (range_.high - range_.low))
+def _width(range_: Range) -> float:
+    """The distance of the bounds; 0 if one is unknown."""
+    return 0.0 if range_.high is None else max(0.0, range_.high - range_.low)
