@@ -1,8 +1,7 @@
 """Steps that Python adds to a run, written as in a program: checked against its declarations, and built.
 
-    add = compile_block(checked, "Generate(k=3) draft(it, angle)", {"angle": ...}, pool, span)
-
-What is wrong with them is told as a program's mistakes are.
+steps = AddedSteps(checked, program, level=2, skip=frozenset())
+region, pool = steps("Generate(k=3) draft(it, angle)", {"angle": None}, pool, span)
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from dataclasses import replace
 from typing import Any, final
 
 from gotlang.errors import EvaluationError
-from gotlang.ir import program as ir
 from gotlang.ir.build import build_region
 from gotlang.ir.program import Program, Region
 from gotlang.passes import optimize_region
@@ -32,65 +30,9 @@ ENTRY = "%given"
 _HEAD = "scheme added() -> many any:\n"
 
 
-def compile_block(
-    checked: Checked, text: str, names: Mapping[str, PoolType | None], pool: PoolType, span: Span
-) -> tuple[ir.Region, PoolType]:
-    """The region of some steps that start from `pool`, and the pool they leave.
-
-    `names` are those they may use: of thoughts with their pool, of plain values with None. Every step is
-    given the place `span`, which is where the program calls what adds them. Raises EvaluationError with the
-    first mistake.
-    """
-    lines = "".join(f"    {line}\n" for line in text.splitlines() if line.strip())
-    module, problems = parse(Source.of("<added>", _HEAD + lines))
-    for problem in problems:
-        raise EvaluationError(f"{problem.message} in `{text}`", help=problem.help)
-    scheme = module.declarations[0]
-    assert isinstance(scheme, n.Scheme)
-    report = Report()
-    expressions = ExpressionChecker(checked.symbols, report)
-    pipelines = PipelineChecker(checked.symbols, report, expressions)
-    pipelines.steps.pools = pipelines.pools
-    scope = Scope()
-    for name, kind in names.items():
-        if name in RESERVED or name in checked.symbols.nodes:
-            raise EvaluationError(f"`{name}` has a meaning already, so no value can be given for it")
-        scope.add(_variable(name, kind))
-    pipelines.suite(scheme.body, pool, scope)
-    for diagnostic in report.diagnostics:
-        if diagnostic.severity == "error":
-            raise EvaluationError(f"{diagnostic.message} in `{text}`", help=diagnostic.help)
-    found = Checked(
-        (),
-        checked.symbols,
-        pipelines.pools,
-        expressions.arguments,
-        frozenset(pipelines.named),
-        (),
-    )
-    region, left = build_region(found, scheme.body, ENTRY, pool, names)
-    return _placed(region, span), left
-
-
-def _variable(name: str, kind: PoolType | None) -> Variable:
-    if kind is None:
-        return Variable(name, ANY, "value", used=True)
-    if kind.single:
-        return Variable(name, kind.type, "thought", scored=kind.scored, used=True)
-    return Variable(name, ListType(kind.type), "thoughts", scored=kind.scored, used=True)
-
-
-def _placed(region: ir.Region, span: Span) -> ir.Region:
-    return replace(region, steps=tuple(_at(step, span) for step in region.steps))
-
-
-def _at(step: ir.Step, span: Span) -> ir.Step:
-    return replace(step.with_regions(lambda region: _placed(region, span)), span=span)
-
-
 @final
 class AddedSteps:
-    """Compiles steps in the names of one program, at the optimization level that its run has."""
+    """Compiles steps in the names of one program, at the optimization level of its run; each text once."""
 
     def __init__(self, checked: Checked, program: Program, level: int, skip: frozenset[str]) -> None:
         self._checked = checked
@@ -102,9 +44,55 @@ class AddedSteps:
     def __call__(
         self, text: str, names: Mapping[str, PoolType | None], pool: PoolType, span: Span
     ) -> tuple[Region, PoolType]:
-        """What `compile_block` says of the same, optimized. Raises EvaluationError with the first mistake."""
+        """The region of some steps that start from `pool`, and the pool they leave.
+
+        `names` are those they may use: of thoughts with their pool, of plain values with None. Every step
+        gets the place `span`, that of the call which adds them. Raises EvaluationError for the first mistake.
+        """
         key = (text, tuple(names.items()), pool, span)
         if key not in self._known:
-            region, left = compile_block(self._checked, text, names, pool, span)
-            self._known[key] = optimize_region(self._program, region, self._level, self._skip), left
+            region, left = self._compile(text, names, pool)
+            region = optimize_region(self._program, _placed(region, span), self._level, self._skip)
+            self._known[key] = region, left
         return self._known[key]
+
+    def _compile(
+        self, text: str, names: Mapping[str, PoolType | None], pool: PoolType
+    ) -> tuple[Region, PoolType]:
+        lines = "".join(f"    {line}\n" for line in text.splitlines() if line.strip())
+        module, problems = parse(Source.of("<added>", _HEAD + lines))
+        for problem in problems:
+            raise EvaluationError(f"{problem.message} in `{text}`", help=problem.help)
+        scheme, symbols = module.declarations[0], self._checked.symbols
+        assert isinstance(scheme, n.Scheme)
+        report = Report()
+        expressions = ExpressionChecker(symbols, report)
+        pipelines = PipelineChecker(symbols, report, expressions)
+        pipelines.steps.pools = pipelines.pools
+        scope = Scope()
+        for name, kind in names.items():
+            if name in RESERVED or name in symbols.nodes:
+                raise EvaluationError(f"`{name}` is declared or reserved, and cannot be given a value")
+            scope.add(_variable(name, kind))
+        pipelines.suite(scheme.body, pool, scope)
+        for diagnostic in report.diagnostics:
+            if diagnostic.severity == "error":
+                raise EvaluationError(f"{diagnostic.message} in `{text}`", help=diagnostic.help)
+        arguments, named = expressions.arguments, frozenset(pipelines.named)
+        checked = Checked((), symbols, pipelines.pools, arguments, named, ())
+        return build_region(checked, scheme.body, ENTRY, pool, names)
+
+
+def _variable(name: str, kind: PoolType | None) -> Variable:
+    if kind is None:
+        return Variable(name, ANY, "value", used=True)
+    if kind.single:
+        return Variable(name, kind.type, "thought", scored=kind.scored, used=True)
+    return Variable(name, ListType(kind.type), "thoughts", scored=kind.scored, used=True)
+
+
+def _placed(region: Region, span: Span) -> Region:
+    def at(inner: Region) -> Region:
+        return _placed(inner, span)
+
+    return replace(region, steps=tuple(replace(s.with_regions(at), span=span) for s in region.steps))

@@ -1,17 +1,19 @@
-"""What an operation wants changed in the graph: checked edit by edit, done all at once in the end.
+"""The changes of the graph that an operation asks for: checked edit by edit, made together in the end.
 
-Nothing happens to the graph while the Python that asks for a change runs; where it fails, nothing ever
-happens. Edits lie over the graph as it is: `sources` and `targets` tell what they would be.
+Nothing happens to the graph while the Python that asks for changes runs; if it fails, nothing ever happens.
+Edits lie over the graph as it is: `sources` and `targets` say what they would be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, final
 
 from gotlang.changes.regions import (
+    PROTECTS,
+    ForbiddenEdit,
     GraphError,
     Region,
     Regions,
@@ -19,8 +21,6 @@ from gotlang.changes.regions import (
     may_connect,
     may_disconnect,
     may_move,
-    may_remove,
-    may_see,
     sources,
 )
 from gotlang.ir import program as ir
@@ -32,32 +32,20 @@ from gotlang.types import ANY
 
 
 @final
+@dataclass(slots=True, eq=False)
 class Block:
-    """Operations that are to be added as one: the steps of `region` on the thoughts of `after`, with what
-    they use by name. Without steps it is the thoughts that it is connected to, or `thoughts` or a `value`
-    that are there already. `pool` is what it leaves."""
+    """Operations to be added as one: the steps of `region` on the thoughts of `after`, with what they use by
+    name. Without steps it is the thoughts that it is connected to, or known `thoughts`, or a `value`. `pool`
+    is what it leaves."""
 
-    __slots__ = ("after", "built", "names", "pool", "region", "text", "thoughts", "value")
-
-    def __init__(
-        self,
-        text: str,
-        pool: PoolType,
-        region: ir.Region | None = None,
-        names: Mapping[str, Any] | None = None,
-        *,
-        after: Sequence[Node] = (),
-        thoughts: tuple[Thought, ...] | None = None,
-        value: Any = None,
-    ) -> None:
-        self.text = text
-        self.pool = pool
-        self.region = region
-        self.names = names or {}
-        self.after = after
-        self.thoughts = thoughts
-        self.value = value
-        self.built: Operation | None = None
+    text: str
+    pool: PoolType
+    region: ir.Region | None = None
+    names: Mapping[str, Any] = field(default_factory=dict)
+    after: Sequence[Node] = ()
+    thoughts: tuple[Thought, ...] | None = None
+    value: Any = None
+    built: Operation | None = None
 
 
 Node = Operation | Block
@@ -67,8 +55,8 @@ Connections = dict[Node, None]
 @final
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A connection to a target that is new (no `source`), gone (no `start`), or starts elsewhere; with
-    neither, the target itself is gone."""
+    """A connection to a target that is new (no `source`), removed (no `start`), or starts elsewhere; with
+    neither, the target itself is removed."""
 
     target: Operation
     source: Node | None = None
@@ -77,8 +65,8 @@ class Edit:
 
 @final
 class Change:
-    """The edits of one operation of a graph. `result` is the join that takes what it gives; `kept` is what
-    nobody may take away. Raises ForbiddenEdit and GraphError for what may not be."""
+    """The edits of one operation of a graph. `result` is the join that takes its thoughts; `kept` cannot be
+    removed. Raises ForbiddenEdit and GraphError for what is not allowed."""
 
     def __init__(
         self,
@@ -103,45 +91,47 @@ class Change:
     # ---------------------------------------------------------------- what is there
 
     def region(self, node: Node, what: What) -> Region:
-        """Where something stands. Raises ForbiddenEdit where the operation cannot see it."""
-        return may_see(self.find(node), what)
+        """Where a node is. Raises ForbiddenEdit if the operation cannot see it."""
+        if (region := self.find(node)) is None:
+            raise ForbiddenEdit("sight", what)
+        return region
 
     def find(self, node: Node) -> Region | None:
-        """Where something stands; None where the operation cannot see it."""
+        """Where a node is; None if the operation cannot see it."""
         if isinstance(node, Block):
             return "exclusive" if node in self.connected else None
         return self.regions.of(node) if node not in self.removed else None
 
     def sources(self, node: Node) -> Collection[Node]:
-        """Where the connections start that lead to something."""
+        """Where the connections start that lead to a node."""
         found = self.connected.get(node)
         if found is not None or isinstance(node, Block):
             return found or ()
         added = self.graph.additions.get(node)
         if added is None:
             return sources(node)
-        # What operations beside this one connected may be there by now or not, so it is not looked at.
+        # Connections that concurrent operations made may be there by now or not, so they are ignored.
         return [s for s in sources(node) if s not in added or any(map(self.regions.is_ancestor, added[s]))]
 
     def targets(self, node: Node) -> list[Node]:
-        """Where the connections lead that start at something, among the operation's descendants."""
+        """Where the connections lead that start at a node, among the operation's descendants."""
         found: Connections = dict(self._leads.get(node, {}))
         if self.find(node) == "ancestor":
-            # It has ended, and knows no more what waited for it.
+            # It has ended, and does not know any more what waited for it.
             found = {**dict.fromkeys(self.regions.descendants()), **found}
         elif isinstance(node, Operation):
             found = {**dict.fromkeys(self.regions.targets(node)), **found}
         return [target for target in found if target not in self.removed and node in self.sources(target)]
 
     def parts(self) -> list[Node]:
-        """What the result gathers."""
+        """The nodes whose thoughts the result takes."""
         found = self.sources(self.result) if self.result is not None else ()
         return [node for node in found if node is not self.operation]
 
     # ---------------------------------------------------------------- edits
 
     def add(self, block: Block, after: Iterable[Node]) -> Block:
-        """Add operations that take the thoughts of others, which may not be shared with other operations."""
+        """Add operations that take the thoughts of nodes, which may not be shared descendants."""
         what = partial(_cannot, "add {}", block)
         found: Connections = dict.fromkeys(after)
         for source in found:
@@ -160,7 +150,7 @@ class Change:
         if why is not None:
             raise GraphError(f"{what()}: {why}")
         if source in self.sources(target):
-            raise GraphError(f"{what()}: it is connected already")
+            raise GraphError(f"{what()}: they are connected already")
         self._check_no_circle(source, target, what)
         self._note(target, None, source)
         self._lead(target, (source,))
@@ -176,8 +166,7 @@ class Change:
         self._replace(target, [node for node in self.sources(target) if node is not source])
 
     def move(self, source: Node, target: Node, start: Node) -> None:
-        """Let a connection start elsewhere: the target takes the thoughts of `start` in the place of those of
-        `source`."""
+        """Let a connection start elsewhere: the target takes the thoughts of `start` instead."""
         what = partial(_cannot, "move the connection from {} to {}", source, target)
         region = self.region(source, what)
         self.region(target, what)
@@ -185,7 +174,7 @@ class Change:
         self._check_connected(source, target, what)
         self._check_no_circle(start, target, what)
         if isinstance(target, Operation) and (target.role == "rated" or _looks_back(target)):
-            raise GraphError(f"{what()}: it looks at just the thoughts that it was made for")
+            raise GraphError(f"{what()}: it works only on the thoughts that it was made for")
         if isinstance(target, Block) and target.region is not None:
             raise GraphError(f"{what()}: it was added just now", help="add it after something else")
         if start is source:
@@ -194,9 +183,10 @@ class Change:
         self._replace(target, [start if node is source else node for node in self.sources(target)])
 
     def remove(self, node: Node) -> None:
-        """Take something away that has not run, with the connections that lead to it."""
+        """Remove a node that has not run, with the connections that lead to it."""
         what = partial(_cannot, "remove {}", node)
-        may_remove(self.region(node, what), what)
+        if (region := self.region(node, what)) != "exclusive":
+            raise ForbiddenEdit(PROTECTS[region], what)
         if node is self._kept:
             raise GraphError(f"{what()}: it gives the run's result")
         if taken := self.targets(node):
@@ -209,7 +199,7 @@ class Change:
             return
         self._take_away(node)
         if node.role == "join" and node.parts is None:
-            # What it waits for grows a block of which it is the result.
+            # It is the result of a block that is still to be grown.
             for source in node.inputs:
                 if not self.targets(source):
                     self._take_away(source)
@@ -217,7 +207,7 @@ class Change:
     # ---------------------------------------------------------------- all or nothing
 
     def mark(self) -> int:
-        """Where the change stands, for `undo`."""
+        """The present state, for `undo`."""
         return len(self._undo)
 
     def undo(self, mark: int) -> None:
@@ -256,30 +246,29 @@ class Change:
     # ---------------------------------------------------------------- what would not run
 
     def _takes_one(self, target: Node) -> str | None:
-        """Why a target cannot take thoughts of one more operation, or of one less."""
+        """Why a target cannot take the thoughts of one more operation, or of one less."""
         if isinstance(target, Block):
             if target.region is not None:
-                return "its steps are written for what they were added after"
-            return None if target.thoughts is None and target.value is None else "its thoughts are there"
+                return "its steps are written for the nodes they were added after"
+            return None if target.thoughts is None and target.value is None else "its thoughts are known"
         return None if target is self.result else takes_one(target)
 
     def _check_connected(self, source: Node, target: Node, what: What) -> None:
         if source not in self.sources(target):
-            raise GraphError(f"{what()}: there is none")
-        if source is self.operation and target is self.result:
-            raise GraphError(f"{what()}: a block and its result belong together")
-        if isinstance(source, Operation) and source.role in ("grow", "change"):
+            raise GraphError(f"{what()}: there is no such connection")
+        grows = isinstance(source, Operation) and source.role in ("grow", "change")
+        if grows or (source is self.operation and target is self.result):
             raise GraphError(f"{what()}: a block and its result belong together")
 
     def _check_no_circle(self, start: Node, target: Node, what: What) -> None:
-        """Nothing may wait for itself. Only what the operation may change can lead from one to the other."""
+        """No operation may wait for itself. Only what may be changed can lead from one to the other."""
         if isinstance(target, Block) and target is not start and not self._leads.get(target):
             return  # nothing starts there
         stack, seen = [start], {start}
         while stack:
             at = stack.pop()
             if at is target:
-                raise GraphError(f"{what()}: then it would wait for itself")
+                raise GraphError(f"{what()}: it would wait for itself")
             if isinstance(at, Block) or at.state != DONE:
                 for source in self.sources(at):
                     if source not in seen and source is not self.operation:
@@ -293,17 +282,16 @@ def _looks_back(operation: Operation) -> bool:
 
 
 def takes_one(operation: Operation) -> str | None:
-    """Why an operation takes the thoughts of just those that it is connected to; None where it takes any
-    number: what gathers thoughts, and what works on whatever it gets."""
-    if operation.role == "join":
-        if operation.parts is None:
-            return "it is the result of a block that does not know its parts yet"
-        return None if operation.step is None or not operation.step.single else "it stands for one thought"
-    return "it does not gather thoughts"
+    """Why an operation takes the thoughts only of those it is connected to; None if it takes any number."""
+    if operation.role != "join":
+        return "it does not gather thoughts"
+    if operation.parts is None:
+        return "it is the result of a block that does not know its parts yet"
+    return None if operation.step is None or not operation.step.single else "it stands for one thought"
 
 
 def kind(node: Node) -> PoolType:
-    """What is known of the thoughts that a node gives, before they are there."""
+    """What is known of the thoughts of a node before they are there."""
     if isinstance(node, Block):
         return node.pool
     return PoolType(ANY, node.step is not None and node.step.single, True)
@@ -314,5 +302,5 @@ def _cannot(what: str, *nodes: Node) -> str:
 
 
 def named(node: Node) -> str:
-    """What an edit calls an operation."""
+    """A node, as messages name it."""
     return f"`{node.text}`" if isinstance(node, Block) else named_operation(node)

@@ -1,14 +1,13 @@
-"""Lays out `Call` of a Python function that changes the graph, and does what it asked for.
+"""Lays out `Call` of a Python function that changes the graph, and makes the changes it asked for.
 
-As with every block that grows the graph there are two operations from the start: one that runs the function,
-once for each thought, and a join that stands for what it gives. When the function has ended for all thoughts
-the operations that it added are laid out, the connections of those after it changed, and the join learns its
-parts; until then, and where it fails, the graph is as it was.
+As for every block that grows the graph there are two operations from the start: one that runs the function,
+once per thought, and a join that stands for its result. When the function has ended for all thoughts, the
+operations that it added are laid out, the connections of those after it changed, and the join gets its parts;
+until then, and if that fails, the graph stays as it was.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any, final
@@ -18,15 +17,14 @@ from gotlang.changes.change import Block, Change, Edit, Node, kind
 from gotlang.changes.view import View
 from gotlang.errors import EvaluationError, GotError, OperationFailed
 from gotlang.ir import program as ir
-from gotlang.ir.foreign import copied
 from gotlang.runtime.execution import Execution
 from gotlang.runtime.expansion.expander import Element, Expander
 from gotlang.runtime.graph import REMOVED, Frame, Handle, Operation
-from gotlang.runtime.python import run_in_thread, wait_for_function
+from gotlang.runtime.python import call_function
 from gotlang.thought import Thought
 
 MAX_NESTED = 1_000
-"""How deep operations that change the graph may stand in what others of them added."""
+"""How deeply operations that change the graph may be nested in operations that others of them added."""
 
 
 @final
@@ -58,7 +56,7 @@ class _Changing:
         """Run the function for each thought in turn, then change the graph. Raises GotError."""
         context, step, operation = self.x.context, self.step, running.operation
         if len(operation.frame.path) > MAX_NESTED:
-            raise EvaluationError(f"what changes the graph has added itself more than {MAX_NESTED:,} deep")
+            raise EvaluationError(f"calls that change the graph are nested more than {MAX_NESTED:,} deep")
         thoughts = operation.pool
         gave = 0
         change = Change(operation, self.x.graph, self.join, context.result)
@@ -75,47 +73,32 @@ class _Changing:
         parts = change.parts()
         if step.single and not (len(parts) == 1 and kind(parts[0]).single):
             raise OperationFailed(
-                f"`{step.function}` leaves several thoughts where the program counts on one: end what it "
-                "adds with `KeepBestN(1)`, `Vote()` or `Aggregate()`"
+                f"`{step.function}` returned several thoughts, and the program needs one: "
+                "end the added steps with `KeepBestN(1)`, `Vote()` or `Aggregate()`"
             )
         carry_out(self.x, step, change)
 
     async def _run(self, running: Execution, change: Change, thought: Thought) -> None:
         context, step = self.x.context, self.step
-        function = context.functions[step.function]
         names = running.each(thought)
-        positional = [context.evaluate(value, names) for key, value in step.arguments if key is None]
-        named = {key: context.evaluate(value, names) for key, value in step.arguments if key is not None}
+        values = [(key, context.evaluate(value, names)) for key, value in step.arguments]
+        positional = [value for key, value in values if key is None]
+        named = {key: value for key, value in values if key is not None}
+        function, timeout_s = context.functions[step.function], context.settings.timeout_s
         view = View(change, running.frame, partial(self.compile, span=step.span), (thought,))
         try:
             async with context.calls:
-                timeout_s = context.settings.timeout_s
-                value = await _called(function, step.function, view, positional, named, timeout_s)
+                value = await call_function(
+                    function, step.function, [view, *positional], named, timeout_s, raw=True
+                )
         finally:
             view.close()
         view.take(value, step.function)
 
 
-async def _called(
-    function: Callable[..., Any],
-    name: str,
-    view: View,
-    positional: list[Any],
-    named: dict[str, Any],
-    timeout_s: float | None,
-) -> Any:
-    """What the function gives, places among it. Raises EvaluationError for whatever it raises."""
-    given = [copied(value) for value in positional]
-    more = {key: copied(value) for key, value in named.items()}
-    if inspect.iscoroutinefunction(function):
-        return await wait_for_function(function(view, *given, **more), name, timeout_s)
-
-    return await run_in_thread(lambda: function(view, *given, **more), name, timeout_s)
-
-
 def carry_out(x: Expander, step: ir.Call, change: Change) -> None:
-    """Change the graph as an operation asked for. Raises GotError where what is added cannot be laid out;
-    then nothing changes."""
+    """Change the graph as an operation asked for. Raises GotError, and changes nothing, if what it added
+    cannot be laid out."""
     start = x.graph.mark()
     try:
         builder = _Builder(x, step, change)
@@ -129,7 +112,7 @@ def carry_out(x: Expander, step: ir.Call, change: Change) -> None:
 
 @final
 class _Builder:
-    """Lays out what was added, each block after those it takes thoughts from."""
+    """Lays out what was added, each block after those whose thoughts it takes."""
 
     def __init__(self, x: Expander, step: ir.Call, change: Change) -> None:
         self.x = x
@@ -151,11 +134,11 @@ class _Builder:
                         top.built = self._build(top, numbers[top])
 
     def operation(self, node: Node) -> Operation:
-        """The operation that a node is by now."""
+        """The operation of a node."""
         if isinstance(node, Operation):
             return node
         if node.built is None:
-            # It was added, connected, and taken away again; it is never part of the graph.
+            # It was added, connected and removed again; it is never part of the graph.
             node.built = Operation(None, "join", self.at.frame, (self.step.result, "removed"), self.at)
         return node.built
 
@@ -180,17 +163,17 @@ class _Builder:
 
 
 def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], step: ir.Call) -> None:
-    """Do what was asked of operations that were there before."""
+    """Make the changes to operations that were there before."""
     graph = x.graph
     more: dict[Operation, list[Operation]] = {}
     targets = dict.fromkeys(edit.target for edit in change.edits)
     for target in targets:
-        target.waiting += 1  # none of them is ready before all is done
+        target.waiting += 1  # none of them becomes ready before all is done
     for edit in change.edits:
         target = edit.target
         match edit:
             case _ if target is change.result and edit.start is not None:
-                pass  # the parts of the result are told at the end
+                pass  # the result gets its parts at the end
             case Edit(source=None, start=None):
                 error = OperationFailed(f"it was removed by `{step.function}`")
                 x.context.culprits[target] = error
@@ -214,7 +197,7 @@ def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], ste
 
 
 def _rebind(target: Operation, old: Operation, handle: Handle) -> None:
-    """Let the names under which an operation uses the thoughts of another stand for those of a third."""
+    """Bind the names by which an operation uses the thoughts of `old` to another handle."""
     names: dict[str, Any] = {}
     frame: Frame | None = target.frame
     while frame is not None:

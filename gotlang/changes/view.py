@@ -7,10 +7,10 @@
         drafts = [view.add("Generate() draft(question, angle)", question=question, angle=a) for a in ANGLES]
         return view.add("Aggregate() merge(thoughts)", after=drafts)
 
-`Call spread(question)` in a program runs it: three operations and the one that takes their thoughts now stand
-between the call and what comes after it. Every edit obeys the rules of `gotlang.changes.regions`; one that
-does not is refused by a ForbiddenEdit that names the rule. The graph changes when the function has ended, and
-not at all where it raises.
+`Call spread(question)` in a program runs it: three operations and the one that takes their thoughts are added
+between the call and what follows. Every edit must obey the rules of `gotlang.changes.regions`; a
+ForbiddenEdit names the one it breaks. The graph changes when the function has ended, and not at all if it
+raises.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gotlang.changes.change import Block, Change, Node, kind
 from gotlang.changes.regions import ForbiddenEdit, GraphError, Region
 from gotlang.ir.foreign import CHANGES_GRAPH, given_back
 from gotlang.ir.program import Region as Steps
-from gotlang.runtime.graph import STATES, WAITING, Frame, Handle, Operation, path_key, path_text
+from gotlang.runtime.graph import STATES, WAITING, Frame, Operation, path_key, path_text
 from gotlang.scope import START, PoolType
 from gotlang.thought import Thought
 from gotlang.types import ANY
@@ -32,7 +32,7 @@ from gotlang.types import ANY
 __all__ = ["ForbiddenEdit", "GraphError", "Place", "View", "changes_graph"]
 
 Compile = Callable[[str, Mapping[str, PoolType | None], PoolType], tuple[Steps, PoolType]]
-"""The steps that a text stands for, from the names it may use and the pool it starts from."""
+"""Builds steps from their text, the names it may use and the pool it starts from."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,8 +40,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def changes_graph(function: F) -> F:
     """Mark a Python function as one that changes the graph: `Call` gives it a View before its arguments.
 
-    It gives back a Place or several, whose thoughts are then those of the call, or a plain value; None where
-    it connected something to `view.result` itself.
+    It returns a Place or several, whose thoughts are then those of the call, or a plain value; None if it
+    connected something to `view.result` itself.
     """
     setattr(function, CHANGES_GRAPH, True)
     return function
@@ -49,10 +49,8 @@ def changes_graph(function: F) -> F:
 
 @final
 class Place:
-    """An operation of the execution graph, or several that were added as one, as a View shows them.
-
-    What it shows stays the same while its function runs, whatever ends meanwhile.
-    """
+    """An operation of the execution graph, or several that were added as one, as a View shows them: in the
+    same state as long as its function runs."""
 
     __slots__ = ("_node", "_region")
 
@@ -62,13 +60,13 @@ class Place:
 
     @property
     def name(self) -> str:
-        """Where it stands in the program's run (`main/part[0]/3`), or what it was added as."""
+        """Its path in the program's run (`main/part[0]/3`), or the steps that were added."""
         return path_text(self._node) if isinstance(self._node, Operation) else self._node.text
 
     @property
     def state(self) -> str:
-        """`done` or `failed` for ancestors, `running` for the operation itself, `waiting` for all that comes
-        after it, also where that will never run because something beside it failed by now."""
+        """`done` or `failed` for ancestors, `running` for the operation itself, `waiting` for descendants,
+        even for one that will never run."""
         node = self._node
         if isinstance(node, Operation) and self._region in ("ancestor", "itself"):
             return STATES[node.state]
@@ -76,7 +74,7 @@ class Place:
 
     @property
     def values(self) -> list[Any]:
-        """The values of its thoughts, as far as they are there."""
+        """The values of its thoughts so far."""
         return [t.value for t in self._node.output] if isinstance(self._node, Operation) else []
 
     def __eq__(self, other: object) -> bool:
@@ -94,7 +92,7 @@ Places = Place | Iterable[Place]
 
 @final
 class View:
-    """The graph as one operation may see and change it, as long as the function runs; GraphError after that.
+    """The graph as one operation may see and change it while its function runs; raises GraphError after that.
 
     `itself` is the operation, `result` what takes its thoughts, `given` the thought that the function was
     called for.
@@ -116,53 +114,49 @@ class View:
 
     @property
     def result(self) -> Place:
-        """What takes the thoughts that the function gives."""
+        """The operation that takes the function's thoughts."""
         assert self._change.result is not None
         return Place(self._change.result)
 
     # ---------------------------------------------------------------- looking
 
     def ancestors(self) -> Iterator[Place]:
-        """What the operation depends on, the nearest first."""
+        """The operations that this one depends on, the nearest first."""
         return self._seen(self._change.regions.ancestors(), "ancestor")
 
     def descendants(self) -> Iterator[Place]:
-        """What depends on the operation, the nearest first, as it was before this function changed it."""
+        """The operations that depend on this one, the nearest first, before this function changed any."""
         return self._seen(self._change.regions.descendants(), "shared")
 
     def region(self, place: Place) -> Region:
-        """Where a place stands: `itself`, `ancestor`, `exclusive` (only reached through the operation) or
-        `shared` (a descendant that is reached from elsewhere too). Raises ForbiddenEdit for any other."""
+        """Where a place is: `itself`, `ancestor`, `exclusive` (reached only through the operation) or
+        `shared` (a descendant also reached from elsewhere). Raises ForbiddenEdit for any other."""
         with self._open():
             return self._change.region(_node(place), lambda: f"cannot look at {place.name}")
 
     def inputs(self, place: Place) -> list[Place]:
-        """Where the connections start that lead to a place, as far as that can be seen: in the order of where
-        they stand in the program's run, and then what was added. Raises ForbiddenEdit where the place cannot
-        be seen."""
+        """Where the connections start that lead to a place, as far as they can be seen: in the order of their
+        paths, then what was added. Raises ForbiddenEdit if the place cannot be seen."""
         with self._open():
             self.region(place)
-            # Others that move a connection change the order in which the place takes its thoughts.
+            # Concurrent operations that move a connection change the order of the place's inputs.
             nodes = sorted(self._change.sources(_node(place)), key=_order)
             found = ((node, self._change.find(node)) for node in nodes)
             return [Place(node, region) for node, region in found if region is not None]
 
     def outputs(self, place: Place) -> list[Place]:
-        """Where the connections lead that start at a place, as far as they lie among the descendants. Raises
-        ForbiddenEdit where it cannot be seen."""
+        """Where the connections lead that start at a place, among the operation's descendants. Raises
+        ForbiddenEdit if the place cannot be seen."""
         with self._open():
             self.region(place)
             return [Place(node) for node in self._change.targets(_node(place))]
 
     def named(self, name: str) -> Place:
-        """What a name of the program stands for. Raises GraphError where it is bound to no thoughts,
-        ForbiddenEdit where what they come from cannot be seen."""
-        try:
-            bound = self._frame.find(name)
-        except KeyError:
-            bound = None
-        if not isinstance(bound, Handle):
-            raise GraphError(f"`{name}` does not stand for thoughts here")
+        """The place of the thoughts that a name of the program is bound to. Raises GraphError if there are
+        none, ForbiddenEdit if the place cannot be seen."""
+        bound = self._frame.handle(name)
+        if bound is None:
+            raise GraphError(f"`{name}` is not bound to thoughts here")
         with self._open():
             region = self._change.region(bound.operation, lambda: f"cannot use `{name}`")
             return Place(bound.operation, region)
@@ -172,9 +166,9 @@ class View:
     def add(self, steps: str | None = None, *, after: Places | None = None, **names: Any) -> Place:
         """Add operations that start from the thoughts of `after` (default: `given`).
 
-        `steps` are written as in a program, one a line; they use its declarations, `it` and `thoughts`, and
-        the names given here: of places, or of plain values. Without steps the thoughts are gathered as they
-        are. Raises ForbiddenEdit, and EvaluationError for the first mistake in `steps`.
+        `steps` are written as in a program, one per line; they may use its declarations, `it` and `thoughts`,
+        and the names given here, of places or of plain values. Without steps the thoughts are gathered as
+        they are. Raises ForbiddenEdit, and EvaluationError for the first mistake in `steps`.
         """
         before = (self.given,) if after is None else (after,) if isinstance(after, Place) else tuple(after)
         sources = [_node(place) for place in before]
@@ -200,36 +194,36 @@ class View:
             return Place(self._change.add(block, (*sources, *nodes)))
 
     def connect(self, source: Place, target: Place) -> None:
-        """Let a target gather the thoughts of a source too. Raises ForbiddenEdit, GraphError."""
+        """Let a target take the thoughts of a source too. Raises ForbiddenEdit, GraphError."""
         with self._open():
             self._change.connect(_node(source), _node(target))
 
     def disconnect(self, source: Place, target: Place) -> None:
-        """Take a connection away. Raises ForbiddenEdit, GraphError."""
+        """Remove a connection. Raises ForbiddenEdit, GraphError."""
         with self._open():
             self._change.disconnect(_node(source), _node(target))
 
     def move(self, source: Place, target: Place, start: Place) -> None:
-        """Let the connection from `source` to `target` start at `start`: the target takes those thoughts
+        """Let the connection from `source` to `target` start at `start`: the target takes its thoughts
         instead. Raises ForbiddenEdit, GraphError."""
         with self._open():
             self._change.move(_node(source), _node(target), _node(start))
 
     def remove(self, place: Place) -> None:
-        """Take away what has not run, once nothing takes its thoughts. Raises ForbiddenEdit, GraphError."""
+        """Remove what has not run and nothing takes the thoughts of. Raises ForbiddenEdit, GraphError."""
         with self._open():
             self._change.remove(_node(place))
 
     # ---------------------------------------------------------------- the end
 
     def close(self) -> None:
-        """End it, for whoever still holds it: a function that took too long and runs on, a thread it left."""
+        """End it, also for a function that took too long and still runs, or a thread that it left."""
         with self._lock:
             self._over = True
 
     def take(self, value: Any, name: str) -> None:
-        """Note what the function gave: what the call's thoughts are. Raises GraphError where it gave nothing
-        that thoughts come from, EvaluationError where it is no value of the language."""
+        """Note what the function returned: the call's thoughts. Raises GraphError for None without a
+        connection, EvaluationError for an unsupported value."""
         change, result = self._change, _node(self.result)
         places = [value] if isinstance(value, Place) else value
         if isinstance(places, list | tuple) and places and all(isinstance(place, Place) for place in places):
@@ -242,18 +236,18 @@ class View:
             )
             change.connect(change.add(block, block.after), result)
         elif len(change.sources(result)) == self._results:
-            raise GraphError(f"`{name}` gave None, and connected nothing to its result")
+            raise GraphError(f"`{name}` returned None and connected nothing to its result")
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        """Use it, and let it end only when that is done. Raises GraphError where it has ended."""
+        """Use it; it does not end before that is done. Raises GraphError if it has ended."""
         with self._lock:
             if self._over:
                 raise GraphError("a View cannot be used once its function has ended")
             yield
 
     def _seen(self, operations: Iterator[Operation], region: Region) -> Iterator[Place]:
-        """Each as a place, as long as the view is open."""
+        """Each as a place, while the view is open."""
         while True:
             with self._open():
                 found = next(operations, None)
@@ -268,5 +262,5 @@ def _order(node: Node) -> tuple[bool, Any]:
 
 def _node(place: Place) -> Node:
     if not isinstance(place, Place):
-        raise GraphError(f"a place is needed here, not {place!r:.60}")
+        raise GraphError(f"expected a place, not {place!r:.60}")
     return place._node

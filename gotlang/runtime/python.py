@@ -1,4 +1,4 @@
-"""Python that a program asks for: imported functions, simulators, corpora. Only here is foreign code run."""
+"""Python that a program uses: imported functions, simulators, corpora. Foreign code runs only here."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any, TypeVar
 
 from gotlang.compiler import outside
 from gotlang.errors import EvaluationError, GotError, UsageError
-from gotlang.ir.foreign import call_python, copied, given_back, raised
+from gotlang.ir.foreign import copied, given_back, raised
 from gotlang.ir.program import Program, PythonImport
 from gotlang.models.loops import VirtualTimeLoop
 
@@ -24,27 +25,27 @@ T = TypeVar("T")
 
 
 def resolve(folder: str, written: str) -> Path:
-    """The file that a program means by a path. Raises UsageError where it lies outside its folder."""
+    """The file of a path in a program. Raises UsageError for one outside of the program's folder."""
     if (why := outside(written)) is not None:
         raise UsageError(why)
     base = Path(folder).resolve()
     path = (base / written).resolve()
     if not path.is_relative_to(base):
-        raise UsageError(f"`{written}` leads out of the program's folder, to {path}")
+        raise UsageError(f"`{written}` is outside of the program's folder: {path}")
     return path
 
 
 def load_module(path: Path, what: str) -> ModuleType:
-    """Run a Python file and give its module. Raises UsageError that names the line where it fails."""
+    """Import a Python file. Raises UsageError, with the line, if that fails."""
     if not path.is_file():
-        raise UsageError(f"{what}: there is no file {path}")
+        raise UsageError(f"{what}: file not found: {path}")
     name = f"gotlang_program_{path.stem}_{abs(hash(path)):x}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{what}: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    # A program's Python may import its neighbours, and leaves no compiled files beside them.
+    # It may import modules of its folder, and leaves no compiled files there.
     sys.path.insert(0, str(path.parent))
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
@@ -63,25 +64,21 @@ def load_module(path: Path, what: str) -> ModuleType:
 def _where(error: BaseException, path: Path) -> str:
     if isinstance(error, SyntaxError):
         return f"{path}:{error.lineno}: {error.msg}"
-    trace, line = error.__traceback__, None
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return f"{path}{f':{line}' if line else ''}: {type(error).__name__}: {error}"
+    lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == str(path)]
+    return f"{path}{f':{lines[-1]}' if lines else ''}: {type(error).__name__}: {error}"
 
 
 def refuse(imports: tuple[PythonImport, ...], what: str) -> None:
-    """Refuse a program that needs Python where the user did not allow it. Raises UsageError."""
+    """Raises UsageError for a program that imports Python, if the user did not allow that."""
     if imports:
         raise UsageError(
-            f"this program {what} `{imports[0].path}`, and `--no-python` does not allow that",
+            f"this program {what} `{imports[0].path}`, which `--no-python` forbids",
             help="leave `--no-python` out if you trust the program",
         )
 
 
 def load_functions(program: Program, *, allowed: bool = True) -> dict[str, Callable[..., Any]]:
-    """The functions a program imports from Python, by name."""
+    """The functions that a program imports from Python, by name. Raises UsageError."""
     if not allowed:
         refuse(program.python, "imports")
     found: dict[str, Callable[..., Any]] = {}
@@ -91,13 +88,13 @@ def load_functions(program: Program, *, allowed: bool = True) -> dict[str, Calla
         for name in entry.names:
             function = getattr(module, name, None)
             if not callable(function):
-                raise UsageError(f"{what}: there is no function `{name}` in it")
+                raise UsageError(f"{what}: function `{name}` not found")
             found[name] = function
     return found
 
 
 def load_simulators(program: Program, *, allowed: bool = True) -> dict[str, Callable[..., Any]]:
-    """The stand-ins for a program's prompts, by the prompt's name."""
+    """The simulators of a program's prompts, by the prompt's name. Raises UsageError."""
     if not allowed:
         refuse(program.simulators, "is simulated by")
     found: dict[str, Callable[..., Any]] = {}
@@ -111,7 +108,7 @@ def load_simulators(program: Program, *, allowed: bool = True) -> dict[str, Call
 
 
 def simulators_version(program: Program) -> str:
-    """Eight hexadecimal digits that stand for the text of a program's stand-ins; empty where it has none."""
+    """Eight hexadecimal digits of the hash of a program's simulators; empty without any."""
     digest = hashlib.sha256()
     for entry in program.simulators:
         digest.update(resolve(entry.folder, entry.path).read_bytes() + b"\0")
@@ -119,7 +116,7 @@ def simulators_version(program: Program) -> str:
 
 
 def load_corpora(program: Program) -> Mapping[str, Callable[..., list[str]]]:
-    """A search function for each corpus of a program: `search(query, k)` gives the best documents."""
+    """A search function per corpus of a program: `search(query, k)` returns the best documents."""
     from gotlang.data.corpus import open_corpus
 
     return {entry.name: open_corpus(resolve(entry.folder, entry.path)) for entry in program.corpora}
@@ -131,23 +128,27 @@ async def call_function(
     positional: list[Any],
     named: dict[str, Any],
     timeout_s: float | None = None,
+    *,
+    raw: bool = False,
 ) -> Any:
-    """What a Python function gives, called in a thread of its own unless it is async.
+    """Call a Python function with copies of plain values, in a thread of its own unless it is async.
 
-    Raises EvaluationError for whatever it raises, and after `timeout_s` seconds (None: never).
+    Raises EvaluationError for whatever it raises, after `timeout_s` seconds (None: never), and (unless `raw`)
+    for a result that is not a value of the language.
     """
-    if not inspect.iscoroutinefunction(function):
-        return await run_in_thread(lambda: call_python(function, name, positional, named), name, timeout_s)
-    arguments, more = map(copied, positional), {key: copied(value) for key, value in named.items()}
-    return given_back(await wait_for_function(function(*arguments, **more), name, timeout_s), name)
+    arguments, more = list(map(copied, positional)), {key: copied(value) for key, value in named.items()}
+    if inspect.iscoroutinefunction(function):
+        value = await _wait(function(*arguments, **more), name, timeout_s)
+    else:
+        value = await _run_in_thread(lambda: function(*arguments, **more), name, timeout_s)
+    return value if raw else given_back(value, name)
 
 
-async def wait_for_function(work: Awaitable[T], name: str, timeout_s: float | None) -> T:
-    """What an async function gives. Raises EvaluationError for whatever it raises, and when it takes too long
-    (not where time is simulated: what it waits for may be real)."""
+async def _wait(work: Awaitable[T], name: str, timeout_s: float | None) -> T:
+    """The result of an async function; without a timeout in simulated time, since it may wait for something
+    real."""
     loop = asyncio.get_running_loop()
     limit = None if isinstance(loop, VirtualTimeLoop) else timeout_s
-
     caller = asyncio.current_task()
     assert caller is not None
 
@@ -163,16 +164,15 @@ async def wait_for_function(work: Awaitable[T], name: str, timeout_s: float | No
 
     try:
         async with asyncio.timeout(limit):
-            # In a task of its own: what it does to the task that it runs in, it does to itself.
+            # In a task of its own, so that it cannot cancel or rename ours.
             return await loop.create_task(alone())
     except TimeoutError:
         raise _late(name, limit) from None
 
 
-async def run_in_thread(work: Callable[[], T], name: str, timeout_s: float | None) -> T:
-    """What `work` gives, run in a thread that nobody waits for: an interrupted run ends at once, while the
-    loop's own threads would keep it until their work is done. Raises EvaluationError for whatever it raises,
-    and when it takes too long; the thread is then left to itself."""
+async def _run_in_thread(work: Callable[[], T], name: str, timeout_s: float | None) -> T:
+    """The result of `work`, run in a daemon thread: an interrupted run ends at once, while the threads of the
+    loop's executor would keep it until their work is done. After a timeout the thread runs on."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -189,7 +189,7 @@ async def run_in_thread(work: Callable[[], T], name: str, timeout_s: float | Non
         try:
             value = work()
         except BaseException as error:
-            # Whatever it is, here it is the function's: no Ctrl-C and no cancellation reach this thread.
+            # Any exception is the function's own: no Ctrl-C and no cancellation reach this thread.
             caught = error if isinstance(error, GotError) else raised(name, error)
             caught.__cause__ = error.__cause__ if caught is error else error
             tell(lambda: future.set_exception(caught))
@@ -205,7 +205,7 @@ async def run_in_thread(work: Callable[[], T], name: str, timeout_s: float | Non
             def late() -> None:
                 tell(lambda: future.set_exception(_late(name, timeout_s)))
 
-            # The loop's own clock may be a simulated one.
+            # The loop's own clock may be simulated.
             timer = threading.Timer(timeout_s, late) if isinstance(loop, VirtualTimeLoop) else None
             if timer is not None:
                 timer.daemon = True
@@ -217,4 +217,4 @@ async def run_in_thread(work: Callable[[], T], name: str, timeout_s: float | Non
 
 
 def _late(name: str, timeout_s: float | None) -> EvaluationError:
-    return EvaluationError(f"`{name}` took longer than {timeout_s:g} s", help="`--timeout` allows for more")
+    return EvaluationError(f"`{name}` took longer than {timeout_s:g} s", help="`--timeout` sets the limit")
