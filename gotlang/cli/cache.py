@@ -12,17 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.options import CACHE
+from gotlang.cli import options as opt
 from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, harmless, say
 from gotlang.errors import CacheError, UsageError
 
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache
-
-_where = click.option(
-    "--cache", metavar="PATH", default=str(CACHE), help="The cache: a file or a postgresql:// address."
-)
-_json = click.option("--json", is_flag=True, help="One JSON document on stdout.")
 
 
 @click.group("cache")
@@ -34,7 +29,7 @@ def command() -> None:
 def _opened(where: str, *, readonly: bool = True) -> Iterator[Cache]:
     from gotlang.cache import open_cache
 
-    if readonly and where == str(CACHE) and not CACHE.exists():
+    if readonly and where == str(opt.CACHE) and not opt.CACHE.exists():
         raise CacheError("no cache in this folder yet", help="`gotc run FILE` creates it")
     found = open_cache(where, readonly=readonly)
     try:
@@ -44,8 +39,8 @@ def _opened(where: str, *, readonly: bool = True) -> Iterator[Cache]:
 
 
 @command.command("stats")
-@_where
-@_json
+@opt.cache_option
+@opt.json_option
 def stats(cache: str, json: bool) -> int:
     """Requests, samples, size and tokens spent, in total and per model."""
     from dataclasses import asdict
@@ -71,10 +66,10 @@ def stats(cache: str, json: bool) -> int:
 
 
 @command.command("list")
-@_where
-@click.option("--model", metavar="NAME", help="Only requests to this model. [default: all]")
-@click.option("--prompt", metavar="NAME", help="Only requests of this prompt. [default: all]")
-@_json
+@opt.cache_option
+@opt.text("--model", "NAME", "Only requests to this model. [default: all]")
+@opt.text("--prompt", "NAME", "Only requests of this prompt. [default: all]")
+@opt.json_option
 def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
     """Every request with its key, in the order of first storing."""
     from dataclasses import asdict
@@ -101,8 +96,8 @@ def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
 
 @command.command("show")
 @click.argument("key")
-@_where
-@_json
+@opt.cache_option
+@opt.json_option
 def show(key: str, cache: str, json: bool) -> int:
     """Show a request with its samples. KEY is a key or a prefix of one."""
     with _opened(cache) as opened:
@@ -153,7 +148,7 @@ def _find(cache: Cache, key: str) -> str:
 
 @command.command("export")
 @click.argument("file", default="-")
-@_where
+@opt.cache_option
 def export(file: str, cache: str) -> int:
     """Export the cache as JSON lines to FILE; `-`, the default, is standard output."""
     from gotlang.cache.cassette import check_replaceable, export_lines
@@ -177,7 +172,7 @@ def export(file: str, cache: str) -> int:
 
 @command.command("import")
 @click.argument("file")
-@_where
+@opt.cache_option
 def import_(file: str, cache: str) -> int:
     """Import what `gotc cache export` wrote to FILE (`-` is standard input).
 
@@ -204,15 +199,9 @@ def import_(file: str, cache: str) -> int:
 
 
 @command.command("prune")
-@_where
-@click.option(
-    "--keep-size",
-    metavar="SIZE",
-    help="Prune down to this size, such as 100MB. [default: no limit]",
-)
-@click.option(
-    "--older-than", metavar="AGE", help="Prune older requests, such as 30d or 12h. [default: no limit]"
-)
+@opt.cache_option
+@opt.text("--keep-size", "SIZE", "Prune down to this size, such as 100MB. [default: no limit]")
+@opt.text("--older-than", "AGE", "Prune older requests, such as 30d or 12h. [default: no limit]")
 def prune(cache: str, keep_size: str | None, older_than: str | None) -> int:
     """Prune requests, the oldest first, by size or by age."""
     from gotlang.cache.maintenance import prune as pruned

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from gotlang.cli import errors, formats
+from gotlang.cli import options as opt
 from gotlang.cli.inputs import compilation
 from gotlang.cli.output import Style, complain, count, document, plain_document, say
 from gotlang.diagnostics import render
@@ -16,11 +17,11 @@ from gotlang.errors import UsageError
 
 @click.command("check")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option(
+@opt.choice(
     "--format",
-    type=click.Choice(("text", "json", "github", "sarif")),
-    default="text",
-    help="text for people, json for scripts, github for annotations in GitHub's CI, sarif for code scanning.",
+    ("text", "json", "github", "sarif"),
+    "text for people, json for scripts, github for annotations in GitHub's CI, sarif for code scanning.",
+    "text",
 )
 def command(files: tuple[str, ...], format: str) -> int:
     """Parse and check programs and their imports. A FILE of `-` is standard input.

@@ -8,42 +8,36 @@ from typing import Any
 import click
 
 from gotlang.cli import formats
+from gotlang.cli import options as opt
 from gotlang.cli.errors import INTERRUPTED
 from gotlang.cli.evaluation import data_options, job, many_run_options
-from gotlang.cli.options import json_option, together
 from gotlang.cli.output import complain, document, errors_as_document, say
 
 
 @click.command("compare")
 @click.argument("file")
-@click.option(
+@opt.text(
     "--schemes",
-    metavar="NAMES",
-    help="Comma-separated names: schemes of the program, and the baselines `single`, `best-of-N` and "
+    "NAMES",
+    "Comma-separated names: schemes of the program, and the baselines `single`, `best-of-N` and "
     "`vote-of-N` (self-consistency); N may be `n`: as many calls as cost what the most expensive other one "
     "costs. [default: all schemes with the same inputs and result]",
 )
 @data_options
-@together(
-    click.option(
-        "--baseline", metavar="NAME", help="What the others are compared with. [default: the first]"
-    ),
-    click.option(
+@opt.together(
+    opt.text("--baseline", "NAME", "What the others are compared with. [default: the first]"),
+    opt.flag(
         "--equal-cost",
-        is_flag=True,
-        help="Repeat the cheaper schemes until they cost as much as the most expensive one (if nothing has a "
+        "Repeat the cheaper schemes until they cost as much as the most expensive one (if nothing has a "
         "price: until they make as many calls); the best result of a row counts, by its score, otherwise the "
         "most frequent one.",
     ),
 )
 @many_run_options
-@together(
-    json_option,
-    click.option(
-        "--html",
-        metavar="FILE",
-        default=".gotc/compare.html",
-        help="Where to write the report: one page that works offline.",
+@opt.together(
+    opt.json_option,
+    opt.text(
+        "--html", "FILE", "Where to write the report: one page that works offline.", ".gotc/compare.html"
     ),
 )
 def command(**chosen: Any) -> int:

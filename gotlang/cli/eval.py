@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gotlang.cli import formats
+from gotlang.cli import options as opt
 from gotlang.cli.evaluation import data_options, job, many_run_options
-from gotlang.cli.options import scheme_option, together
 from gotlang.cli.output import complain, document, errors_as_document, say
 from gotlang.errors import RunError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("eval")
 @click.argument("file")
-@scheme_option
+@opt.scheme_option
 @data_options
 @click.option(
     "--repeat",
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     help="Exit with code 4 if this holds, such as 'mean(score) > 2' or 'mean(correct) < 0.9'.",
 )
 @many_run_options
-@together(
-    click.option(
+@opt.together(
+    opt.choice(
         "--format",
-        type=click.Choice(("text", "json", "junit", "github")),
-        default="text",
-        help="text for people, json for scripts, junit for test reports, github for annotations.",
+        ("text", "json", "junit", "github"),
+        "text for people, json for scripts, junit for test reports, github for annotations.",
+        "text",
     ),
-    click.option("--json", is_flag=True, help="The same as --format json."),
-    click.option("--html", metavar="FILE", help="Write a report: one page that works offline."),
+    opt.flag("--json", "The same as --format json."),
+    opt.text("--html", "FILE", "Write a report: one page that works offline."),
 )
 def command(**chosen: Any) -> int:
     """Run a scheme of the program FILE on every row of a data file.

@@ -11,23 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 import click
 
 from gotlang.cli import errors
+from gotlang.cli import options as opt
 from gotlang.cli.interrupts import CONTINUE, Interrupts
-from gotlang.cli.options import (
-    CACHE,
-    SHARE,
-    Decorator,
-    Pair,
-    batch_option,
-    cache_options,
-    limit_options,
-    model_options,
-    optimizer_options,
-    order_options,
-    pairs,
-    param_options,
-    quiet_option,
-    together,
-)
 from gotlang.cli.output import check_writable, complain, count, write_file
 from gotlang.cli.progress import Display, Progress
 from gotlang.errors import UsageError
@@ -39,32 +24,33 @@ T = TypeVar("T")
 
 _ALL_AT_ONCE = 1_000_000
 
-data_options: Decorator = together(
+data_options: opt.Decorator = opt.together(
     click.option("--data", required=True, metavar="FILE", help="A .csv, .jsonl, .json or .parquet file."),
-    click.option(
+    opt.pair(
         "--map",
-        type=Pair("INPUT=COLUMN"),
-        multiple=True,
-        help="The column for an input; the input `truth` is the known answer. "
+        "INPUT=COLUMN",
+        "The column for an input; the input `truth` is the known answer. "
         "[default: of the same name, otherwise the only one that fits]",
     ),
-    click.option(
-        "--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N rows. [default: all]"
-    ),
-    click.option(
-        "--parallel", type=click.IntRange(min=1), metavar="N", default=16, help="Rows that run at a time."
-    ),
-    batch_option,
+    opt.whole("--limit", "Only the first N rows. [default: all]"),
+    opt.whole("--parallel", "Rows that run at a time.", 16),
+    opt.batch_option,
     click.option(
         "--max-failed",
-        type=SHARE,
+        type=opt.SHARE,
         default=0.5,
         help="Start no more once a larger share of the runs has failed.",
     ),
 )
 
-many_run_options: Decorator = together(
-    param_options, model_options, limit_options, order_options, optimizer_options, cache_options, quiet_option
+many_run_options: opt.Decorator = opt.together(
+    opt.param_options,
+    opt.model_options,
+    opt.limit_options,
+    opt.order_options,
+    opt.optimizer_options,
+    opt.cache_options,
+    opt.quiet_option,
 )
 
 
@@ -135,7 +121,7 @@ def job(chosen: dict[str, Any], scheme: Callable[[Program], Scheme]) -> Job:
 
     loaded = program(chosen["file"], chosen["tuned"])
     options = options_for(loaded, chosen)
-    columns = pairs(chosen["map"], "--map")
+    columns = opt.pairs(chosen["map"], "--map")
     if chosen["html"] == "-":
         raise UsageError("standard output is used for the results", help="name a file: `--html report.html`")
     check_writable(chosen["html"], "--html")
@@ -158,7 +144,7 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
         # An address may contain a password or a key, which must not be on a page.
         if value is not None and not (name == "base_url" and any(mark in value for mark in "?@")):
             command += [f"--{name.replace('_', '-')}", str(value)]
-    for name, usual in (("seed", 0), ("cache", str(CACHE)), ("optimize", 2)):
+    for name, usual in (("seed", 0), ("cache", str(opt.CACHE)), ("optimize", 2)):
         if chosen[name] != usual and "@" not in str(chosen[name]):
             command += [f"--{name}", str(chosen[name])]
     flags = ("no_early_stop", "no_fusion")

@@ -8,15 +8,7 @@ from typing import Any
 
 import click
 
-from gotlang.cli.options import (
-    input_options,
-    json_option,
-    model_options,
-    optimizer_options,
-    param_options,
-    run_options,
-    scheme_option,
-)
+from gotlang.cli import options as opt
 from gotlang.cli.output import Style, document, errors_as_document, say
 from gotlang.errors import UsageError
 
@@ -25,13 +17,13 @@ _CODE = re.compile(r"(?i)(got)?\d+|all")
 
 @click.command("explain")
 @click.argument("what", metavar="FILE|CODE")
-@scheme_option
-@input_options
-@param_options
-@model_options
-@optimizer_options
-@click.option("--no-simulate", is_flag=True, help="Skip the simulated run that gives expected costs.")
-@json_option
+@opt.scheme_option
+@opt.input_options
+@opt.param_options
+@opt.model_options
+@opt.optimizer_options
+@opt.flag("--no-simulate", "Skip the simulated run that gives expected costs.")
+@opt.json_option
 def command(what: str, json: bool, **chosen: Any) -> int:
     """Estimate the cost of the program FILE (`-` is standard input) before any request is sent: calls,
     requests, critical path, volume, tokens and dollars, as numbers and as formulas of the params.
@@ -54,7 +46,7 @@ def _cost(file: str, chosen: dict[str, Any], *, json: bool) -> int:
     given = None
     if any(chosen[name] for name in ("input", "inputs", "data")):
         given = given_inputs(loaded.scheme(chosen["scheme"]), chosen).inputs
-    options = replace(run_options(chosen), params=given_params(loaded, chosen["set"]), early_stop=True)
+    options = replace(opt.run_options(chosen), params=given_params(loaded, chosen["set"]), early_stop=True)
     found = loaded.explain(
         given, scheme=chosen["scheme"], options=options, simulate=not chosen["no_simulate"]
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gotlang.cli import errors
+from gotlang.cli import options as opt
 from gotlang.cli.inputs import source
 from gotlang.cli.output import complain, count
 from gotlang.errors import GotError, UsageError
@@ -15,7 +16,7 @@ from gotlang.errors import GotError, UsageError
 
 @click.command("fmt")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would be changed.")
+@opt.flag("--check", "Change nothing; exit with 1 if a file would be changed.")
 def command(files: tuple[str, ...], check: bool) -> int:
     """Rewrite programs in canonical form. A FILE of `-` is read from standard input and written to standard
     output.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.options import scheme_option
+from gotlang.cli import options as opt
 from gotlang.cli.output import FORMAT_VERSION, complain, count, errors_as_document, say, to_json, write_file
 from gotlang.errors import UsageError
 
@@ -22,29 +22,23 @@ FOLDER = Path(".gotc/graphs")
 
 @click.command("graph")
 @click.argument("subject", metavar="[FILE|RUN]", default="last")
-@click.option(
+@opt.choice(
     "--format",
-    type=click.Choice(tuple(_SUFFIXES)),
-    help="html is one file that works offline. [default: by the suffix of --out, otherwise html]",
+    tuple(_SUFFIXES),
+    "html is one file that works offline. [default: by the suffix of --out, otherwise html]",
 )
-@click.option(
-    "--out",
-    metavar="FILE",
-    help="Where to write; `-` is standard output. [default: html to .gotc/graphs, otherwise `-`]",
+@opt.text(
+    "--out", "FILE", "Where to write; `-` is standard output. [default: html to .gotc/graphs, otherwise `-`]"
 )
-@scheme_option
-@click.option(
+@opt.scheme_option
+@opt.choice(
     "--view",
-    type=click.Choice(("execution", "reasoning")),
-    default="execution",
-    help="The execution graph of a RUN (operations) or its reasoning graph (thoughts); html has both.",
+    ("execution", "reasoning"),
+    "The execution graph of a RUN (operations) or its reasoning graph (thoughts); html has both.",
+    "execution",
 )
-@click.option(
-    "--most",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=400,
-    help="In svg, which cannot be unfolded: draw N items at most, and fold the innermost groups.",
+@opt.whole(
+    "--most", "In svg, which cannot be unfolded: draw N items at most, and fold the innermost groups.", 400
 )
 def command(
     subject: str, format: str | None, out: str | None, scheme: str | None, view: str, most: int

@@ -11,6 +11,7 @@ from typing import final
 
 import click
 
+from gotlang.cli import options as opt
 from gotlang.cli.output import say
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
@@ -48,7 +49,7 @@ TEMPLATES = {
 )
 @click.argument("template", default="blank")
 @click.argument("file", required=False)
-@click.option("--force", is_flag=True, help="Overwrite existing files.")
+@opt.flag("--force", "Overwrite existing files.")
 def command(template: str, file: str | None, force: bool) -> int:
     """Write a small program from TEMPLATE to FILE (default: TEMPLATE.got), with a simulator of its prompts in
     Python next to it, so that it runs without a model.

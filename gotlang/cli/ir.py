@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from gotlang.cli.options import level_option
+from gotlang.cli import options as opt
 
 
 @click.command("ir")
 @click.argument("file")
-@level_option
+@opt.level_option
 def command(file: str, optimize: int) -> int:
     """Print the intermediate representation of the program FILE (`-` is standard input): names resolved,
     pools explicit, types on every step."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.options import CACHE, FOLDER
+from gotlang.cli import options as opt
 from gotlang.cli.output import Style, complain, count, document, say
 from gotlang.errors import ModelError, UsageError
 
@@ -23,10 +23,10 @@ _TIMEOUT_S = 5.0
 @click.option(
     "--provider", metavar="NAME", default="openai", show_default=True, help="Whose endpoint to show."
 )
-@click.option("--base-url", metavar="URL", help="The endpoint. [default: the provider's variable or own URL]")
-@click.option("--prices", metavar="FILE", help="Prices of models, as JSON or TOML, over the known ones.")
-@click.option("--offline", is_flag=True, help="Do not ask the endpoint which models it has.")
-@click.option("--json", is_flag=True, help="One JSON document on stdout.")
+@opt.text("--base-url", "URL", "The endpoint. [default: the provider's variable or own URL]")
+@opt.text("--prices", "FILE", "Prices of models, as JSON or TOML, over the known ones.")
+@opt.flag("--offline", "Do not ask the endpoint which models it has.")
+@opt.flag("--json", "One JSON document on stdout.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -75,7 +75,7 @@ def fetch(name: str) -> int:
 
 @command.command("forget")
 @click.argument("model", required=False)
-@click.option("--cache", metavar="PATH", default=str(CACHE), help="The cache next to which it is stored.")
+@opt.text("--cache", "PATH", "The cache next to which it is stored.", str(opt.CACHE))
 def forget(model: str | None, cache: str) -> int:
     """Forget what endpoints refused of MODEL, or of all models, so that it is tried again."""
     forgotten = _store(cache).forget(model)
@@ -86,7 +86,7 @@ def forget(model: str | None, cache: str) -> int:
 def _store(cache: str) -> CapabilityStore:
     from gotlang.models.capabilities import CapabilityStore
 
-    folder = FOLDER if "://" in cache else Path(cache).parent
+    folder = opt.FOLDER if "://" in cache else Path(cache).parent
     return CapabilityStore(folder / "endpoints.json")
 
 
@@ -99,7 +99,7 @@ def _learned() -> list[dict[str, Any]]:
             "refused": sorted(one.refused),
             "most_completions": None if one.bad is None else max(1, one.good),
         }
-        for one in _store(str(CACHE)).all()
+        for one in _store(str(opt.CACHE)).all()
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,11 +102,6 @@ LIMIT = Parsed("N|none", _limit, "is neither a whole number of at least 1 nor `n
 SHARE = Parsed("SHARE", _share, "is not a share from 0 to 1, such as 0.2 or 20%")
 
 
-def positive(metavar: str) -> Parsed:
-    """A finite number above 0."""
-    return Parsed(metavar, _positive, "is not a number above 0")
-
-
 def together(*options: Decorator) -> Decorator:
     """Several options as one decorator, in the order that help shows them."""
 
@@ -118,114 +113,55 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-scheme_option: Decorator = click.option(
-    "--scheme",
-    metavar="NAME",
-    help="Which scheme. [default: the one named like the file, otherwise the last]",
+def _option(name: str, default: Any, **settings: Any) -> Decorator:
+    # To click a default of None is not the same as none.
+    return click.option(name, **settings, **({} if default is None else {"default": default}))
+
+
+def text(name: str, metavar: str, help: str, default: str | None = None) -> Decorator:
+    """An option with a text, such as a path or a name."""
+    return _option(name, default, metavar=metavar, help=help)
+
+
+def flag(name: str, help: str) -> Decorator:
+    """An option without a value."""
+    return click.option(name, is_flag=True, help=help)
+
+
+def whole(name: str, help: str, default: int | None = None, least: int = 1, metavar: str = "N") -> Decorator:
+    """An option with a whole number of at least `least`."""
+    return _option(name, default, type=click.IntRange(min=least), metavar=metavar, help=help)
+
+
+def positive(name: str, metavar: str, help: str) -> Decorator:
+    """An option with a finite number above 0."""
+    return click.option(name, type=Parsed(metavar, _positive, "is not a number above 0"), help=help)
+
+
+def pair(name: str, metavar: str, help: str) -> Decorator:
+    """An option with `NAME=VALUE`, which may be repeated."""
+    return click.option(name, type=Pair(metavar), multiple=True, help=help)
+
+
+def choice(name: str, values: Sequence[str], help: str, default: str | None = None) -> Decorator:
+    """An option with one of several values."""
+    return _option(name, default, type=click.Choice(values), help=help)
+
+
+scheme_option = text(
+    "--scheme", "NAME", "Which scheme. [default: the one named like the file, otherwise the last]"
 )
-
-json_option: Decorator = click.option("--json", is_flag=True, help="One JSON document on stdout.")
-
-quiet_option: Decorator = click.option("--quiet", is_flag=True, help="No progress and no summary.")
-
-input_options: Decorator = together(
-    click.option("--input", type=Pair("NAME=VALUE"), multiple=True, help="One of the scheme's inputs."),
-    click.option("--inputs", metavar="FILE.json", help="Inputs from a JSON object; `-` is standard input."),
-    click.option(
-        "--data", metavar="FILE", help="Inputs from a row of a .csv, .jsonl, .json or .parquet file."
-    ),
-    click.option(
-        "--row",
-        type=click.IntRange(min=0),
-        metavar="N",
-        default=0,
-        help="Which row of --data, counted from 0.",
-    ),
-    click.option(
-        "--map",
-        type=Pair("INPUT=COLUMN"),
-        multiple=True,
-        help="The column of --data for an input; the input `truth` is the known answer.",
-    ),
-)
-
-param_options: Decorator = together(
-    click.option(
-        "--set", type=Pair("PARAM=VALUE"), multiple=True, help="Another value for one of the params."
-    ),
-    click.option("--tuned", metavar="FILE", help="Params, instructions and examples that `gotc tune` found."),
-)
-
-base_url_option: Decorator = click.option(
-    "--base-url", metavar="URL", help="The endpoint. [default: $OPENAI_BASE_URL, otherwise that of OpenAI]"
-)
-
-prices_option: Decorator = click.option(
-    "--prices", metavar="FILE", help="Prices of models, as JSON or TOML, instead of the known ones."
-)
-
-model_options: Decorator = together(
-    click.option(
-        "--model",
-        metavar="SPEC",
-        help="`simulated`, `openai:NAME` for any OpenAI-compatible endpoint, `local:NAME`, or `replay:FILE`. "
-        "[default: openai:$OPENAI_MODEL if a key is set, otherwise simulated]",
-    ),
-    base_url_option,
-    click.option("--seed", type=int, metavar="N", default=0, help="Another seed requests different samples."),
-    click.option(
-        "--rpm",
-        type=positive("N"),
-        help="Maximum requests per minute. [default: what the endpoint reports]",
-    ),
-    click.option(
-        "--tpm",
-        type=positive("N"),
-        help="Maximum tokens per minute. [default: what the endpoint reports]",
-    ),
-    click.option(
-        "--timeout", type=positive("SECONDS"), help="Timeout of a request and of a `Call`. [default: 180]"
-    ),
-    click.option("--no-retry", is_flag=True, help="Do not retry failed requests."),
-    prices_option,
-    click.option(
-        "--no-python", is_flag=True, help="Refuse programs that import Python or are simulated by it."
-    ),
-)
-
-limit_options: Decorator = together(
-    click.option(
-        "--max-usd",
-        "--budget",
-        "max_usd",
-        type=DOLLARS,
-        help="Spend no more than this. [default: no limit]",
-    ),
-    click.option(
-        "--max-calls", type=click.IntRange(min=0), metavar="N", help="Maximum calls. [default: no limit]"
-    ),
-)
-
+json_option = flag("--json", "One JSON document on stdout.")
+quiet_option = flag("--quiet", "No progress and no summary.")
+base_url_option = text("--base-url", "URL", "The endpoint. [default: $OPENAI_BASE_URL, otherwise OpenAI's]")
+prices_option = text("--prices", "FILE", "Prices of models, as JSON or TOML, instead of the known ones.")
+cache_option = text("--cache", "PATH", "The cache: a file or a postgresql:// address.", str(CACHE))
 concurrency_option: Decorator = click.option(
     "--concurrency", type=LIMIT, default=DEFAULT_CONCURRENCY, help="Concurrent requests."
 )
-
-order_options: Decorator = together(
-    concurrency_option,
-    click.option(
-        "--model-concurrency",
-        type=Pair("MODEL=N"),
-        multiple=True,
-        help="Concurrent requests to one of several models.",
-    ),
-    click.option(
-        "--schedule",
-        type=click.Choice(SCHEDULES),
-        default=SCHEDULES[0],
-        help="Which of the ready operations goes first; the result does not depend on it.",
-    ),
+max_usd_option: Decorator = click.option(
+    "--max-usd", "--budget", "max_usd", type=DOLLARS, help="Spend no more than this. [default: no limit]"
 )
-
 level_option: Decorator = click.option(
     "-O",
     "--optimize",
@@ -234,32 +170,57 @@ level_option: Decorator = click.option(
     default=2,
     help="Optimization: 0 none, 1 request batching (n > 1), 2 also early stopping.",
 )
+batch_option = flag(
+    "--batch", "Use the batch API: half the price, within a day. The same command continues after Ctrl-C."
+)
 
-optimizer_options: Decorator = together(
-    click.option("--no-early-stop", is_flag=True, help="Keep sampling after a perfect thought is found."),
-    click.option(
-        "--no-fusion", is_flag=True, help="One request per call, even if the endpoint supports n > 1."
+input_options = together(
+    pair("--input", "NAME=VALUE", "One of the scheme's inputs."),
+    text("--inputs", "FILE.json", "Inputs from a JSON object; `-` is standard input."),
+    text("--data", "FILE", "Inputs from a row of a .csv, .jsonl, .json or .parquet file."),
+    whole("--row", "Which row of --data, counted from 0.", 0, 0),
+    pair(
+        "--map", "INPUT=COLUMN", "The column of --data for an input; the input `truth` is the known answer."
     ),
-    click.option(
-        "--wave",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Calls in the first batch of samples that may stop early. [default: a third of them]",
+)
+param_options = together(
+    pair("--set", "PARAM=VALUE", "Another value for one of the params."),
+    text("--tuned", "FILE", "Params, instructions and examples that `gotc tune` found."),
+)
+model_options = together(
+    text(
+        "--model",
+        "SPEC",
+        "`simulated`, `openai:NAME` for any OpenAI-compatible endpoint, `local:NAME`, or `replay:FILE`. "
+        "[default: openai:$OPENAI_MODEL if a key is set, otherwise simulated]",
     ),
+    base_url_option,
+    click.option("--seed", type=int, metavar="N", default=0, help="Another seed requests different samples."),
+    positive("--rpm", "N", "Maximum requests per minute. [default: what the endpoint reports]"),
+    positive("--tpm", "N", "Maximum tokens per minute. [default: what the endpoint reports]"),
+    positive("--timeout", "SECONDS", "Timeout of a request and of a `Call`. [default: 180]"),
+    flag("--no-retry", "Do not retry failed requests."),
+    prices_option,
+    flag("--no-python", "Refuse programs that import Python or are simulated by it."),
+)
+limit_options = together(max_usd_option, whole("--max-calls", "Maximum calls. [default: no limit]", least=0))
+order_options = together(
+    concurrency_option,
+    pair("--model-concurrency", "MODEL=N", "Concurrent requests to one of several models."),
+    choice(
+        "--schedule",
+        SCHEDULES,
+        "Which of the ready operations goes first; the result does not depend on it.",
+        SCHEDULES[0],
+    ),
+)
+optimizer_options = together(
+    flag("--no-early-stop", "Keep sampling after a perfect thought is found."),
+    flag("--no-fusion", "One request per call, even if the endpoint supports n > 1."),
+    whole("--wave", "Calls in the first batch of samples that may stop early. [default: a third of them]"),
     level_option,
 )
-
-cache_options: Decorator = together(
-    click.option("--cache", metavar="PATH", default=str(CACHE), help="Where completions are cached."),
-    click.option("--no-cache", is_flag=True, help="Neither read nor write a cache."),
-)
-
-batch_option: Decorator = click.option(
-    "--batch",
-    is_flag=True,
-    help="Use the provider's batch API: half the price, within a day. If interrupted, the same command "
-    "continues.",
-)
+cache_options = together(cache_option, flag("--no-cache", "Neither read nor write a cache."))
 
 
 def run_options(chosen: Mapping[str, Any]) -> Options:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, Final, TextIO, final
 
@@ -20,41 +21,27 @@ FORMAT_VERSION: Final = 2
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 
 
+def _paint(style: Style, code: str, text: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if style.color and text else text
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Style:
     """Colors of one stream: none if it is not a terminal, or if NO_COLOR is set."""
 
     color: bool
+    red = partialmethod(_paint, "1;31")
+    yellow = partialmethod(_paint, "1;33")
+    blue = partialmethod(_paint, "1;34")
+    bold = partialmethod(_paint, "1")
+    dim = partialmethod(_paint, "2")
 
     @classmethod
     def of(cls, stream: TextIO) -> Style:
         """How to write to a stream."""
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         return cls(not plain and stream.isatty())
-
-    def _in(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.color and text else text
-
-    def red(self, text: str) -> str:
-        """For errors."""
-        return self._in("1;31", text)
-
-    def yellow(self, text: str) -> str:
-        """For warnings."""
-        return self._in("1;33", text)
-
-    def blue(self, text: str) -> str:
-        """For rules and marks."""
-        return self._in("1;34", text)
-
-    def bold(self, text: str) -> str:
-        """For titles."""
-        return self._in("1", text)
-
-    def dim(self, text: str) -> str:
-        """For explanations."""
-        return self._in("2", text)
 
 
 _PLAIN = {"·": "-", "…": "...", "×": "x", "→": "->", "←": "<-"}

@@ -8,22 +8,18 @@ from typing import Any
 
 import click
 
-from gotlang.cli.options import input_options, json_option, pairs, param_options, scheme_option
+from gotlang.cli import options as opt
 from gotlang.cli.output import Style, document, errors_as_document, say
 
 
 @click.command("prompts")
 @click.argument("file")
-@scheme_option
-@click.option(
-    "--prompt",
-    metavar="NAME",
-    help="Only this prompt; then --input gives its own parameters. [default: all]",
-)
-@input_options
-@param_options
-@click.option("--no-python", is_flag=True, help="Refuse programs that import Python.")
-@json_option
+@opt.scheme_option
+@opt.text("--prompt", "NAME", "Only this prompt; then --input gives its own parameters. [default: all]")
+@opt.input_options
+@opt.param_options
+@opt.flag("--no-python", "Refuse programs that import Python.")
+@opt.json_option
 def command(file: str, prompt: str | None, json: bool, **chosen: Any) -> int:
     """Show the prompts of the program FILE (`-` is standard input), without asking a model.
 
@@ -61,7 +57,7 @@ def _previews(file: str, prompt: str | None, chosen: dict[str, Any]) -> list[Any
     loaded = program(file, chosen["tuned"])
     if prompt is not None:
         types = dict(find_prompt(loaded, prompt).parameters)
-        written = pairs(chosen["input"], "--input")
+        written = opt.pairs(chosen["input"], "--input")
         values = {
             n: parse_value(t, types[n], f"--input {n}") if n in types else t for n, t in written.items()
         }

@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -18,19 +18,7 @@ import click
 from click.core import ParameterSource
 
 from gotlang.cli import errors
-from gotlang.cli.options import (
-    cache_options,
-    input_options,
-    json_option,
-    limit_options,
-    model_options,
-    optimizer_options,
-    order_options,
-    param_options,
-    quiet_option,
-    scheme_option,
-    together,
-)
+from gotlang.cli import options as opt
 from gotlang.cli.output import (
     Style,
     complain,
@@ -48,7 +36,7 @@ if TYPE_CHECKING:
     from gotlang.api import Event, Failure, Options, Program, Result, Session
     from gotlang.cli.inputs import Given
     from gotlang.cli.progress import Progress
-    from gotlang.report.history import History, RunRecord, State
+    from gotlang.report.history import RunRecord, State
     from gotlang.span import Source
 
 _MOST_SHOWN = 4000
@@ -62,17 +50,17 @@ _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 
 @click.command("run")
 @click.argument("file", required=False)
-@scheme_option
-@together(
-    input_options,
-    param_options,
-    model_options,
-    limit_options,
-    order_options,
-    optimizer_options,
-    cache_options,
+@opt.scheme_option
+@opt.together(
+    opt.input_options,
+    opt.param_options,
+    opt.model_options,
+    opt.limit_options,
+    opt.order_options,
+    opt.optimizer_options,
+    opt.cache_options,
 )
-@click.option("--trace", metavar="FILE", help="Write events as JSON lines, with the names of OpenTelemetry.")
+@opt.text("--trace", "FILE", "Write events as JSON lines, with the names of OpenTelemetry.")
 @click.option(
     "--otel",
     metavar="[URL]",
@@ -81,10 +69,10 @@ _INPUTS = ("file", "input", "inputs", "data", "row", "map")
     help="Send spans to an OpenTelemetry collector. "
     "[default: $OTEL_EXPORTER_OTLP_ENDPOINT, otherwise this machine]",
 )
-@click.option("--record", metavar="FILE", help="Record requests and responses, for `--model replay:FILE`.")
-@click.option("--resume", metavar="RUN", help="Repeat a run of `gotc runs` with its inputs and settings.")
-@json_option
-@quiet_option
+@opt.text("--record", "FILE", "Record requests and responses, for `--model replay:FILE`.")
+@opt.text("--resume", "RUN", "Repeat a run of `gotc runs` with its inputs and settings.")
+@opt.json_option
+@opt.quiet_option
 @click.pass_context
 def command(context: click.Context, /, **chosen: Any) -> int:
     """Run a scheme of the program FILE.
@@ -215,33 +203,30 @@ class _Journal:
     def __init__(self, record: RunRecord) -> None:
         from gotlang.report.history import History
 
-        self._history: History | None = History()
+        self._history = History()
         self._record = record
         self._running = False
 
     def start(self) -> None:
         """Write that it runs."""
-        try:
-            if self._history is not None:
-                self._record = self._history.start(self._record)
-                self._running = True
-        except OSError as error:
-            self._give_up(error)
+        with self._reported():
+            self._record = self._history.start(self._record)
+            self._running = True
 
     def end(self, state: State, progress: Progress, **found: Any) -> None:
         """Write how it ended, the first time; nothing of a run that never started."""
-        if self._history is None or not self._running:
-            return
-        self._running = False
-        try:
-            self._history.end(self._record, state, spent=progress.spent, **found)
-        except OSError as error:
-            self._give_up(error)
+        running, self._running = self._running, False
+        with self._reported():
+            if running:
+                self._history.end(self._record, state, spent=progress.spent, **found)
 
-    def _give_up(self, error: OSError) -> None:
-        folder = self._history.folder if self._history is not None else ""
-        complain(f"this run is not in the history: cannot write {folder}: {error.strerror}")
-        self._history = None
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            folder = self._history.folder
+            complain(f"this run is not in the history: cannot write {folder}: {error.strerror}")
 
 
 def _execute(order: Order) -> tuple[Result, float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gotlang.cli.options import json_option
+from gotlang.cli import options as opt
 from gotlang.cli.output import Style, complain, cut, document, say, value_text
 from gotlang.errors import CacheError
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @click.command("runs")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", default=20, help="Show the latest N.")
-@json_option
+@opt.whole("--limit", "Show the latest N.", 20)
+@opt.json_option
 def command(limit: int, json: bool) -> int:
     """List the runs of this folder, the latest first: state, calls, cost, result.
 

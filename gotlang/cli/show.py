@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import click
 
-from gotlang.cli.options import json_option
+from gotlang.cli import options as opt
 from gotlang.cli.output import Style, count, cut, document, say, to_json, value_text
 from gotlang.cli.runs import line as summary_of
 from gotlang.cli.runs import open_cache_of
@@ -28,8 +28,8 @@ _AGAIN = 60
 @click.command("show")
 @click.argument("run", default="last")
 @click.argument("operation", type=click.IntRange(min=0), required=False)
-@click.option("--all", is_flag=True, help="Every operation with its prompts and responses.")
-@json_option
+@opt.flag("--all", "Every operation with its prompts and responses.")
+@opt.json_option
 def command(run: str, operation: int | None, all: bool, json: bool) -> int:
     """Show a run: its inputs, result and cost, and the thoughts of each operation.
 

@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 import click
 from click.core import ParameterSource
 
-from gotlang.cli.options import (
-    CACHE,
-    DOLLARS,
-    batch_option,
-    cache_options,
-    concurrency_option,
-    json_option,
-    model_options,
-    quiet_option,
-    run_options,
-)
+from gotlang.cli import options as opt
 from gotlang.cli.output import (
     check_writable,
     complain,
@@ -49,24 +39,22 @@ _MOST_LINES = 8
 
 @click.command("tune")
 @click.argument("file")
-@click.option("--study", metavar="NAME", help="Which study of FILE. [default: the only one]")
-@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Instead of the study's own number.")
+@opt.text("--study", "NAME", "Which study of FILE. [default: the only one]")
+@opt.whole("--trials", "Instead of the study's own number.")
 @click.option(
-    "--max-usd", "--budget", "max_usd", type=DOLLARS, help="Spend no more, over all roles and restarts."
+    "--max-usd", "--budget", "max_usd", type=opt.DOLLARS, help="Spend no more, over all roles and restarts."
 )
-@click.option("--storage", metavar="URL", help="A file, or any storage URL of Optuna, for several workers.")
-@click.option(
-    "--resume", is_flag=True, help="Continue a study; take over trials of workers on other machines."
-)
-@click.option("--apply", is_flag=True, help="Write a better result into the program.")
-@click.option("--out", metavar="FILE", help="Where to write the result. [default: STUDY.tuned.json]")
-@click.option("--report", metavar="FILE.html", help="Write a report: one page that works offline.")
-@model_options
-@batch_option
-@concurrency_option
-@cache_options
-@json_option
-@quiet_option
+@opt.text("--storage", "URL", "A file, or any storage URL of Optuna, for several workers.")
+@opt.flag("--resume", "Continue a study; take over trials of workers on other machines.")
+@opt.flag("--apply", "Write a better result into the program.")
+@opt.text("--out", "FILE", "Where to write the result. [default: STUDY.tuned.json]")
+@opt.text("--report", "FILE.html", "Write a report: one page that works offline.")
+@opt.model_options
+@opt.batch_option
+@opt.concurrency_option
+@opt.cache_options
+@opt.json_option
+@opt.quiet_option
 def command(**chosen: Any) -> int:
     """Run the study in FILE: search for better params and prompts under a cost constraint.
 
@@ -138,8 +126,10 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
 
 def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
     """The options of its runs; says on stderr if no model is configured and responses are simulated."""
-    cache = chosen["cache"] or str(CACHE)
-    options = run_options({**chosen, "model": plan.model, "cache": cache, "seed": plan.seed, "max_usd": None})
+    cache = chosen["cache"] or str(opt.CACHE)
+    options = opt.run_options(
+        {**chosen, "model": plan.model, "cache": cache, "seed": plan.seed, "max_usd": None}
+    )
     if plan.model is None and options.simulated:
         complain("no model is configured: responses are simulated (choose a model with --model)")
     return options
