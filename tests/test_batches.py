@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.asking import openai_model
 from support.batch_server import BatchServer, Body
 from support.gotc import document, gotc, start, vote
 
@@ -35,7 +36,7 @@ async def briefly(seconds: float) -> None:
 def use(server: BatchServer, folder: Path, work: Callable[[OpenAIModel], Awaitable[Any]], **more: Any) -> Any:
     async def main() -> Any:
         given = {"sleep": briefly, "price": PRICE, **more}
-        model = OpenAIModel("small", base_url=server.url, batches=folder, **given)
+        model = openai_model("small", base_url=server.url, batches=folder, **given)
         try:
             return await work(model)
         finally:
@@ -190,7 +191,7 @@ def test_an_endpoint_without_batches_says_so(tmp_path: Path) -> None:
         model_url = server.url + "/other"
 
         async def main() -> Any:
-            model = OpenAIModel("small", base_url=model_url, batches=tmp_path, sleep=briefly)
+            model = openai_model("small", base_url=model_url, batches=tmp_path, sleep=briefly)
             try:
                 return await ask_all(model, [a_request()])
             finally:
@@ -357,7 +358,7 @@ def test_rows_of_different_lengths_need_as_many_batches_as_the_longest(tmp_path:
     )
     with BatchServer(said) as server:
         options = Options(
-            model=OpenAIModel("small", base_url=server.url, batches=tmp_path / "b", sleep=briefly),
+            model=openai_model("small", base_url=server.url, batches=tmp_path / "b", sleep=briefly),
             batch=True,
             cache=tmp_path / "c.sqlite",
         )

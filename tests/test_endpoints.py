@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.asking import openai_model
 from support.gotc import gotc, vote
 from support.openai_server import OpenAIServer
 
@@ -12,7 +13,6 @@ from gotlang.cache.cassette import ReplayModel, open_recording
 from gotlang.errors import UsageError
 from gotlang.models.base import Message, Request
 from gotlang.models.endpoint import Endpoint
-from gotlang.models.openai import OpenAIModel
 from gotlang.models.simulated import SimulatedModel
 
 RUN = ("run", "vote.got", "--input", "question=why", "--model", "openai:small", "--json")
@@ -41,7 +41,7 @@ def test_keys_tell_endpoints_apart_and_nothing_else_changes_by_them() -> None:
     assert "endpoint" not in plain.identity()
     assert {**plain.identity(), "endpoint": "http://host.example/v1"} == there.identity()
     assert SimulatedModel({}).endpoint == ""
-    assert OpenAIModel("small", base_url="http://127.0.0.1:9/v1").endpoint == "http://127.0.0.1:9/v1"
+    assert openai_model("small", base_url="http://127.0.0.1:9/v1").endpoint == "http://127.0.0.1:9/v1"
 
 
 def test_two_endpoints_share_a_cache_and_no_answer(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.asking import openai_model
 from support.gotc import SORT128, vote
 from support.laws import times
 from support.openai_server import (
@@ -31,7 +32,6 @@ from support.sorter import Sorter
 from gotlang.api import Options, Program, Session, compile, load
 from gotlang.errors import RunError
 from gotlang.models.base import Price
-from gotlang.models.openai import OpenAIModel
 
 ROWS = [random.Random(row).choices(range(10), k=128) for row in range(10)]
 ANSWERS = 151
@@ -96,7 +96,7 @@ def sorted_rows(server: OpenAIServer, program: Program, timeout_s: float = 60.0)
     """sort128 of all rows at the same time."""
 
     async def main() -> list[dict[str, Any]]:
-        model = OpenAIModel(
+        model = openai_model(
             "small",
             base_url=server.url,
             timeout_s=timeout_s,
@@ -171,7 +171,7 @@ def test_calls_that_failed_are_named_one_by_one(tmp_path: Path) -> None:
     vote(tmp_path)
     faults = [None, status(500, "first"), status(500, "second")]
     with OpenAIServer(lambda body, index: "7", faults=faults, refuses={"n"}) as server:
-        model = OpenAIModel("small", base_url=server.url, retries=0, batch=1)
+        model = openai_model("small", base_url=server.url, retries=0, batch=1)
         options = Options(model=model, params={"tries": 5}, concurrency=1, early_stop=False)
         result = load(tmp_path / "vote.got").run(question="why", options=options)
     failed = result.to_dict()["failed"]
@@ -186,7 +186,7 @@ def limited_run(
     """A vote of nine, one request each, in order."""
     vote(folder)
     with OpenAIServer(lambda body, index: "7", faults=faults) as server:
-        model = OpenAIModel("small", base_url=server.url, batch=1, price=Price(1000.0, 1000.0), retries=1)
+        model = openai_model("small", base_url=server.url, batch=1, price=Price(1000.0, 1000.0), retries=1)
         options = Options(model=model, params={"tries": 9}, concurrency=1, early_stop=False, **limits)
         found = load(folder / "vote.got").run(question="why", options=options).to_dict()
     return found, server
@@ -211,7 +211,7 @@ def test_a_limit_of_answers_counts_lost_ones(tmp_path: Path) -> None:
 def test_a_failed_run_says_what_went_over_the_wire(tmp_path: Path) -> None:
     vote(tmp_path)
     with OpenAIServer(faults=lambda seen: half_body()) as server:
-        model = OpenAIModel("small", base_url=server.url, batch=1, retries=1)
+        model = openai_model("small", base_url=server.url, batch=1, retries=1)
         options = Options(model=model, params={"tries": 1}, cache=None)
         with pytest.raises(RunError) as caught:
             load(tmp_path / "vote.got").run(question="why", options=options)

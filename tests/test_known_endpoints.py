@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.asking import openai_model
 from support.gotc import document, gotc, vote
 from support.openai_server import OpenAIServer
 
@@ -15,7 +16,6 @@ from gotlang.api import Options, load
 from gotlang.errors import UsageError
 from gotlang.models.base import DecodingSettings, Message, Reply, Request
 from gotlang.models.capabilities import REMEMBERED_S, Capabilities, CapabilityStore
-from gotlang.models.openai import OpenAIModel
 
 REQUEST = Request(
     "small",
@@ -25,9 +25,9 @@ REQUEST = Request(
 ALL = {"temperature", "top_p", "stop", "logprobs", "seed", "system", "max_tokens", "n"}
 
 
-def ask(server: OpenAIServer, known: CapabilityStore, n: int = 3) -> list[Reply]:
+def ask(server: OpenAIServer, path: Path, n: int = 3) -> list[Reply]:
     async def main() -> list[Reply]:
-        model = OpenAIModel("small", base_url=server.url, known=known)
+        model = openai_model("small", base_url=server.url, known=path)
         try:
             replies = [await model.ask(REQUEST, n)]
             while sum(len(reply.completions) for reply in replies) < n:
@@ -41,10 +41,10 @@ def ask(server: OpenAIServer, known: CapabilityStore, n: int = 3) -> list[Reply]
 
 def test_what_was_refused_is_never_sent_again_by_any_run(tmp_path: Path) -> None:
     with OpenAIServer(refuses=ALL) as server:
-        first = ask(server, CapabilityStore(tmp_path / "endpoints.json"))
+        first = ask(server, tmp_path / "endpoints.json")
         refused = server.statuses[400]
         assert refused == len(ALL)
-        again = ask(server, CapabilityStore(tmp_path / "endpoints.json"))
+        again = ask(server, tmp_path / "endpoints.json")
         assert server.statuses[400] == refused
     assert again[0].notes == first[0].notes
     assert len(again[0].notes) == 8
@@ -52,11 +52,11 @@ def test_what_was_refused_is_never_sent_again_by_any_run(tmp_path: Path) -> None
 
 def test_more_than_it_gives_is_not_asked_for_again(tmp_path: Path) -> None:
     with OpenAIServer(most=4) as server:
-        ask(server, CapabilityStore(tmp_path / "endpoints.json"), 20)
+        ask(server, tmp_path / "endpoints.json", 20)
         (one,) = CapabilityStore(tmp_path / "endpoints.json").all()
         assert (one.good, one.bad) == (4, 5)
         seen = len(server.requests)
-        ask(server, CapabilityStore(tmp_path / "endpoints.json"), 20)
+        ask(server, tmp_path / "endpoints.json", 20)
         assert [request.n for request in server.requests[seen:]] == [4] * 5
 
 
@@ -97,7 +97,7 @@ def test_a_broken_file_knows_nothing_and_is_written_anew(tmp_path: Path, text: s
 def test_where_it_cannot_be_written_runs_go_on(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with OpenAIServer(refuses={"seed"}) as server:
-        (reply, *_) = ask(server, CapabilityStore(tmp_path / "file" / "endpoints.json"))
+        (reply, *_) = ask(server, tmp_path / "file" / "endpoints.json")
     assert reply.completions
 
 

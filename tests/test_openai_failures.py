@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from support.asking import KEY, MODEL, a_request, ask, collect, counting, failure, use
+from support.asking import KEY, MODEL, a_request, ask, collect, counting, failure, openai_model, use
 from support.openai_server import (
     Body,
     Fault,
@@ -98,7 +98,7 @@ def test_a_trickle_is_a_time_out_too() -> None:
     async def main() -> None:
         server = await asyncio.start_server(trickle, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        model = OpenAIModel(MODEL, base_url=f"http://127.0.0.1:{port}/v1", retries=0, timeout_s=0.2)
+        model = openai_model(MODEL, base_url=f"http://127.0.0.1:{port}/v1", retries=0, timeout_s=0.2)
         with pytest.raises(ModelError, match="no response within"):
             await asyncio.wait_for(model.ask(a_request(), 1), 5)
         await model.close()
@@ -211,7 +211,7 @@ def test_the_key_reaches_the_endpoint_and_no_text(
             texts += traceback.format_exception(error)
             texts += [str(error.help), repr(vars(error))]
             assert server.requests[0].headers["authorization"] == f"Bearer {key}"
-    texts += [repr(OpenAIModel(MODEL, base_url="http://127.0.0.1:1/v1")), caplog.text]
+    texts += [repr(openai_model(MODEL, base_url="http://127.0.0.1:1/v1")), caplog.text]
     assert all(key[:12] not in text for text in texts)
 
 

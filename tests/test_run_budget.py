@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.asking import openai_model
 from support.charging import KINDS, Charging
 from support.clocks import FakeTime
 from support.generated import STAND_INS, Generated, programs
@@ -26,7 +27,6 @@ from support.orders import on_virtual_time
 from gotlang.api import Options, Session, compile, load
 from gotlang.errors import RunError
 from gotlang.models.base import DecodingSettings, Message, Price, Request, Usage, token_bound
-from gotlang.models.openai import OpenAIModel
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 from gotlang.runtime.sampler.budget import cost, worst_case
@@ -186,7 +186,7 @@ def test_the_real_client_never_crosses_it_either(tmp_path: Path, seed: int) -> N
     max_calls = chance.choice([None, chance.randrange(40)])
     with OpenAIServer(lambda body, index: "7", faults=fault) as server:
         waiting = FakeTime()
-        model = OpenAIModel(
+        model = openai_model(
             "small",
             base_url=server.url,
             batch=chance.choice([1, 4]),

@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from support.asking import openai_model
 from support.openai_server import Body, OpenAIServer
 
 from gotlang.api import Options, Session, compile
-from gotlang.models.openai import OpenAIModel
 
 PROGRAM = """\
 prompt answer(question: str) -> str:
@@ -40,7 +40,7 @@ class Clock:
 async def run(
     server: OpenAIServer, folder: Path, questions: list[str], concurrency: int | None = None, **more: Any
 ) -> dict[str, Any]:
-    model = OpenAIModel("small", base_url=server.url, **more)
+    model = openai_model("small", base_url=server.url, **more)
     options = Options(model=model, cache=folder / "cache.sqlite", concurrency=concurrency)
     async with Session(compile(PROGRAM), options) as session:
         found = await session.run({"questions": questions})

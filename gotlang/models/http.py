@@ -72,24 +72,20 @@ class Wire(Protocol):
         """Release the connections; a second call does nothing."""
 
 
+_DEFAULTS = ModelOptions()
+
+
 class HttpModel(Model):
     """A model behind an HTTP endpoint; the base class of providers.
 
-    - `base_url`: else the provider's environment variable, else its own URL. The key comes from its
-      environment variable only. `endpoint` is one whose key is known, in place of both.
-    - `retries`: how often a request is sent again after a temporary failure (0: never).
-    - `timeout_s`: seconds that one request may take as a whole.
-    - `requests_per_minute`, `tokens_per_minute`: limits to obey; None learns them from the endpoint.
-      `period_s` is the length of such a minute, for tests.
+    - `options`: see `ModelOptions`. The base URL is the option, else the provider's environment variable,
+      else its own; the key comes from its environment variable only. `endpoint` is one whose key is known.
     - `price`: US dollars per million tokens; None looks it up by name and endpoint.
-    - `known`: where to remember what the endpoint refuses; None remembers it for this model's life only.
-    - `batches`: a folder to remember provider batches in; requests are sent in such batches then, at half the
-      price. None sends each by itself.
     - `batch`: the most completions to ask for in one request; 1 never sends `n`.
-    - `sleep`, `clock`, `chance`: time and randomness, for tests.
+    - `sleep`, `clock`, `chance`, `period_s` (the length of a minute): time and randomness, for tests.
 
     An instance belongs to one event loop. Raises UsageError for an invalid base URL, a missing key and
-    invalid settings.
+    invalid options.
     """
 
     about: ClassVar[str]
@@ -111,45 +107,38 @@ class HttpModel(Model):
     def __init__(
         self,
         name: str,
+        options: ModelOptions = _DEFAULTS,
         *,
-        base_url: str | None = None,
         endpoint: Endpoint | None = None,
-        retries: int = DEFAULT_RETRIES,
-        timeout_s: float = DEFAULT_TIMEOUT_S,
-        requests_per_minute: float | None = None,
-        tokens_per_minute: float | None = None,
         price: Price | None = None,
         batch: int | None = None,
-        batches: Path | None = None,
-        known: CapabilityStore | None = None,
         period_s: float = 60.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
         chance: random.Random | None = None,
     ) -> None:
-        for label, value in (
-            ("timeout_s", timeout_s),
-            ("requests_per_minute", requests_per_minute),
-            ("tokens_per_minute", tokens_per_minute),
-            ("batch", batch),
-        ):
+        limits = {"timeout_s": options.timeout_s, "rpm": options.rpm, "tpm": options.tpm, "batch": batch}
+        for label, value in limits.items():
             if value is not None and not value > 0:
                 raise UsageError(f"`{label}` of model `{name}` is {value}", help="give a number above 0")
-        if retries < 0:
-            raise UsageError(f"`retries` of model `{name}` is {retries}", help="give 0 or more")
+        self._retries = DEFAULT_RETRIES if options.retries is None else options.retries
+        if self._retries < 0:
+            raise UsageError(f"`retries` of model `{name}` is {self._retries}", help="give 0 or more")
         self.name = name
-        self.at = endpoint or find_endpoint(base_url, self.names)
+        self.at = endpoint or find_endpoint(options.base_url, self.names)
         self.endpoint = self.at.identity
-        self._given_price = price
-        self._retries = retries
         self._sleep = sleep
         self._clock = clock
         self._chance = chance or random.Random()
-        self._in_batches = batches is not None
-        self._wire = self._connect(timeout_s, batches)
+        self._in_batches = options.batches is not None
+        self._given_price = price
+        self._prices = options.prices
+        if options.prices is not None:
+            _ = self.price  # a broken file is told at once
+        self._wire = self._connect(options.timeout_s or DEFAULT_TIMEOUT_S, options.batches)
         self._limits = Limits(
-            requests_per_minute,
-            tokens_per_minute,
+            options.rpm,
+            options.tpm,
             period_s=period_s,
             round_trip_s=ROUND_TRIP_S / 10 if self.at.loopback else ROUND_TRIP_S,
             unlimited=self._in_batches,
@@ -158,9 +147,9 @@ class HttpModel(Model):
         )
         self._estimates = TokenEstimates()
         self._reached = False
-        self._store = known
+        self._store = None if options.known is None else CapabilityStore(options.known)
         first = replace(self._first(), most=batch or self.most, refused=frozenset(OPTIONAL) - self.settings)
-        self.capabilities = first if known is None else known.start(self.at.shown, name, first)
+        self.capabilities = first if self._store is None else self._store.start(self.at.shown, name, first)
         """What the endpoint accepts, as far as is known."""
 
     # What a provider defines
@@ -191,18 +180,7 @@ class HttpModel(Model):
     @classmethod
     def open(cls, name: str, options: ModelOptions) -> Self:
         """The model `name` of this provider."""
-        given: dict[str, Any] = {"retries": options.retries, "timeout_s": options.timeout_s}
-        return cls(
-            name,
-            base_url=options.base_url,
-            # The user's own price applies to any endpoint; the known ones depend on its URL.
-            price=cls.known_price(name, options) if options.prices is not None else None,
-            requests_per_minute=options.rpm,
-            tokens_per_minute=options.tpm,
-            batches=options.batches,
-            known=None if options.known is None else CapabilityStore(options.known),
-            **{label: value for label, value in given.items() if value is not None},
-        )
+        return cls(name, options)
 
     @classmethod
     def known_price(cls, name: str, options: ModelOptions) -> Price | None:
@@ -233,7 +211,9 @@ class HttpModel(Model):
     @cached_property
     def price(self) -> Price | None:
         """The given price, else genai-prices' for this name at this endpoint; half of it in batches."""
-        price = self._given_price or price_of(self.name, base_url=self.at.url, seller=self.seller)
+        price = self._given_price
+        if price is None:
+            price = price_of(self.name, self._prices, base_url=self.at.url, seller=self.seller)
         return price.times(0.5, "half in batches") if price is not None and self._in_batches else price
 
     @property

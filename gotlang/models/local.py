@@ -109,9 +109,8 @@ class LocalModel(Model):
         async with self._starting:
             if self._model is None:
                 at = Endpoint(f"{await self._start()}/v1", NO_KEY)
-                self._model = OpenAIModel(
-                    self.name, endpoint=at, batch=1, price=self.price, timeout_s=REQUEST_TIMEOUT_S
-                )
+                options = ModelOptions(timeout_s=REQUEST_TIMEOUT_S)
+                self._model = OpenAIModel(self.name, options, endpoint=at, batch=1, price=self.price)
             return self._model
 
     async def _start(self) -> str:

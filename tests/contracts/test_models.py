@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 import pytest
+from support.asking import openai_model
 from support.gotc import ROOT
 from support.listening import COMMAND
 from support.messages_server import KEY, error, messages_server
@@ -35,7 +36,6 @@ from gotlang.models.base import (
 )
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.local import FREE, LocalModel
-from gotlang.models.openai import OpenAIModel
 from gotlang.models.simulated import Latency, SimulatedModel
 
 T = TypeVar("T")
@@ -60,25 +60,25 @@ def _say(body: object, index: int) -> str:
 @contextmanager
 def _openai() -> Iterator[Open]:
     with OpenAIServer(_say, latency_s=0.01) as server:
-        yield lambda: OpenAIModel(MODEL, base_url=server.url)
+        yield lambda: openai_model(MODEL, base_url=server.url)
 
 
 @contextmanager
 def _openai_without_n() -> Iterator[Open]:
     with OpenAIServer(_say, latency_s=0.01, refuses={"n"}) as server:
-        yield lambda: OpenAIModel(MODEL, base_url=server.url)
+        yield lambda: openai_model(MODEL, base_url=server.url)
 
 
 @contextmanager
 def _openai_with_fewer() -> Iterator[Open]:
     with OpenAIServer(_say, latency_s=0.01, ignores={"n"}) as server:
-        yield lambda: OpenAIModel(MODEL, base_url=server.url)
+        yield lambda: openai_model(MODEL, base_url=server.url)
 
 
 @contextmanager
 def _openai_broken() -> Iterator[Open]:
     with OpenAIServer(faults=lambda seen: status(500, "out of order")) as server:
-        yield lambda: OpenAIModel(MODEL, base_url=server.url, retries=0)
+        yield lambda: openai_model(MODEL, base_url=server.url, retries=0)
 
 
 @contextmanager

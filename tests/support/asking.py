@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import pytest
@@ -12,7 +13,7 @@ from support.clocks import FakeTime
 from support.openai_server import Body, OpenAIServer
 
 from gotlang.errors import ModelError
-from gotlang.models.base import DecodingSettings, Message, Reply, Request
+from gotlang.models.base import DecodingSettings, Message, ModelOptions, Reply, Request
 from gotlang.models.openai import OpenAIModel
 
 T = TypeVar("T")
@@ -26,6 +27,12 @@ def a_request(text: str = "Sort 3, 1, 2.", **settings: Any) -> Request:
     )
 
 
+def openai_model(name: str = MODEL, **given: Any) -> OpenAIModel:
+    """A model by its options and arguments alike."""
+    options = {f.name: given.pop(f.name) for f in fields(ModelOptions) if f.name in given}
+    return OpenAIModel(name, ModelOptions(**options), **given)
+
+
 def use(
     server: OpenAIServer | str, work: Callable[[OpenAIModel], Awaitable[T]], **arguments: Any
 ) -> tuple[T, list[float]]:
@@ -35,7 +42,7 @@ def use(
     arguments = {"sleep": waiting.sleep, "clock": waiting.clock, "chance": random.Random(0)} | arguments
 
     async def main() -> T:
-        model = OpenAIModel(MODEL, base_url=url, **arguments)
+        model = openai_model(base_url=url, **arguments)
         try:
             return await work(model)
         finally:

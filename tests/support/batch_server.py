@@ -1,7 +1,7 @@
 """A real HTTP server on loopback with a provider's batches: files go up, batches are made of them and end.
 
     with BatchServer(lambda body, index: "7", looks=2) as server:
-        model = OpenAIModel("small", base_url=server.url, batches=folder)
+        model = openai_model("small", base_url=server.url, batches=folder)
 
 Answers are made, and charged, when a batch ends: after it was looked at `looks` times, or when `release` is
 called. It keeps every file and batch that it saw.

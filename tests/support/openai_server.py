@@ -1,7 +1,7 @@
 """A real HTTP server on loopback that speaks chat completions, and misbehaves as it is told.
 
     with OpenAIServer(answer=lambda body, index: "[1, 2]", faults=[status(500), None]) as server:
-        model = OpenAIModel("some-model", base_url=server.url)
+        model = openai_model("some-model", base_url=server.url)
         ...
     assert len(server.requests) == 2
     assert server.charged.output_tokens == 2
