@@ -80,11 +80,8 @@ class BudgetExceeded(GotError):
 
 
 class ModelError(GotError):
-    """A model did not respond. `retryable` tells whether the same request may succeed later.
-
-    `refused` is the setting that the endpoint does not support (`n`, `logprobs`, `temperature`, ...), if that
-    is the reason. `requests` counts the requests sent, `lost` those that may have been billed in vain.
-    """
+    """A model did not respond. `retryable` tells whether the same request may succeed later, `requests`
+    counts the requests sent, `lost` those of them that may have been billed in vain."""
 
     exit_code = 1
 
@@ -93,14 +90,12 @@ class ModelError(GotError):
         message: str,
         *,
         retryable: bool = False,
-        refused: str | None = None,
         requests: int = 0,
         lost: int = 0,
         help: str | None = None,
     ) -> None:
         super().__init__(message, help=help)
         self.retryable = retryable
-        self.refused = refused
         self.requests = requests
         self.lost = lost
 

@@ -62,7 +62,7 @@ def text(body: Body) -> str:
 def test_what_another_run_asked_while_this_one_kept_to_a_limit_is_not_asked_again(tmp_path: Path) -> None:
     async def main(server: OpenAIServer) -> tuple[dict[str, Any], dict[str, Any]]:
         clock = Clock()
-        limits = {"requests_per_minute": 1, "sleep": clock.sleep, "clock": lambda: clock.now}
+        limits = {"rpm": 1, "sleep": clock.sleep, "clock": lambda: clock.now}
         waiting = asyncio.ensure_future(run(server, tmp_path, ["first", "both"], **limits))
         await asked(server)
         other = await run(server, tmp_path, ["both"])

@@ -344,17 +344,8 @@ class HttpModel(Model):
         lost = call.lost + call.charged
         if lost:
             words += f"; requests that may have been charged without a response: {lost}"
-        refused = None
-        if failure.bad_request:
-            refused = failure.parameter or (call.refusals[-1].name if call.refusals else None)
-        return ModelError(
-            words,
-            retryable=failure.retryable,
-            refused=refused,
-            requests=call.requests,
-            lost=lost,
-            help=failure.help,
-        )
+        retryable, requests = failure.retryable, call.requests
+        return ModelError(words, retryable=retryable, requests=requests, lost=lost, help=failure.help)
 
 
 @final

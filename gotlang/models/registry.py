@@ -56,16 +56,11 @@ def plain_name(spec: str) -> str:
     return name if colon and _entry_point(provider) is not None else spec
 
 
-def provider_names() -> tuple[str, ...]:
-    """The built-in providers, then the installed ones."""
-    return tuple(dict.fromkeys((*BUILT_IN, *entry_points(group=GROUP).names)))
-
-
 def find_provider(name: str) -> Provider:
     """The provider of this name. Raises UsageError if there is none or it cannot be loaded."""
     found = _entry_point(name)
     if found is None:
-        raise _unknown(f"unknown model provider `{name}`")
+        raise UsageError(f"unknown model provider `{name}`", help=_help())
     try:
         return cast(Provider, found.load())
     except Exception as error:  # a plug-in is foreign code
@@ -76,9 +71,9 @@ def find_provider(name: str) -> Provider:
 
 
 def descriptions() -> dict[str, str]:
-    """The providers, each with one line about it."""
+    """The built-in providers, then the installed ones, each with one line about it."""
     found = {}
-    for name in provider_names():
+    for name in (*BUILT_IN, *entry_points(group=GROUP).names):
         try:
             found[name] = find_provider(name).about
         except (GotError, AttributeError) as error:
@@ -105,11 +100,10 @@ def price_of_model(spec: str, options: ModelOptions) -> Price | None:
 
 def _resolved(spec: str) -> tuple[Provider, str]:
     kind, _, name = spec.partition(":")
-    if _entry_point(kind) is None:
-        raise _unknown(f"unknown model `{spec}`")
+    provider = find_provider(kind)
     if not name and kind != "simulated":
-        raise _unknown(f"`{spec}` is not complete")
-    return find_provider(kind), name
+        raise UsageError(f"`{spec}` is not complete", help=_help())
+    return provider, name
 
 
 def _entry_point(name: str) -> EntryPoint | None:
@@ -118,6 +112,5 @@ def _entry_point(name: str) -> EntryPoint | None:
     return next(iter(entry_points(group=GROUP, name=name)), None)
 
 
-def _unknown(message: str) -> UsageError:
-    known = "; ".join(f"`{name}` ({about})" for name, about in descriptions().items())
-    return UsageError(message, help=f"there are {known}")
+def _help() -> str:
+    return "there are " + "; ".join(f"`{name}` ({about})" for name, about in descriptions().items())

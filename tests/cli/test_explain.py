@@ -152,7 +152,7 @@ def test_a_program_without_stand_ins(gotc: Gotc, folder: Path) -> None:
             ("vote.got", "--input", "question=why?", "--input", "depth=1"),
             "--input depth: scheme `vote` has no such input",
         ),
-        (("vote.got", "--model", "opnai:gpt-4o"), "unknown model `opnai:gpt-4o`"),
+        (("vote.got", "--model", "opnai:gpt-4o"), "unknown model provider `opnai`"),
         ((SORT128, "--input", "numbers=three"), "numbers"),
         (("GOT0999",), "there is no error code `GOT0999`"),
         (("99999999999999999999",), "there is no error code"),

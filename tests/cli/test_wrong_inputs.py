@@ -163,7 +163,7 @@ WRONG: dict[str, tuple[Make, int, tuple[str, ...]]] = {
     "unknown model": (
         options(*QUESTION, "--model", "acme:large"),
         2,
-        ("unknown model `acme:large`", "simulated"),
+        ("unknown model provider `acme`", "simulated"),
     ),
     "model without a key": (
         options(*QUESTION, "--model", "openai:gpt-4o-mini"),

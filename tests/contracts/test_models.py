@@ -28,6 +28,7 @@ from gotlang.models.base import (
     DecodingSettings,
     Message,
     Model,
+    ModelOptions,
     Price,
     Reply,
     Request,
@@ -89,7 +90,8 @@ def _anthropic(*faults: Response) -> Iterator[Open]:
     spec.loader.exec_module(module)
     with messages_server(lambda body: "[1, 2, 3]", faults) as server:
         at = Endpoint(server.url_for("").rstrip("/"), KEY, names=module.AnthropicModel.names)
-        yield lambda: module.AnthropicModel(MODEL, endpoint=at, retries=0 if faults else 6)
+        options = ModelOptions(retries=0 if faults else None)
+        yield lambda: module.AnthropicModel(MODEL, options, endpoint=at)
 
 
 @contextmanager

@@ -29,7 +29,8 @@ def a_request(text: str = "Sort 3, 1, 2.", **settings: Any) -> Request:
 
 def openai_model(name: str = MODEL, **given: Any) -> OpenAIModel:
     """A model by its options and arguments alike."""
-    options = {f.name: given.pop(f.name) for f in fields(ModelOptions) if f.name in given}
+    names = {field.name for field in fields(ModelOptions)} - {"sleep"}
+    options = {name: given.pop(name) for name in names & given.keys()}
     return OpenAIModel(name, ModelOptions(**options), **given)
 
 
