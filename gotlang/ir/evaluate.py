@@ -1,22 +1,24 @@
-"""Evaluates expressions: each is turned once into nested Python functions, never into Python text.
+"""Evaluates expressions: each is compiled once to nested Python functions, never to Python text.
 
-A compiled expression takes the names in force (a mapping to thoughts or plain values) and gives a plain
+A compiled expression takes the names in scope (a mapping to thoughts or plain values) and returns a plain
 value, or raises EvaluationError.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir.confidence import confidence, field_confidence
 from gotlang.ir.foreign import call_python
-from gotlang.ir.operators import arithmetic, comparison
 from gotlang.ir.program import ScoreFunction
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS
-from gotlang.semantics.limits import MAX_STEPS, Fuel, bounded
+from gotlang.semantics.limits import MAX_BITS, MAX_ELEMENTS, MAX_STEPS, Fuel, bounded
+from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, plain
 
@@ -24,7 +26,7 @@ Names = Mapping[str, Any]
 Compiled = Callable[[Names], Any]
 
 MAX_CALLS = 50
-"""How deep scores may call each other inside expressions."""
+"""The deepest nesting of calls between scores."""
 
 
 @final
@@ -73,8 +75,11 @@ class Evaluator:
                 return lambda _: value
             case e.Reference(name=name):
                 return self._reference(name)
-            case e.Unary():
-                return self._unary(node)
+            case e.Unary(operator=sign):
+                operand = self._compile(node.operand)
+                if sign == "not":
+                    return lambda names: not operand(names)
+                return (lambda names: -operand(names)) if sign == "-" else operand
             case e.Binary():
                 return self._binary(node)
             case e.Comparison():
@@ -115,19 +120,11 @@ class Evaluator:
         return run
 
     def _values_of(self, thoughts: Thoughts) -> list[Any]:
-        """The values of thoughts; one list an evaluation, however often it looks at them."""
+        """The values of thoughts; one list per evaluation, however often it is used."""
         found = self._lists.get(id(thoughts))
         if found is None:
             found = self._lists[id(thoughts)] = (thoughts, bounded(plain(thoughts)))
         return found[1]
-
-    def _unary(self, node: e.Unary) -> Compiled:
-        operand = self._compile(node.operand)
-        if node.operator == "not":
-            return lambda names: not operand(names)
-        if node.operator == "-":
-            return lambda names: -operand(names)
-        return operand
 
     def _binary(self, node: e.Binary) -> Compiled:
         left, right = self._compile(node.left), self._compile(node.right)
@@ -135,12 +132,12 @@ class Evaluator:
             return lambda names: bool(left(names) and right(names))
         if node.operator == "or":
             return lambda names: bool(left(names) or right(names))
-        apply = arithmetic(node.operator, self._fuel)
+        apply = _arithmetic(node.operator, self._fuel)
         return lambda names: apply(left(names), right(names))
 
     def _comparison(self, node: e.Comparison) -> Compiled:
         first = self._compile(node.first)
-        rest = [(comparison(word, self._fuel), self._compile(x)) for word, x in node.rest]
+        rest = [(_compared(word, self._fuel), self._compile(x)) for word, x in node.rest]
         if len(rest) == 1:
             compare, right = rest[0]
             return lambda names: compare(first(names), right(names))
@@ -175,14 +172,13 @@ class Evaluator:
         value = self._compile(node.value)
         start = self._compile(node.start) if node.start is not None else None
         stop = self._compile(node.stop) if node.stop is not None else None
-        fuel = self._fuel
 
         def run(names: Names) -> Any:
             whole = value(names)
             if not isinstance(whole, list | str):
                 raise EvaluationError("only a list or a text can be sliced")
             ends = slice(start(names) if start else None, stop(names) if stop else None)
-            fuel.spend(len(range(*ends.indices(len(whole)))))
+            self._fuel.spend(len(range(*ends.indices(len(whole)))))
             return whole[ends]
 
         return run
@@ -192,13 +188,12 @@ class Evaluator:
         condition = self._compile(node.condition) if node.condition is not None else None
         name = node.name.text
         position = node.position.text if node.position is not None else None
-        fuel = self._fuel
 
-        def run(names: Names) -> list[Any]:
+        def run(names: Names) -> Any:
             items = iterable(names)
             if not isinstance(items, list):
-                raise EvaluationError("only a list can be gone through")
-            fuel.spend(len(items))
+                raise EvaluationError("only a list can be iterated over")
+            self._fuel.spend(len(items))
             out = []
             inner = Layer({}, names)
             for index, item in enumerate(items):
@@ -207,8 +202,7 @@ class Evaluator:
                     inner[position] = index
                 if condition is None or condition(inner):
                     out.append(element(inner))
-            bounded(out)
-            return out
+            return bounded(out)
 
         return run
 
@@ -218,9 +212,7 @@ class Evaluator:
         name = node.function.text
         if name in THOUGHT_FUNCTIONS:
             return self._thought_call(name, node.arguments[0].value)
-        parts = [
-            (a.name.text if a.name is not None else None, self._compile(a.value)) for a in node.arguments
-        ]
+        parts = [(a.name.text if a.name else None, self._compile(a.value)) for a in node.arguments]
         if name in self.scores:
             return self._score(self.scores[name], parts)
         if (function := self.functions.get(name)) is not None:
@@ -274,11 +266,8 @@ class Evaluator:
             owner, field = argument.value.name, argument.name
             return lambda names: field_confidence(thought(names, owner, name), field)
         assert isinstance(argument, e.Reference)
-
-        def run(names: Names) -> Any:
-            return thought_function(name, thought(names, argument.name, name))
-
-        return run
+        owner = argument.name
+        return lambda names: thought_function(name, thought(names, owner, name))
 
 
 @final
@@ -296,7 +285,7 @@ class Layer(dict[str, Any]):
 
 
 def thought(names: Names, name: str, function: str) -> Thought:
-    """The one thought a name is bound to; EvaluationError where it is none."""
+    """The thought that a name is bound to; EvaluationError if it is not one."""
     try:
         bound = names[name]
     except KeyError:
@@ -307,7 +296,7 @@ def thought(names: Names, name: str, function: str) -> Thought:
 
 
 def thought_function(name: str, subject: Thought) -> Any:
-    """`score`, `valid`, `confidence` or `cost` of a thought; EvaluationError where that is not known."""
+    """`score`, `valid`, `confidence` or `cost` of a thought; EvaluationError if it is not known."""
     match name:
         case "score":
             if subject.score is None:
@@ -317,10 +306,11 @@ def thought_function(name: str, subject: Thought) -> Any:
             return bool(subject.valid)
         case "cost":
             if subject.usd is None:
-                raise EvaluationError("what this thought cost is not known")
+                raise EvaluationError("the cost of this thought is not known")
             return subject.usd
-        case _:
+        case "confidence":
             return confidence(subject)
+    raise AssertionError(name)
 
 
 def _field(value: Any, name: str) -> Any:
@@ -342,3 +332,91 @@ _plain_evaluator = Evaluator()
 def evaluate(node: e.Expression, names: Names) -> Any:
     """The value of an expression that calls nothing but built-ins."""
     return _plain_evaluator(node, names)
+
+
+# ---------------------------------------------------------------- operators
+
+_NUMERIC = (int, float)
+_LARGE = (str, list, dict)
+
+
+def _power(a: float, b: float) -> float:
+    if isinstance(a, int) and isinstance(b, int) and abs(b) * a.bit_length() > MAX_BITS:
+        raise EvaluationError(f"this number would have more than {MAX_BITS:,} bits")
+    result: float | complex = a**b
+    if isinstance(result, complex):
+        raise EvaluationError("this power is not a real number")
+    return result
+
+
+def _plus(a: Any, b: Any) -> Any:
+    if isinstance(a, list | str) and len(a) + len(b) > MAX_ELEMENTS:
+        raise EvaluationError(f"this would have more than {MAX_ELEMENTS:,} elements")
+    return a + b
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": _plus, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": _power,
+}  # fmt: skip
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
+}  # fmt: skip
+
+
+def _arithmetic(sign: str, fuel: Fuel) -> Callable[[Any, Any], Any]:
+    """An operator such as `+` or `**`; EvaluationError for operands of other types and large results."""
+    apply, plus = _ARITHMETIC[sign], sign == "+"
+
+    def run(a: Any, b: Any) -> Any:
+        if not plus and not (isinstance(a, _NUMERIC) and isinstance(b, _NUMERIC)):
+            raise EvaluationError(f"`{sign}` needs numbers")
+        made = fuel.made(apply(a, b))
+        if isinstance(made, float) and not isfinite(made) and isfinite(a) and isfinite(b):
+            raise EvaluationError("a number too large")
+        return made
+
+    return run
+
+
+def _compared(word: str, fuel: Fuel) -> Callable[[Any, Any], bool]:
+    """A comparison; a name is found in a mapping at once, anything else is searched for."""
+    compare, search = _COMPARE[word], word in {"in", "not in"}
+
+    def run(a: Any, b: Any) -> bool:
+        if isinstance(b, _LARGE) and (not isinstance(b, dict) if search else type(a) is type(b)):
+            fuel.searched(b)
+        return compare(a, b)
+
+    return run
+
+
+# ---------------------------------------------------------------- values as expressions
+
+
+def literal(value: Any, span: Span = NOWHERE) -> e.Expression:
+    """The expression of a plain value. Raises ValueError if there is none (NaN, infinity, not of JSON's
+    kinds)."""
+    match value:
+        case float() if not isfinite(value):
+            raise ValueError("a number that cannot be written")
+        case None | bool() | int() | float() | str():
+            return e.Constant(span, value)
+        case list():
+            return e.ListDisplay(span, tuple(literal(item, span) for item in value))
+        case dict() if all(isinstance(key, str) for key in value):
+            return e.RecordDisplay(span, tuple((key, literal(item, span)) for key, item in value.items()))
+    raise ValueError(f"{type(value).__name__} cannot be written")
+
+
+def is_literal(node: e.Expression) -> bool:
+    """Whether an expression is its own value."""
+    match node:
+        case e.Constant():
+            return True
+        case e.ListDisplay(elements=elements):
+            return all(is_literal(element) for element in elements)
+        case e.RecordDisplay(entries=entries):
+            return all(is_literal(value) for _, value in entries)
+    return False

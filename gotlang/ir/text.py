@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 
 from gotlang.answers.forms import After, Form, Json, Lines, Tag
 from gotlang.ir import program as ir
+from gotlang.ir.evaluate import literal
 from gotlang.ir.forms import write
-from gotlang.ir.literals import literal
 from gotlang.operations import record_of
 from gotlang.syntax.format import format_expression
 from gotlang.syntax.texts import long_lines, quote

@@ -19,8 +19,7 @@ from dataclasses import replace
 
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
-from gotlang.ir.evaluate import Evaluator
-from gotlang.ir.literals import is_literal, literal
+from gotlang.ir.evaluate import Evaluator, is_literal, literal
 from gotlang.operations.names import free_names, with_expressions
 from gotlang.passes.rewrite import rewrite
 from gotlang.semantics.builtins import BUILTINS
