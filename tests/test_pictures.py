@@ -18,6 +18,7 @@ from gotlang.api import Options, compile, load
 from gotlang.errors import UsageError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.report.formats import cut, dot, mermaid, svg
+from gotlang.report.graphs import execution, plan, reasoning
 from gotlang.report.layout import arrange, fold_deep, place
 from gotlang.report.picture import (
     WHOLE,
@@ -29,9 +30,7 @@ from gotlang.report.picture import (
     sorted_by_dependency,
     without_lone_groups,
 )
-from gotlang.report.plan_graph import plan
 from gotlang.report.plot import plot
-from gotlang.report.run_graph import execution, reasoning
 from gotlang.runtime.plain import Asks, operations
 
 EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=30)

@@ -14,7 +14,7 @@ from gotlang.cli.output import Style, count, cut, document, say, to_json, value_
 from gotlang.cli.runs import line as summary_of
 from gotlang.cli.runs import open_cache_of
 from gotlang.errors import UsageError
-from gotlang.report.run_graph import HIDDEN, Groups, block_names, place_of, skipped, title_of, unreadable
+from gotlang.report.graphs import HIDDEN, Groups, block_names, place_of, skipped, title_of, unreadable
 
 if TYPE_CHECKING:
     from gotlang.api import Cache

@@ -20,7 +20,6 @@ INDENT = 20.0
 """From the left of a box to its texts."""
 LABEL_SIZE, DETAIL_SIZE = 12.5 * 1.15, 11.0
 """Font sizes of the two lines in a box; the first is bold, which makes it wider."""
-FAILED = "#c0392b"
 _WIDE = "WMmw@%&ABCDGHNOQRUVXKSTYZ"
 _NARROW = "iljtf.,;:'|!()[]{} r1"
 
@@ -29,7 +28,7 @@ def graph_page(
     title: str, facts: Sequence[tuple[str, str]], pictures: Sequence[Picture], details: Mapping[str, Any]
 ) -> str:
     """A page that works offline, with one view for each picture; `details` is what a click shows (see
-    `run_graph.details`)."""
+    `graphs.details`)."""
     data = {"title": title, "facts": facts, "views": [view(p) for p in pictures], "colors": COLORS, **details}
     return page("graph.html", data, title=title, styles=STYLES, scripts=SCRIPTS)
 
@@ -70,23 +69,7 @@ def dot(picture: Picture) -> str:
     def quoted(text: str) -> str:
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
-    lines = [
-        f"digraph {quoted(picture.title)} {{",
-        '  node [shape=box, style="rounded,filled", fontname="Helvetica", fontsize=11, fillcolor="#fff"];',
-        '  graph [fontname="Helvetica", fontsize=11, color="#b8bfcc", style="rounded"];',
-        '  edge [color="#8a93a6", arrowsize=0.6];',
-    ]
-    for indent, item in _nested(picture):
-        if isinstance(item, Node):
-            text = quoted(f"{item.label}\n{item.detail}" if item.detail else item.label)
-            color = FAILED if item.state == "failed" else COLORS[item.family][0]
-            lines.append(f'{indent}{item.key} [label={text}, color="{color}"];')
-        elif item is not None:
-            lines += [f"{indent}subgraph cluster_{item.id} {{", f"{indent}  label={quoted(item.label)};"]
-        else:
-            lines.append(f"{indent}}}")
-    lines += [f"  n{source} -> n{target};" for source, target in picture.edges]
-    return "\n".join([*lines, "}"]) + "\n"
+    return render("picture.dot", picture=picture, items=list(_nested(picture)), colors=COLORS, quoted=quoted)
 
 
 def mermaid(picture: Picture) -> str:
@@ -97,22 +80,9 @@ def mermaid(picture: Picture) -> str:
         """Mermaid reads entities by number, with `#` for `&#`; nothing else is special inside quotes."""
         return "".join(f"#{ord(c)};" if c in '"#<>&;`\\' else " " if c == "\n" else c for c in text)
 
-    lines = ["flowchart TD"]
-    for indent, item in _nested(picture):
-        if isinstance(item, Node):
-            text = "<br/>".join(quoted(part) for part in (item.label, item.detail) if part)
-            style = "failed_" if item.state == "failed" else f"{item.family}_"
-            lines.append(f'{indent}{item.key}("{text}"):::{style}')
-        elif item is not None:
-            lines.append(f'{indent}subgraph {item.key}["{quoted(item.label)}"]')
-        else:
-            lines.append(f"{indent}end")
-    lines += [f"  n{source} --> n{target}" for source, target in picture.edges]
-    for family in dict.fromkeys(node.family for node in picture.nodes):
-        lines.append(f"  classDef {family}_ stroke:{COLORS[family][0]},stroke-width:2px")
-    if any(node.state == "failed" for node in picture.nodes):
-        lines.append(f"  classDef failed_ stroke:{FAILED},stroke-width:3px")
-    return "\n".join(lines) + "\n"
+    families = dict.fromkeys(node.family for node in picture.nodes)
+    colors = {family: COLORS[family][0] for family in families}
+    return render("picture.mmd", picture=picture, items=list(_nested(picture)), colors=colors, quoted=quoted)
 
 
 def _nested(picture: Picture) -> Iterator[tuple[str, Node | Group | None]]:

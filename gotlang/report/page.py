@@ -35,17 +35,17 @@ def page(
 
 
 def render(template: str, **values: Any) -> str:
-    """A template with its values, which it escapes unless it marks them as safe."""
-    return _environment().get_template(template).render(**values) + "\n"
+    """A template with its values; HTML and SVG escape those that they do not mark as safe."""
+    return _environment().get_template(template).render(**values).rstrip() + "\n"
 
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
     return Environment(
         loader=FunctionLoader(asset),
-        autoescape=True,
+        autoescape=select_autoescape(("html", "svg"), default=False),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

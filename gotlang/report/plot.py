@@ -104,8 +104,7 @@ def plot(
 
 
 def _plan(program: CheckedProgram, scheme: str | None, most: int) -> Plot:
-    from gotlang.report.plan_graph import plan
-    from gotlang.report.run_graph import source_lines
+    from gotlang.report.graphs import plan, source_lines
 
     sources = program.compilation.sources
     picture = plan(program.ir(0), program.scheme(scheme), sources)
@@ -116,7 +115,7 @@ def _plan(program: CheckedProgram, scheme: str | None, most: int) -> Plot:
 
 
 def _run(result: Result, view: str, most: int) -> Plot:
-    from gotlang.report.run_graph import details, execution, reasoning
+    from gotlang.report.graphs import details, execution, reasoning
 
     lines = result.graph()
     title = f"{result.program}: {result.outcome.scheme} by {result.model}"

@@ -21,7 +21,7 @@ from gotlang.ir.verify import verify
 from gotlang.models.simulated import SimulatedModel
 from gotlang.operations import BLOCKS, OPERATIONS, record_of, title
 from gotlang.options import Options
-from gotlang.report.plan_graph import plan
+from gotlang.report.graphs import plan
 from gotlang.runtime.plain import Asks, operations
 from gotlang.span import Source
 from gotlang.types import INT
