@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from gotlang.evaluate.threshold import Threshold as Threshold
     from gotlang.ir.program import Scheme as Scheme
     from gotlang.report.plot import Plot
-    from gotlang.runtime.context import Failure as Failure
     from gotlang.runtime.sampler.events import Event as Event
+    from gotlang.runtime.sampler.events import Failure as Failure
     from gotlang.tune.budget import StudyBudget
     from gotlang.tune.search import StudyProgress
     from gotlang.tune.study import StudyResult as StudyResult

@@ -120,7 +120,7 @@ class Result(Displayed):
 
     def graph(self) -> list[dict[str, Any]]:
         """The execution graph as plain data, one mapping per operation, as described in `docs/graphs.md`."""
-        return list(operations(self.outcome.graph, self.sources, Asks(), failures=self.outcome.failures))
+        return list(operations(self.outcome.graph, self.sources, Asks(), self.outcome.failures))
 
     def thoughts(self) -> list[dict[str, Any]]:
         """The reasoning graph as plain data, one mapping per thought."""

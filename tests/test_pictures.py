@@ -158,7 +158,7 @@ def lines_of(count: int) -> list[dict[str, Any]]:
     stand_ins = {"guess": lambda rng, n: str(n + rng.randrange(5)), "add": lambda rng, a, b: str(a + b)}
     model = SimulatedModel(stand_ins)
     result = program.run(ns=list(range(count)), options=Options(model=model, observe=asks))
-    found = operations(result.outcome.graph, program.compilation.sources, asks, program.ir(0))
+    found = operations(result.outcome.graph, program.compilation.sources, asks)
     lines: list[dict[str, Any]] = json.loads(json.dumps(list(found)))
     return lines
 
@@ -209,7 +209,7 @@ def test_a_thought_comes_from_those_that_a_block_grew_after_it_was_planned() -> 
     asks = Asks()
     model = SimulatedModel({"guess": lambda rng, n: str(n)})
     result = program.run(n=2, options=Options(model=model, observe=asks))
-    lines = list(operations(result.outcome.graph, program.compilation.sources, asks, program.ir(0)))
+    lines = list(operations(result.outcome.graph, program.compilation.sources, asks))
     picture = reasoning(json.loads(json.dumps(lines)), "a run")
     (last,) = [node.id for node in picture.nodes if node.kind == "Map"]
     assert picture.results == (last,)

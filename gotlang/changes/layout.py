@@ -207,4 +207,4 @@ def _rebind(target: Operation, old: Operation, handle: Handle) -> None:
     found = {n: handle for n, bound in names.items() if isinstance(bound, Handle) and bound.operation is old}
     if found:
         at = target.frame
-        target.frame = Frame(at, at.path, found, at.origin, at.context, at.depth, at.rest)
+        target.frame = Frame(at, at.path, found, at.origin, at.context, at.depth, at.rest, at.scheme)

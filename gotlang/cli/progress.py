@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO, final
 
 from gotlang.cli.output import complain, count, duration
 from gotlang.runtime.graph import RUNNING, Operation
-from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failed, Started, Unsaved
+from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failure, Started, Unsaved
 
 if TYPE_CHECKING:
     from gotlang.api import Session
@@ -69,7 +69,7 @@ class Progress:
                     if isinstance(sample, tuple):
                         self.paid += sample[1] == "model"
                         self.cached += sample[1] != "model"
-            case Failed():
+            case Failure():
                 self.failed += 1
                 self.lost += event.fatal
             case Unsaved():

@@ -254,7 +254,7 @@ def _execute(order: Order) -> tuple[Result, float]:
 
         def lines(outcome: Any) -> Iterator[dict[str, Any]]:
             if outcome is not None:
-                yield from operations(outcome.graph, order.sources, asks, program.ir(0), outcome.failures)
+                yield from operations(outcome.graph, order.sources, asks, outcome.failures)
 
         interrupts = stack.enter_context(Interrupts(progress, lambda: journal.end("interrupted", progress)))
         stack.enter_context(Display(progress, quiet=order.chosen["quiet"]))

@@ -21,7 +21,7 @@ from gotlang.errors import UsageError
 from gotlang.records import to_json
 from gotlang.runtime.graph import path_text
 from gotlang.runtime.plain import source
-from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failed, Started
+from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failure, Started
 from gotlang.version import __version__
 
 TIMEOUT_S = 5.0
@@ -63,7 +63,7 @@ class Trace:
             case Ended(operation=operation):
                 found = {"gotlang.thoughts": len(operation.output), "gotlang.hops": operation.hops}
                 self._write("operation.end", {"gotlang.operation": path_text(operation), **found})
-            case Failed():
+            case Failure():
                 self._write(*_failure(event))
             case Asked():
                 self._write(f"chat {event.model}", _chat(event, self._provider))
@@ -165,7 +165,7 @@ class Telemetry:
                 if span is not None:
                     span.set_attribute("gotlang.thoughts", len(event.operation.output))
                     span.end(now)
-            case Failed():
+            case Failure():
                 self._failed(event, now)
             case Asked(operation=operation):
                 parent = None if operation is None else self._open.get(path_text(operation))
@@ -183,10 +183,10 @@ class Telemetry:
         context = self._within(parent)
         return self._tracer.start_span(name, context=context, attributes=attributes, start_time=start)
 
-    def _failed(self, event: Failed, now: int) -> None:
+    def _failed(self, event: Failure, now: int) -> None:
         from opentelemetry.trace import Status, StatusCode
 
-        span = self._open.pop(event.path, None) if event.fatal else self._open.get(event.path)
+        span = self._open.pop(event.operation, None) if event.fatal else self._open.get(event.operation)
         name, attributes = _failure(event)
         (span or self._run).add_event(name, attributes, now)
         if event.fatal and span is not None:
@@ -210,10 +210,10 @@ class Telemetry:
         exporter.export = watched
 
 
-def _failure(event: Failed) -> tuple[str, Attributes]:
+def _failure(event: Failure) -> tuple[str, Attributes]:
     """The name and attributes of a failure, without what its reason quotes: often a piece of a completion."""
     attributes: Attributes = {
-        "gotlang.operation": event.path,
+        "gotlang.operation": event.operation,
         "error.message": _QUOTED.sub("...", event.reason),
     }
     if event.sample is not None:

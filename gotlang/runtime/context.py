@@ -13,11 +13,11 @@ from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Program
 from gotlang.models.base import Model
-from gotlang.runtime.graph import FAILED, Graph, Operation, PathKey, path_key, path_text
-from gotlang.runtime.sampler.events import Event, Failed, Observer
+from gotlang.runtime.graph import FAILED, Graph, Operation, path_key, path_text
+from gotlang.runtime.sampler.events import Event, Failure, Observer
 from gotlang.runtime.sampler.sample_numbers import SampleNumbers
 from gotlang.runtime.sampler.sampler import Sampler
-from gotlang.span import NOWHERE, Span
+from gotlang.span import NOWHERE
 
 DEFAULT_CONCURRENCY = 64
 """Concurrent requests by default."""
@@ -39,22 +39,6 @@ class RunSettings:
     schedule: str = "breadth-first"
     wave: int | None = None
     timeout_s: float | None = DEFAULT_TIMEOUT_S
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Something that failed in a run: where in its graph, where in the source, and why.
-
-    `sample` numbers the sample or the thought that failed; None for an operation as a whole. Failures are
-    sorted by `key`, so that their order does not depend on time.
-    """
-
-    operation: str
-    reason: str
-    span: Span = NOWHERE
-    sample: int | None = None
-    key: PathKey = field(default=(), repr=False, compare=False)
 
 
 @final
@@ -109,11 +93,11 @@ class Context:
         self, operation: Operation, reason: str, sample: int | None = None, *, fatal: bool = False
     ) -> None:
         """Note a failure."""
-        where = path_text(operation)
         span = operation.step.span if operation.step is not None else NOWHERE
-        self.failures.append(Failure(where, reason, span, sample, path_key(operation)))
+        failure = Failure(path_text(operation), reason, span, sample, fatal, path_key(operation))
+        self.failures.append(failure)
         if self.observe is not None:
-            self.observe(Failed(where, reason, span, sample, fatal))
+            self.observe(failure)
 
     def lost(self, operation: Operation, error: GotError, hops: int = 0, seconds: float = 0.0) -> None:
         """An operation failed. Those that need it fail with it, and are not noted."""

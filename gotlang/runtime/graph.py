@@ -124,7 +124,7 @@ class Frame(Mapping[str, Any]):
 
     `path` identifies this execution of the block; `context` numbers separate contexts in which the same step
     samples independently (the k samples of a score); `depth` counts nested scheme calls; `rest` estimates how
-    many sequential model calls follow the block.
+    many sequential model calls follow the block; `scheme` is set for a call of one.
     """
 
     parent: Frame | None
@@ -134,6 +134,7 @@ class Frame(Mapping[str, Any]):
     context: int = 0
     depth: int = 0
     rest: int = 0
+    scheme: str | None = None
 
     def inside(self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0) -> Frame:
         """A frame for a block inside this one; `rest` more calls follow it in this block."""

@@ -9,7 +9,7 @@ from typing import Any, final
 from gotlang.errors import GotError, OperationFailed, RunError
 from gotlang.ir import program as ir
 from gotlang.operations import title
-from gotlang.runtime.context import Context, Failure
+from gotlang.runtime.context import Context
 from gotlang.runtime.graph import (
     DONE,
     FAILED,
@@ -24,6 +24,7 @@ from gotlang.runtime.graph import (
     path_text,
     within,
 )
+from gotlang.runtime.sampler.events import Failure
 from gotlang.runtime.sampler.ledger import Ledger, Times
 from gotlang.span import Span
 from gotlang.thought import Thought

@@ -17,15 +17,12 @@ path, with a number per element, pair or round (`sort128/part` and `sort128/part
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from typing import Any, final
 
-from gotlang.ir import program as ir
 from gotlang.operations import block_title, record_of
 from gotlang.operations.record import Block as BlockRecord
-from gotlang.runtime.context import Failure
 from gotlang.runtime.graph import STATES, Graph, Operation, path_text
-from gotlang.runtime.sampler.events import Asked, Event
+from gotlang.runtime.sampler.events import Asked, Event, Failure
 from gotlang.runtime.sampler.store import MissingSample, Sample
 from gotlang.span import Source
 from gotlang.thought import Thought
@@ -62,12 +59,10 @@ def operations(
     graph: Graph,
     sources: Mapping[str, Source],
     asks: Asks,
-    program: ir.Program | None = None,
     failures: Iterable[Failure] = (),
 ) -> Iterator[dict[str, Any]]:
     """The operations of a graph as plain data. `sources` are the program's texts by name, `failures` those of
-    the run; with the program, `within` names the scheme whose call an operation is part of."""
-    calls = _SchemeCalls(program) if program is not None else None
+    the run; `within` names the scheme whose call an operation is part of."""
     failed: dict[str, list[list[Any]]] = {}
     for failure in failures:
         failed.setdefault(failure.operation, []).append([failure.sample, failure.reason])
@@ -86,8 +81,8 @@ def operations(
         if step is not None and step.span.source in sources:
             text = sources[step.span.source]
             line["file"], line["line"] = text.name, text.position(step.span.start)[0]
-        if calls is not None and (called := calls.of(operation.path)) is not None:
-            line["within"] = f"scheme {called}"
+        if operation.frame.scheme is not None:
+            line["within"] = f"scheme {operation.frame.scheme}"
         if asked := asks.of(operation):
             line["asked"] = asked
         if path in failed:
@@ -146,30 +141,3 @@ def _thought(thought: Thought, operation: Operation) -> dict[str, Any]:
 
 def _number(maker: object) -> int | None:
     return maker.sequence if isinstance(maker, Operation) else None
-
-
-@final
-class _SchemeCalls:
-    """Finds the scheme call that an operation is part of, from its path and the program."""
-
-    def __init__(self, program: ir.Program) -> None:
-        self._bodies = {score.name: score.body for score in program.scores}
-        self._bodies |= {scheme.name: scheme.body for scheme in program.schemes}
-        self._named = cache(self._find)
-
-    def of(self, path: tuple[Any, ...]) -> str | None:
-        """The scheme whose call is the innermost block around an operation; None if another block is."""
-        owner, called = str(path[0]), None
-        for part in path[1:-1]:
-            found = self._named(owner, str(part[0] if isinstance(part, tuple) else part))
-            called = found.scheme if isinstance(found, ir.Invoke) else None
-            if called is not None:
-                owner = called
-            elif isinstance(found, ir.Score) and found.score is not None:
-                owner = found.score
-        return called
-
-    def _find(self, owner: str, name: str) -> ir.Step | None:
-        """The step of a scheme or a score with this result; names may lack the compiler's `%`."""
-        steps = self._bodies[owner].all_steps() if owner in self._bodies else ()
-        return next((step for step in steps if step.result.lstrip("%") == name.lstrip("%")), None)

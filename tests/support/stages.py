@@ -111,7 +111,7 @@ def _run(program: Program, values: dict[str, Any]) -> Iterator[str]:
     yield f"calls {account.calls}, requests {account.requests}, critical path {outcome.hops}"
     yield from (f"failed: {failure.operation}: {failure.reason}" for failure in outcome.failures)
     sources = program.compilation.sources
-    for line in operations(outcome.graph, sources, Asks(), program.ir(0)):
+    for line in operations(outcome.graph, sources, Asks()):
         if line["kind"] in OPERATIONS:
             made = [thought.get("value", "seen") for thought in line["thoughts"]]
             known = [

@@ -65,6 +65,7 @@ def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
         parts = []
         for index, thought in enumerate(frame.pool(step.pool).operation.output):
             inner = frame.inside((step.result, "it", index), {}, grow)
+            inner.scheme = step.scheme
             element = x.element(inner, Element((thought,)), grow)
             parts.append(_call(x, step, inner, Handle(element, True), index, grow))
         return parts
@@ -88,6 +89,7 @@ def _call(
         frame.context,
         frame.depth + 1,
         frame.rest + x.remaining.after(step),
+        step.scheme,
     )
     for name, value in step.arguments:
         names[name] = _argument(x, name, value, frame, pool, inner)

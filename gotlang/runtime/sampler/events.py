@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from gotlang.models.base import Request
-from gotlang.runtime.graph import Operation
+from gotlang.runtime.graph import Operation, PathKey
 from gotlang.runtime.sampler.store import Sample
 from gotlang.span import Span
 
@@ -53,14 +53,19 @@ class Asked:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """An operation failed, or one of its samples or thoughts (`sample` is its number)."""
+class Failure:
+    """Something failed: the path of the operation, the place in the source, and why.
 
-    path: str
+    `sample` numbers the sample or the thought that failed; None for the operation as a whole (`fatal`).
+    Failures are sorted by `key`, so that their order does not depend on time.
+    """
+
+    operation: str
     reason: str
     span: Span
     sample: int | None = None
     fatal: bool = False
+    key: PathKey = field(default=(), repr=False, compare=False)
 
 
 @final
@@ -73,7 +78,7 @@ class Unsaved:
     reason: str
 
 
-Event = Added | Started | Ended | Asked | Failed | Unsaved
+Event = Added | Started | Ended | Asked | Failure | Unsaved
 Observer = Callable[[Event], None]
 
 
