@@ -154,3 +154,43 @@ def as_json(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> dict[str, 
         "notes": list(diagnostic.notes),
         "help": diagnostic.help,
     }
+
+
+@final
+class Report:
+    """A growing list of diagnostics."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        at: str = "",
+        *,
+        labels: tuple[Label, ...] = (),
+        notes: tuple[str, ...] = (),
+        help: str | None = None,
+    ) -> None:
+        """Add an error."""
+        self.diagnostics.append(Diagnostic(code, message, span, at, labels, notes, help))
+
+    def warning(self, code: str, message: str, span: Span, at: str = "", *, help: str | None = None) -> None:
+        """Add a warning, which does not keep the program from running."""
+        self.diagnostics.append(Diagnostic(code, message, span, at, help=help, severity="warning"))
+
+    def unknown(
+        self, code: str, what: str, name: str, span: Span, known: Iterable[str], note: str = ""
+    ) -> None:
+        """Add an error for an unknown name, with the nearest known one."""
+        guess = nearest(name, known)
+        self.error(
+            code,
+            f"{what} `{name}` is not known",
+            span,
+            f"no such {what.split()[-1]}",
+            notes=(note,) if note else (),
+            help=f"did you mean `{guess}`?" if guess else None,
+        )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
+
+from gotlang.errors import EvaluationError
 
 
 @final
@@ -88,3 +92,51 @@ def plain(bound: Any) -> Any:
     if isinstance(bound, Thoughts):
         return [thought.value for thought in bound]
     return bound
+
+
+# ---------------------------------------------------------------- confidence
+
+_HELP = "set `logprobs=true` on the step that samples it"
+
+
+def confidence(subject: Thought) -> float:
+    """The geometric mean of the probabilities of a response's tokens, which does not depend on its length.
+
+    Raises EvaluationError if it is not known.
+    """
+    if subject.logprob is None:
+        raise EvaluationError("the model gave no log-probability for this thought", help=_HELP)
+    return math.exp(min(0.0, subject.logprob))
+
+
+def field_confidence(subject: Thought, name: str) -> float:
+    """The probability of all tokens of a field of a record: a score of one token has that token's.
+
+    Raises EvaluationError if there are no probabilities, no such field, or the field is not found in the
+    response.
+    """
+    if not isinstance(subject.value, dict) or name not in subject.value:
+        raise EvaluationError(f"this thought has no field `{name}`")
+    if not subject.tokens:
+        raise EvaluationError("the model gave no log-probabilities for this thought", help=_HELP)
+    place = _written(subject.tokens, name, subject.value[name])
+    if place is None:
+        raise EvaluationError(f"the tokens of `{name}` are not found in the response")
+    start, end = place
+    total, at = 0.0, 0
+    for token, logprob in subject.tokens:
+        if at < end and at + len(token) > start:
+            total += min(0.0, logprob)
+        at += len(token)
+    return math.exp(total)
+
+
+def _written(tokens: Sequence[tuple[str, float]], name: str, value: object) -> tuple[int, int] | None:
+    """The place of a field in a response: its value, at its first occurrence after the field's name."""
+    text = "".join(token for token, _ in tokens)
+    label = re.escape(name).replace("_", r"[\s_-]?")
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    ends = r"(?![\d])" if number else ""
+    found = re.search(rf"\b{label}\b.*?({re.escape(shown)}){ends}", text, re.IGNORECASE | re.DOTALL)
+    return found.span(1) if found else None

@@ -9,9 +9,8 @@ import pytest
 
 from gotlang.api import Options, check, compile
 from gotlang.errors import EvaluationError
-from gotlang.ir.confidence import confidence, field_confidence
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Reply, Request, Usage
-from gotlang.thought import Thought
+from gotlang.thought import Thought, confidence, field_confidence
 
 HALF = math.log(0.5)
 SURE = math.log(0.9)
@@ -47,7 +46,7 @@ def test_a_field_counts_the_tokens_that_write_it(
     [
         (thought({"rating": 1}), "rating", "no log-probabilities"),
         (thought("text", ("text", HALF)), "rating", "no field `rating`"),
-        (thought({"rating": 1}, ("one", HALF)), "rating", "cannot be told apart"),
+        (thought({"rating": 1}, ("one", HALF)), "rating", "not found in the response"),
     ],
 )
 def test_what_is_not_known_is_said(subject: Thought, name: str, message: str) -> None:

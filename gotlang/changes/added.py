@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, final
 
+from gotlang.diagnostics import Report
 from gotlang.errors import EvaluationError
 from gotlang.ir.build import build_region
 from gotlang.ir.program import Program, Region
@@ -18,7 +19,6 @@ from gotlang.scope import PoolType, Scope, Variable
 from gotlang.semantics.check import Checked
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.pipelines import PipelineChecker
-from gotlang.semantics.report import Report
 from gotlang.semantics.symbols import RESERVED
 from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n

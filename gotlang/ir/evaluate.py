@@ -12,7 +12,6 @@ from math import isfinite
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError
-from gotlang.ir.confidence import confidence, field_confidence
 from gotlang.ir.foreign import call_python
 from gotlang.ir.program import ScoreFunction
 from gotlang.scope import THOUGHT_FUNCTIONS
@@ -20,7 +19,7 @@ from gotlang.semantics.builtins import BUILTINS, CONSTANTS
 from gotlang.semantics.limits import MAX_BITS, MAX_ELEMENTS, MAX_STEPS, Fuel, bounded
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
-from gotlang.thought import Thought, Thoughts, plain
+from gotlang.thought import Thought, Thoughts, confidence, field_confidence, plain
 
 Names = Mapping[str, Any]
 Compiled = Callable[[Names], Any]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import final
 
+from gotlang.diagnostics import Report
 from gotlang.errors import GotError
 from gotlang.ir import program as ir
 from gotlang.operations import record_of
@@ -18,7 +19,6 @@ from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, Setting
 from gotlang.scope import START, THOUGHT_FUNCTIONS, PoolType, Scope, Variable
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.report import Report
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import final
 
-from gotlang.diagnostics import Diagnostic, in_order
+from gotlang.diagnostics import Diagnostic, Report, in_order
 from gotlang.scope import PoolType
 from gotlang.semantics.expressions import ExpressionChecker, Matched
 from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.prompts import check_prompt
-from gotlang.semantics.report import Report
 from gotlang.semantics.studies import Target, check_study
 from gotlang.semantics.symbols import Symbols, collect
 from gotlang.semantics.warnings import warn_unused, warn_unused_thoughts

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import final
 
-from gotlang.diagnostics import Label, nearest
+from gotlang.diagnostics import Label, Report, nearest
 from gotlang.scope import THOUGHT_FUNCTIONS, Scope, Variable
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS, Builtin, fits_argument, is_text
-from gotlang.semantics.report import Report
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e

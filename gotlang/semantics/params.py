@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gotlang.diagnostics import Report
 from gotlang.scope import Scope
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.report import Report
 from gotlang.semantics.symbols import Symbols, resolve_type
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

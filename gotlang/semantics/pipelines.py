@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import final
 
-from gotlang.diagnostics import Label
+from gotlang.diagnostics import Label, Report
 from gotlang.operations.reduce import REDUCE_STEP
 from gotlang.scope import START, UNKNOWN, PoolType, Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.report import Report
 from gotlang.semantics.steps import StepChecker
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.syntax import expressions as e

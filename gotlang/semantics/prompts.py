@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from gotlang.answers.forms import Json
-from gotlang.diagnostics import Label, nearest
+from gotlang.diagnostics import Label, Report, nearest
 from gotlang.errors import TemplateError
 from gotlang.operations.record import PROMPT_SETTINGS, Setting
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.report import Report
 from gotlang.semantics.steps import check_setting
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from gotlang.diagnostics import nearest
+from gotlang.diagnostics import Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.operations.record import K, Setting, Syntax
 from gotlang.operations.sampling import Sampling
 from gotlang.scope import UNKNOWN, PoolType, Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.report import Report
 from gotlang.semantics.symbols import RESERVED, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e

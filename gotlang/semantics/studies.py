@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from gotlang.diagnostics import Report
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.report import Report
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e

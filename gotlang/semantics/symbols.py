@@ -6,10 +6,9 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import final
 
-from gotlang.diagnostics import Label
+from gotlang.diagnostics import Label, Report
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS
-from gotlang.semantics.report import Report
 from gotlang.span import Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Identifier

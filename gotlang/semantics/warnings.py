@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gotlang.semantics.report import Report
+from gotlang.diagnostics import Report
 from gotlang.semantics.symbols import Symbols
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n

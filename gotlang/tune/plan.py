@@ -11,14 +11,13 @@ from typing import Any, final
 
 from gotlang.compiler import Compilation
 from gotlang.data.table import Table
-from gotlang.diagnostics import Diagnostic
+from gotlang.diagnostics import Diagnostic, Report
 from gotlang.errors import CompileError, UsageError
 from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset
 from gotlang.files import beside, compile_file
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.report import Report
 from gotlang.semantics.studies import OPTIONS, Target, check_study, method, sides
 from gotlang.span import NOWHERE, Source, Span
 from gotlang.syntax import expressions as e
