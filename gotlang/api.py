@@ -125,7 +125,7 @@ class Program(CheckedProgram):
 
     def thresholds(self, conditions: Iterable[str], *, scheme: str | None = None) -> list[Threshold]:
         """Conditions on an evaluation, such as `mean(score) > 2`. Raises UsageError for invalid ones."""
-        from gotlang.evaluate.metric import metric_of
+        from gotlang.evaluate.evaluation import metric_of
         from gotlang.evaluate.threshold import threshold
 
         kind = metric_of(self.ir(0), self.scheme(scheme)).kind

@@ -22,8 +22,7 @@ from gotlang.evaluate.comparison import (
     run_contenders,
     with_samples,
 )
-from gotlang.evaluate.evaluation import Evaluation, RowRun
-from gotlang.evaluate.metric import ScoreKind
+from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme

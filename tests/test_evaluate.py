@@ -12,9 +12,8 @@ import pytest
 from gotlang.api import Options, Program, Session, compile, run_to_end
 from gotlang.errors import RunError, UsageError
 from gotlang.evaluate.comparison import ComparedScheme, assemble
-from gotlang.evaluate.evaluation import Evaluation, RowRun, run_each
+from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind, metric_of, run_each
 from gotlang.evaluate.evaluation import evaluate as evaluate_rows
-from gotlang.evaluate.metric import ScoreKind, metric_of
 from gotlang.evaluate.rows import Dataset, Matching, Row, looks_at_truth, read_dataset
 from gotlang.evaluate.threshold import threshold
 from gotlang.models.simulated import SimulatedModel

@@ -15,10 +15,10 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 from support.studies import guess_plan
 
 from gotlang.api import Options, Session, run_to_end
-from gotlang.tune.finals import UNLIKELY, may_win, shrunk
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.points import Measured, PointRunner
 from gotlang.tune.sampler import CostModel
+from gotlang.tune.search import UNLIKELY, may_win, shrunk
 from gotlang.tune.space import Dimension, Point, Space, space_of
 from gotlang.tune.study import split, tune
 from gotlang.tune.trials import Trial, TrialResult
@@ -101,7 +101,7 @@ fusion false, early_stop false
 @pytest.fixture
 def nobody_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """All finalists run to the end, however far behind."""
-    monkeypatch.setattr(sys.modules["gotlang.tune.finals"], "UNLIKELY", 0.0)
+    monkeypatch.setattr(sys.modules["gotlang.tune.search"], "UNLIKELY", 0.0)
 
 
 @pytest.mark.usefixtures("nobody_leaves")
@@ -124,11 +124,11 @@ def test_who_is_too_far_behind_leaves_the_finals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlikely: float, seen: int
 ) -> None:
     plan = replace(guess_plan(tmp_path, NOISY + "finals 8"), train=12)
-    monkeypatch.setattr(sys.modules["gotlang.tune.finals"], "UNLIKELY", unlikely)
+    monkeypatch.setattr(sys.modules["gotlang.tune.search"], "UNLIKELY", unlikely)
     done = tune(plan, folder=None)
     assert [f.rows for f in done.finals] == [seen, seen]
     # Where all of them run to the end the same one wins, for more money.
-    monkeypatch.setattr(sys.modules["gotlang.tune.finals"], "UNLIKELY", 0.0)
+    monkeypatch.setattr(sys.modules["gotlang.tune.search"], "UNLIKELY", 0.0)
     whole = tune(plan, folder=None)
     assert [f.rows for f in whole.finals] == [12, 12]
     assert whole.winner == done.winner

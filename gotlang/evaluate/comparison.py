@@ -36,10 +36,12 @@ from gotlang.evaluate.evaluation import (
     METRICS,
     Evaluation,
     RowRun,
+    ScoreKind,
     evaluate,
+    ground_truth,
     interval_dict,
+    local_score,
 )
-from gotlang.evaluate.metric import ScoreKind, ground_truth, local_score
 from gotlang.evaluate.rows import Dataset
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme

@@ -11,8 +11,7 @@ from typing import Any, final
 
 from gotlang.diagnostics import Diagnostic, nearest
 from gotlang.errors import EvaluationError, RunError, UsageError
-from gotlang.evaluate.evaluation import METRICS, Evaluation
-from gotlang.evaluate.metric import ScoreKind
+from gotlang.evaluate.evaluation import METRICS, Evaluation, ScoreKind
 from gotlang.ir.evaluate import evaluate
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS
 from gotlang.span import Source

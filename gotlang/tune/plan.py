@@ -86,7 +86,8 @@ class StudyPlan:
 
     `parallel` is how many trials are proposed from the same knowledge, so how many workers can share the
     study without changing it, `finals` how many of the best trials are rerun with new samples (below 2:
-    none)."""
+    none).
+    """
 
     name: str
     program: CheckedProgram

@@ -13,8 +13,7 @@ from typing import Any, final
 import msgspec
 
 from gotlang.errors import BudgetExceeded, EvaluationError, ModelError, RunError, UsageError
-from gotlang.evaluate.evaluation import RowRun, run_each
-from gotlang.evaluate.metric import Metric, ScoreKind
+from gotlang.evaluate.evaluation import Metric, RowRun, ScoreKind, run_each
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
 from gotlang.ir.declarations import build_example
@@ -114,7 +113,8 @@ class PointRunner:
         """Measure these rows; `again` counts how often they were measured before, each time with new samples.
 
         A row that the model left partly unanswered runs once more. Raises BudgetExceeded if the budget does
-        not allow a row, ModelError if the model no longer answers."""
+        not allow a row, ModelError if the model no longer answers.
+        """
         runner = self.runner(point)
         runner = _seeded(runner, runner.settings.seed + again * _SEED_STEP)
         runs = await self._run(runner, rows)

@@ -1,30 +1,348 @@
-"""Prompt search: optimizers of DSPy propose texts, and the best of what they tried are choices of the search.
+"""Prompt search with DSPy: programs as its modules, and studies whose texts its optimizers propose.
 
-An optimizer works on the untuned params. Whatever it tries is run on a few train rows and recorded; of all
-texts tried for a prompt those with the largest lead over the original on the same rows are kept, whether the
-optimizer kept them or not."""
+Each prompt is a predictor with the prompt's inputs and an `answer`; its instructions and demos are the
+prompt's instruction and examples. The predictors ask nothing themselves: the module runs the whole scheme
+with whatever texts they hold, and tells DSPy which predictor was asked what in that run and what it answered.
+
+    student = dspy_module(load("merge.got"), prompts=["improve"])
+    better = dspy.COPRO(metric=metric).compile(student, trainset=examples, eval_kwargs={})
+    tuned_program(better).run(documents=[...])
+
+In a study an optimizer works on the untuned params. Whatever it tries is run on a few train rows and
+recorded; of all texts tried for a prompt those with the largest lead over the original on the same rows
+become choices of the search, whether the optimizer kept them or not.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import json
-from collections.abc import Mapping, Sequence
+import logging
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, final
 
-from gotlang.errors import BudgetExceeded, GotError
+from gotlang.errors import BudgetExceeded, GotError, ModelError, RunError, UsageError
 from gotlang.evaluate.evaluation import RowRun
 from gotlang.evaluate.rows import Row
+from gotlang.ir.program import Program as IR
+from gotlang.ir.program import Prompt
+from gotlang.models.base import (
+    PERMITTED,
+    Completion,
+    DecodingSettings,
+    Message,
+    Model,
+    Permit,
+    Price,
+    Reply,
+    Request,
+    Usage,
+)
+from gotlang.models.tokens import estimate_tokens
+from gotlang.options import Options
+from gotlang.program import CheckedProgram
 from gotlang.records import from_json, to_json
+from gotlang.runtime.sampler.events import Asked, Event
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.sampler import Sampler
-from gotlang.tune.dspy_bridge import PromptCalls, Proposer, Ran, changes, load_dspy, module, usable
+from gotlang.runtime.sampler.store import MissingSample
+from gotlang.session import run_program, run_to_end
+from gotlang.templates import Template
 from gotlang.tune.plan import SEEDS, PromptSearch
 from gotlang.tune.points import PointRunner
-from gotlang.tune.tuned import Texts, write_whole
+from gotlang.tune.tuned import Shot, Texts, rewritten, write_whole
+
+ANSWER = "answer"
+PROMPT = "proposal"
+"""The prompt name of optimizers' requests in caches and traces."""
+MAX_TOKENS = 2000
+
+
+def load_dspy() -> Any:
+    """DSPy, without a cache of its own and without fetching its price list. Raises UsageError if it is not
+    installed."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "true")
+    try:
+        import dspy
+    except ImportError:
+        raise UsageError("prompt optimizers need DSPy", help="pip install 'gotlang[tune]'") from None
+    for name in ("dspy", "LiteLLM", "gepa", "optuna"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+    return dspy
+
+
+# ---------------------------------------------------------------- a program as a module
+
+
+@final
+@dataclass(slots=True)
+class Ran:
+    """One run of the scheme with some texts: its score (more is better), its value, what was asked.
+
+    `feedback` says in words what went wrong, for optimizers that read.
+    """
+
+    score: float
+    value: Any
+    asked: list[tuple[str, Mapping[str, Any], str]] = field(default_factory=list)
+    feedback: str = ""
+
+
+Run = Callable[[Mapping[str, Texts], Mapping[str, Any]], Ran]
+"""Runs the scheme with texts by prompt on the fields of an example, and waits."""
+
+
+@final
+class PromptCalls:
+    """Records what prompts are asked in a run, and the first responses."""
+
+    def __init__(self, prompts: Sequence[str]) -> None:
+        self._prompts = frozenset(prompts)
+        self.asked: list[tuple[str, Mapping[str, Any], str]] = []
+
+    def __call__(self, event: Event) -> None:
+        """Something happened in the run."""
+        if isinstance(event, Asked) and event.request.prompt in self._prompts:
+            known = [sample for sample in event.samples if isinstance(sample, tuple)]
+            if known:
+                arguments = dict(event.request.arguments)
+                self.asked.append((event.request.prompt, arguments, known[0][0].completion.text))
+
+
+def instruction_of(prompt: Prompt) -> str:
+    """The text of a prompt that optimizers change."""
+    text = prompt.instruction or prompt.user
+    return text.text if text is not None else ""
+
+
+def usable(prompt: Prompt, texts: Texts) -> bool:
+    """Whether texts can replace a prompt's own: the instruction is a template that shows the same inputs."""
+    if texts.instruction is None:
+        return True
+    try:
+        shown = Template.parse(texts.instruction).names
+    except GotError:
+        return False
+    return bool(texts.instruction.strip()) and shown == Template.parse(instruction_of(prompt)).names
+
+
+def changes(texts: Mapping[str, Texts]) -> dict[str, Texts]:
+    """The texts that change their prompt."""
+    return {name: text for name, text in texts.items() if text != Texts()}
+
+
+def module(dspy: Any, program: IR, prompts: Sequence[str], run: Run) -> Any:
+    """The module of a scheme, with a predictor for each of these prompts."""
+    base: Any = dspy.Module
+
+    class Scheme(base):
+        """A scheme of a .got program."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            for name in prompts:
+                setattr(self, name, dspy.Predict(_signature(dspy, program.prompt(name))))
+
+        def forward(self, **fields: Any) -> Any:
+            """Run the scheme with the texts that the predictors hold."""
+            texts = {name: texts_of(program.prompt(name), getattr(self, name)) for name in prompts}
+            broken = [name for name, text in texts.items() if not usable(program.prompt(name), text)]
+            words = f"the text of {', '.join(broken)} no longer shows the inputs that it must"
+            ran = Ran(0.0, None, feedback=words) if broken else run(texts, fields)
+            trace = dspy.settings.trace
+            if trace is not None:
+                for name, arguments, answer in ran.asked:
+                    trace.append((getattr(self, name), dict(arguments), dspy.Prediction(**{ANSWER: answer})))
+            return dspy.Prediction(result=ran.value, score=ran.score, feedback=ran.feedback)
+
+    return Scheme()
+
+
+def _signature(dspy: Any, prompt: Prompt) -> Any:
+    fields: dict[str, Any] = {name: (Any, dspy.InputField()) for name, _ in prompt.parameters}
+    fields[ANSWER] = (str, dspy.OutputField())
+    return dspy.make_signature(fields, instruction_of(prompt) or "Answer.", prompt.name)
+
+
+def texts_of(prompt: Prompt, predictor: Any) -> Texts:
+    """What a predictor holds, as texts of its prompt; what is the prompt's own is left out."""
+    instruction = str(predictor.signature.instructions)
+    own = instruction_of(prompt) or "Answer."
+    names = [name for name, _ in prompt.parameters]
+    shots = [
+        Shot({name: demo[name] for name in names}, demo[ANSWER])
+        for demo in predictor.demos
+        if all(name in demo for name in (*names, ANSWER))
+    ]
+    changed = None if instruction.strip() == own.strip() else instruction
+    return Texts(changed, tuple({repr(shot): shot for shot in shots}.values()) or None)
+
+
+def dspy_module(
+    program: CheckedProgram,
+    *,
+    scheme: str | None = None,
+    prompts: Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """The module of a program: called with a scheme's inputs, it gives a prediction with `result` and
+    `score`.
+
+    `prompts` are those whose texts optimizers may change (default: all). A run that fails gives a `result` of
+    None and says why in `feedback`. Raises UsageError for an unknown prompt, and if DSPy is not installed.
+    """
+    ir, given = program.ir(0), options or Options()
+    names = [prompt.name for prompt in ir.prompts] if prompts is None else list(prompts)
+    for name in names:
+        if name not in {prompt.name for prompt in ir.prompts}:
+            raise UsageError(f"`{program.name}` has no prompt `{name}`")
+    chosen = program.scheme(scheme).name
+
+    def run(texts: Mapping[str, Texts], fields: Mapping[str, Any]) -> Ran:
+        calls = PromptCalls(names)
+        work = run_program(
+            _with_texts(program, texts), fields, scheme=chosen, options=replace(given, observe=calls)
+        )
+        try:
+            result = run_to_end(work, virtual=given.simulated)
+        except RunError as error:
+            return Ran(0.0, None, calls.asked, error.message)
+        return Ran(result.score or 0.0, result.value, calls.asked)
+
+    made = module(load_dspy(), ir, names, run)
+    made.program, made.prompts = program, names
+    return made
+
+
+def tuned_program(made: Any) -> Any:
+    """The program of a module, of the kind it was made of, with the texts that its predictors hold now."""
+    ir = made.program.ir(0)
+    return _with_texts(
+        made.program, {name: texts_of(ir.prompt(name), getattr(made, name)) for name in made.prompts}
+    )
+
+
+def _with_texts(program: CheckedProgram, texts: Mapping[str, Texts]) -> CheckedProgram:
+    changed = changes(texts)
+    return program.changed(rewritten(program.compilation, {}, changed)) if changed else program
+
+
+# ---------------------------------------------------------------- the model that proposes
+
+
+@final
+class Proposer:
+    """Answers optimizers through the study's cache and budget, which `sampler` holds. Equal requests get
+    consecutive samples. If the model is simulated, a simulated proposer answers instead."""
+
+    def __init__(self, model: Model, sampler: Sampler, loop: asyncio.AbstractEventLoop, seed: int) -> None:
+        self.model = SimulatedProposer(model) if model.simulated else model
+        self._sampler = sampler
+        self._loop = loop
+        self._seed = seed
+        self._asked: dict[str, int] = {}
+
+    def complete(self, request: Any) -> Any:
+        """One candidate for a request of DSPy's."""
+        from dspy.lm15 import Message as Said
+        from dspy.lm15 import Response, TextPart, Usage
+
+        found = asyncio.run_coroutine_threadsafe(self._completion(request), self._loop).result()
+        return Response(
+            id=None,
+            model=self.model.name,
+            message=Said.assistant([TextPart(found.text or " ")]),
+            finish_reason="stop",
+            usage=Usage(input_tokens=None, output_tokens=found.output_tokens),
+        )
+
+    async def _completion(self, request: Any) -> Completion:
+        roles = {"developer": "system"}
+        said = [Message(roles.get(m.role, m.role), m.text or "") for m in request.messages]
+        if (system := request.system) is not None:
+            text = system if isinstance(system, str) else "".join(part.text for part in system)
+            said.insert(0, Message("system", text))
+        config = request.config
+        settings = DecodingSettings(
+            temperature=config.temperature, max_tokens=config.max_tokens or MAX_TOKENS
+        )
+        endpoint = self.model.endpoint
+        asked = Request(self.model.name, tuple(said), settings, self._seed, PROMPT, endpoint=endpoint)
+        number = self._asked.get(asked.key(), 0)
+        self._asked[asked.key()] = number + 1
+        (found, *_), _ = await self._sampler.sample(self.model, asked, asked.key(), [number], None)
+        if isinstance(found, MissingSample):
+            raise BudgetExceeded(found.reason) if found.cut_off else ModelError(found.reason)
+        return found[0].completion
+
+    def stream(self, request: Any) -> Any:
+        """The same as events."""
+        from dspy.lm15 import response_to_events
+
+        return response_to_events(self.complete(request))
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+_ADVICE = (
+    "Work step by step.",
+    "Check your answer before you give it.",
+    "Be exact and leave nothing out.",
+    "Keep to the form that is asked for.",
+    "Think of what is often overlooked.",
+    "Give the answer and nothing else.",
+)
+_FIELDS = re.compile(r"\[\[ ## (\w+) ## \]\]")
+_GIVEN = re.compile(r"```\n?(.*?)```|\]\]\n(.*?)(?:\n\n|\Z)", re.DOTALL)
+
+
+@final
+class SimulatedProposer(Model):
+    """A proposer for simulated models: repeats the text that it is given with a piece of general advice, a
+    new one for each sample. It has the price of the model."""
+
+    simulated = True
+    price: Price | None = None
+    batch = 1
+
+    def __init__(self, model: Model) -> None:
+        self.name = f"{model.name}-proposer"
+        self.price = model.price
+
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        """One completion, with every field that the request asks for."""
+        asked = request.messages[-1].content
+        found = _GIVEN.search(asked)  # the text to improve is the first field, or the first block
+        given = (found[1] or found[2] or "").strip() if found is not None else ""
+        advice = _ADVICE[(first + len(asked)) % len(_ADVICE)]
+        proposal = _in_form(asked, f"{given}\n{advice}".strip())
+        tokens = estimate_tokens(proposal)
+        usage = Usage(sum(estimate_tokens(m.content) for m in request.messages), tokens)
+        return Reply((Completion(proposal, output_tokens=tokens),), usage, 0.0)
+
+
+def _in_form(asked: str, proposal: str) -> str:
+    """A proposal in the form that a request asks for: JSON, marked fields, or a block."""
+    _, _, wanted = asked.rpartition("Respond with")
+    if "JSON object" in wanted:
+        return json.dumps(dict.fromkeys(re.findall(r"`(\w+)`", wanted), proposal))
+    if names := [name for name in _FIELDS.findall(wanted) if name != "completed"]:
+        filled = "\n\n".join(f"[[ ## {name} ## ]]\n{proposal}" for name in names)
+        return f"{filled}\n\n[[ ## completed ## ]]"
+    return f"```\n{proposal}\n```"
+
+
+# ---------------------------------------------------------------- texts for a study
+
 
 ROWS = 10
 KEEP = 4

@@ -27,12 +27,11 @@ from gotlang.result import Displayed
 from gotlang.session import Session, run_to_end
 from gotlang.statistics import Interval, paired_difference, verdict
 from gotlang.tune.budget import SpendLog, StudyBudget
-from gotlang.tune.finals import Finalist, finals
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import Measured, PointRunner, excess, mean
 from gotlang.tune.prompts import SHARE, propose
 from gotlang.tune.sampler import CostModel, Proposals
-from gotlang.tune.search import Search, StudyProgress, front
+from gotlang.tune.search import Finalist, Search, StudyProgress, finals, front
 from gotlang.tune.space import point_text, space_of, with_texts
 from gotlang.tune.trials import Trial, TrialStore, worker_name
 from gotlang.tune.tuned import Tuned
@@ -314,7 +313,8 @@ async def run_study(
     machines that no longer run.
 
     Raises UsageError, RunError and BudgetExceeded, the last if not even the untuned program could be
-    measured."""
+    measured.
+    """
     try:
         import optuna  # noqa: F401
     except ImportError:
