@@ -1,4 +1,4 @@
-"""Stand-ins for the prompts of the program beside this file: what a model might write, drawn with `rng`."""
+"""Simulator of the prompts of the program next to this file: what a model might write."""
 
 from __future__ import annotations
 

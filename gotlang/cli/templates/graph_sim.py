@@ -1,4 +1,4 @@
-"""Stand-ins for the prompts of the program beside this file: they miss a fact now and then."""
+"""Simulator of the prompts of the program next to this file: misses a fact now and then."""
 
 from __future__ import annotations
 

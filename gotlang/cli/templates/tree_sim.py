@@ -1,4 +1,4 @@
-"""Stand-ins for the prompts of the program beside this file: some steps are worth more, and a judge knows."""
+"""Simulator of the prompts of the program next to this file: some steps are better, and the judge knows."""
 
 from __future__ import annotations
 

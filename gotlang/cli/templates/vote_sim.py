@@ -1,4 +1,4 @@
-"""Stand-ins for the prompts of the program beside this file: right more often than not, and not always."""
+"""Simulator of the prompts of the program next to this file: right more often than not."""
 
 from __future__ import annotations
 
