@@ -35,19 +35,15 @@ if TYPE_CHECKING:
     from gotlang.session import Session
     from gotlang.tune.study import StudyResult
 
-_LATE = {
-    **dict.fromkeys(("Program", "check", "compile", "load", "plot"), "api"),
-    **dict.fromkeys(("run", "arun", "evaluate", "aevaluate", "compare", "acompare", "tune", "atune"), "api"),
+_ELSEWHERE = {
     "Cache": "cache.base",
     "Comparison": "evaluate.comparison",
     "Evaluation": "evaluate.evaluation",
     "Model": "models.base",
-    "Options": "options",
-    "Result": "result",
-    "Session": "session",
     "StudyResult": "tune.study",
     **dict.fromkeys(("ForbiddenEdit", "GraphError", "Place", "View", "changes_graph"), "changes.view"),
 }
+"""The modules of public names that are not in `gotlang.api`."""
 
 
 class _Package(ModuleType):
@@ -55,18 +51,18 @@ class _Package(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         # What runs programs is imported when it is first used.
-        if name not in _LATE:
+        if name not in __all__:
             raise AttributeError(f"module `gotlang` has no attribute `{name}`")
         from importlib import import_module
 
-        return getattr(import_module(f"gotlang.{_LATE[name]}"), name)
+        return getattr(import_module(f"gotlang.{_ELSEWHERE.get(name, 'api')}"), name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in _LATE or not isinstance(value, ModuleType):
+        if name not in __all__ or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *_LATE]
+        return sorted({*super().__dir__(), *__all__})
 
 
 sys.modules[__name__].__class__ = _Package
