@@ -23,8 +23,8 @@ from gotlang.report.layout import arrange, fold_deep, place
 from gotlang.report.picture import (
     WHOLE,
     Group,
-    Node,
     Picture,
+    PictureNode,
     contract,
     reduced,
     sorted_by_dependency,
@@ -84,7 +84,7 @@ def pictures(draw: st.DrawFn) -> Picture:
     homes = draw(
         st.lists(st.none() | st.integers(0, count - 1) if count else st.none(), min_size=1, max_size=14)
     )
-    nodes = tuple(Node(i, "Generate", f"node {i}", group=home) for i, home in enumerate(homes))
+    nodes = tuple(PictureNode(i, "Generate", f"node {i}", group=home) for i, home in enumerate(homes))
     pairs = draw(
         st.lists(st.tuples(st.integers(0, len(nodes) - 1), st.integers(0, len(nodes) - 1)), max_size=25)
     )
@@ -165,7 +165,9 @@ def lines_of(count: int) -> list[dict[str, Any]]:
 
 def test_many_side_by_side_stand_in_lines_of_about_the_same_length() -> None:
     for count, lines in ((12, [12]), (13, [7, 6]), (25, [9, 9, 7]), (60, [12] * 5)):
-        rows = arrange(Picture("many", tuple(Node(i, "Generate", "ask") for i in range(count))))[WHOLE].rows
+        rows = arrange(Picture("many", tuple(PictureNode(i, "Generate", "ask") for i in range(count))))[
+            WHOLE
+        ].rows
         assert [len(row) for row in rows] == lines
         assert [item for row in rows for item in row] == [f"n{i}" for i in range(count)]
 
@@ -243,7 +245,7 @@ def test_every_program_has_a_plan() -> None:
 
 def test_many_operations_are_folded_level_by_level() -> None:
     groups = (Group(0, "all"), *(Group(i, f"part {i}", 0) for i in range(1, 5)))
-    nodes = tuple(Node(i, "Generate", "ask", group=1 + i % 4) for i in range(40))
+    nodes = tuple(PictureNode(i, "Generate", "ask", group=1 + i % 4) for i in range(40))
     picture = Picture("wide", nodes, groups)
     assert fold_deep(picture, 100) == set()
     assert fold_deep(picture, 10) == {"g1", "g2", "g3", "g4"}
@@ -251,7 +253,9 @@ def test_many_operations_are_folded_level_by_level() -> None:
 
 
 NASTY = Picture(
-    'a "title" <b>&', (Node(0, "Generate", 'say "hi" <b> & \\ ; `x`', "two\nlines"),), (Group(0, "a]b"),)
+    'a "title" <b>&',
+    (PictureNode(0, "Generate", 'say "hi" <b> & \\ ; `x`', "two\nlines"),),
+    (Group(0, "a]b"),),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gotlang.report.layout import WIDTH, Box, arrange, place
 from gotlang.report.page import asset, page, render
-from gotlang.report.picture import COLORS, WHOLE, Group, Node, Picture
+from gotlang.report.picture import COLORS, WHOLE, Group, Picture, PictureNode
 
 STYLES = ("colors.css", "page.css", "graph.css")
 SCRIPTS = ("page.js", "graph.js", "draw.js", "panel.js", "move.js")
@@ -85,15 +85,15 @@ def mermaid(picture: Picture) -> str:
     return render("picture.mmd", picture=picture, items=list(_nested(picture)), colors=colors, quoted=quoted)
 
 
-def _nested(picture: Picture) -> Iterator[tuple[str, Node | Group | None]]:
+def _nested(picture: Picture) -> Iterator[tuple[str, PictureNode | Group | None]]:
     """Nodes and groups as they are nested, each with its indent; None where a group ends."""
     around = picture.around()
-    members: dict[str, list[Node | Group]] = {key: [] for key in (WHOLE, *around)}
-    items: tuple[Node | Group, ...] = (*picture.nodes, *picture.groups)
+    members: dict[str, list[PictureNode | Group]] = {key: [] for key in (WHOLE, *around)}
+    items: tuple[PictureNode | Group, ...] = (*picture.nodes, *picture.groups)
     for item in items:
         members[around[item.key]].append(item)
 
-    def inside(key: str, indent: str) -> Iterator[tuple[str, Node | Group | None]]:
+    def inside(key: str, indent: str) -> Iterator[tuple[str, PictureNode | Group | None]]:
         for item in members[key]:
             yield indent, item
             if isinstance(item, Group):
@@ -165,7 +165,7 @@ def _edges(picture: Picture, boxes: Mapping[str, Box], folded: Collection[str]) 
 def _summaries(picture: Picture, folded: Collection[str]) -> dict[str, str]:
     """What each folded group says of what is in it: the best score, else the number of nodes."""
     around = picture.around()
-    inside: dict[str, list[Node]] = {key: [] for key in folded}
+    inside: dict[str, list[PictureNode]] = {key: [] for key in folded}
     for node in picture.nodes:
         key = node.key
         while (key := around[key]) != WHOLE:

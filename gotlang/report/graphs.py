@@ -17,7 +17,7 @@ from gotlang.cache.base import Cache
 from gotlang.ir import program as ir
 from gotlang.operations import block_title, record_of
 from gotlang.operations.names import needed_names
-from gotlang.report.picture import Group, Node, Picture, contract, label, reduced, without_lone_groups
+from gotlang.report.picture import Group, Picture, PictureNode, contract, label, reduced, without_lone_groups
 from gotlang.span import Source, Span
 from gotlang.syntax.format import format_expression
 
@@ -58,7 +58,7 @@ def execution(lines: Sequence[Line], title: str) -> Picture:
         usd = [t["usd"] for t in thoughts if "value" in t and t.get("usd") is not None]
         about = (line["operation"], line["kind"], title_of(line), _detail(line, best), state_of(line))
         cost = sum(usd) if usd else None
-        nodes.append(Node(*about, groups.of(line["path"]), best, cost, place_of(line)))
+        nodes.append(PictureNode(*about, groups.of(line["path"]), best, cost, place_of(line)))
     found = reduced([node.id for node in nodes], connected)
     picture = Picture(title, tuple(nodes), tuple(groups.found.values()), tuple(found), lower=bool(lower))
     return without_lone_groups(picture)
@@ -84,7 +84,7 @@ def reasoning(lines: Sequence[Line], title: str) -> Picture:
     groups = Groups(block_names(lines))
     scores = known_scores(lines)
     numbers: dict[Made, int] = {}
-    nodes: list[Node] = []
+    nodes: list[PictureNode] = []
     parents: list[tuple[Made, int]] = []
     for line in lines:
         for thought in line["thoughts"]:
@@ -99,7 +99,9 @@ def reasoning(lines: Sequence[Line], title: str) -> Picture:
             detail = title_of(line) + (f" · {score:g}" if score is not None else "")
             state = "failed" if thought.get("valid") is False else "done"
             about = (number, line["kind"], short(thought["value"]), detail, state)
-            nodes.append(Node(*about, groups.of(line["path"]), score, thought.get("usd"), place_of(line)))
+            nodes.append(
+                PictureNode(*about, groups.of(line["path"]), score, thought.get("usd"), place_of(line))
+            )
     # Only now are all numbers known: a step that waited for a block comes before what the block added.
     edges = [(numbers[made], number) for made, number in parents if made in numbers]
     return without_lone_groups(
@@ -294,7 +296,7 @@ def plan(program: ir.Program, scheme: ir.Scheme, sources: Mapping[str, Source]) 
 class _Planner:
     program: ir.Program
     sources: Mapping[str, Source]
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[PictureNode] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     edges: list[tuple[int, int]] = field(default_factory=list)
     details: dict[int, Any] = field(default_factory=dict)
@@ -305,7 +307,7 @@ class _Planner:
         place = (
             f"{PurePath(source.name).name}:{source.position(span.start)[0]}" if source is not None else None
         )
-        self.nodes.append(Node(len(self.nodes), kind, text, detail, "planned", group, place=place))
+        self.nodes.append(PictureNode(len(self.nodes), kind, text, detail, "planned", group, place=place))
         return len(self.nodes) - 1
 
     def group(self, text: str, parent: int | None) -> int:

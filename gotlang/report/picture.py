@@ -45,7 +45,7 @@ def label(kind: str, name: str | None = None) -> str:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Node:
+class PictureNode:
     """One operation, or one thought. `detail` is its second line, `group` the id of the group it is in."""
 
     id: int
@@ -95,7 +95,7 @@ class Picture:
     """
 
     title: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[PictureNode, ...]
     groups: tuple[Group, ...] = ()
     edges: tuple[tuple[int, int], ...] = ()
     lower: bool = False
