@@ -632,3 +632,15 @@ def test_a_plan_from_python_has_all_that_a_declared_one_has(tmp_path: Path) -> N
     for wrong in ({"vary": ["trys in 1..3"]}, {"trails": 5}, {"sampler": "tpf"}, {"minimize": "1 +"}):
         with pytest.raises(CompileError):
             make_plan(load(tmp_path / "guess.got"), **{"data": "numbers.csv", "minimize": "cost", **wrong})
+
+
+def test_two_workers_share_a_study_on_one_loop(plan: StudyPlan, tmp_path: Path) -> None:
+    small = replace(plan, trials=6)
+
+    async def both() -> list[StudyResult]:
+        options = Options(cache=tmp_path / "cache.sqlite")
+        return await asyncio.gather(*[run_study(small, options, folder=tmp_path) for _ in range(2)])
+
+    one, other = asyncio.run(asyncio.wait_for(both(), 60))
+    assert course(one.trials) == course(other.trials)
+    assert one.winner.number == other.winner.number

@@ -6,13 +6,14 @@ import asyncio
 import hashlib
 import json
 import math
+import os
 import platform
 import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -396,7 +397,7 @@ class _Study:
         if plan.searches:
             self.budget.allow(None if plan.budget is None else SHARE * plan.budget)
             self.observe(StudyProgress(plan.trials, stage="texts are proposed"))
-        with self._alone():
+        async with self._alone():
             points = PointRunner(plan, space, self.session)
             texts = await propose(points, self.train, Path(f"{self.file}.texts.json"))
         self.budget.allow(plan.budget)
@@ -448,7 +449,7 @@ class _Study:
         self._reserve(trials[0], len(self.split.test))
         self.budget.refused = 0
         self.search.show_stage("finals")
-        with self._alone():
+        async with self._alone():
             return await finals(points, trials, self.train)
 
     async def _held_out(
@@ -459,7 +460,7 @@ class _Study:
         self.budget.allow(self.plan.budget)
         self.search.show_stage("held-out rows")
         rows = self.plan.read_rows(self.split.test).rows
-        with self._alone():
+        async with self._alone():
             try:
                 before = await points.rows(original.point, rows)
                 after = before if same is not None else await points.rows(winner.point, rows)
@@ -527,14 +528,17 @@ class _Study:
             study=self.store.study,
         )
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
         """What only one worker at a time does; the others find its responses."""
         import fcntl
 
-        with Path(f"{self.file}.lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        lock = os.open(f"{self.file}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(lock)
 
 
 def _versions() -> dict[str, str]:
