@@ -12,8 +12,6 @@ from gotlang.cli.output import count, shortened, to_json
 from gotlang.codes import CODES
 from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.errors import UsageError
-from gotlang.report.charts import bounds, shown
-from gotlang.statistics import FEWEST_ROWS
 from gotlang.version import __version__
 
 if TYPE_CHECKING:
@@ -178,6 +176,8 @@ def _metric(found: Evaluation | Comparison) -> str:
 
 def eval_text(found: Evaluation) -> Iterator[str]:
     """A table of metrics, then failures by reason."""
+    from gotlang.report.charts import bounds, shown
+
     yield _title(found.scheme, found.about(), f", {found.repeat} times each" if found.repeat > 1 else "")
     lines = []
     for name, label, interval in _intervals(found):
@@ -246,6 +246,8 @@ def _quoted(words: str) -> str:
 
 def eval_github(found: Evaluation, crossed: Sequence[Threshold]) -> Iterator[str]:
     """A notice with the means, a warning for each reason of failures, an error for each crossed threshold."""
+    from gotlang.report.charts import shown
+
     title = f"gotc eval {found.program} {found.scheme}"
     means = ", ".join(f"{label} {shown(name, interval.mean)}" for name, label, interval in _intervals(found))
     yield _annotation("notice", f"{count(found.row_count, 'row')}: {means}", title=title)
@@ -257,6 +259,8 @@ def eval_github(found: Evaluation, crossed: Sequence[Threshold]) -> Iterator[str
 
 def compare_text(found: Comparison) -> Iterator[str]:
     """A table with a line for each scheme, and what the differences show."""
+    from gotlang.statistics import FEWEST_ROWS
+
     about = found.to_dict()
     yield _title(about["program"], about, f", at equal {found.cost_metric}" if found.equal_cost else "")
     metrics = [name for name in ("correct", "cost", "calls", "seconds") if name != found.metric]
@@ -276,6 +280,8 @@ def compare_text(found: Comparison) -> Iterator[str]:
 
 
 def _line(found: Comparison, entry: ComparedScheme, metrics: list[str]) -> list[str]:
+    from gotlang.report.charts import shown
+
     name = f"{entry.name} x {entry.repeats}" if entry.repeats > 1 else entry.name
     cells = [name, *_cells(found.metric, entry.evaluation.interval(found.metric))]
     for metric in metrics:
@@ -288,6 +294,8 @@ def _line(found: Comparison, entry: ComparedScheme, metrics: list[str]) -> list[
 
 
 def _cells(metric: str, interval: Any, *, signed: bool = False) -> list[str]:
+    from gotlang.report.charts import bounds, shown
+
     if interval is None:
         return ["unknown", ""]
     plus = "+" if signed and interval.mean > 0 else ""
