@@ -185,18 +185,46 @@ def make_plan(
     test: int | None = None,
     split_seed: int = 0,
     name: str = "tuned",
-    **settings: Any,
+    trials: int | None = None,
+    parallel: int | None = None,
+    finals: int | None = None,
+    seed: int | None = None,
+    budget: float | None = None,
+    failed: float | None = None,
+    fusion: bool | None = None,
+    early_stop: bool | None = None,
+    model: str | None = None,
+    proposer: str | None = None,
+    storage: str | None = None,
+    sampler: str | None = None,
+    race: str | None = "wilcoxon",
 ) -> StudyPlan:
     """The plan of a study of a program, from Python.
 
     Expressions are texts as a study writes them: `minimize="mistakes(result, numbers)"`, `subject_to=["cost
     <= baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`. `data` is a path,
     relative to the program's file, or rows in memory; `columns` maps inputs to columns, those left out are
-    inferred. Further settings are those of a study: `trials=50`, `budget=2.0`, `sampler="gp"`.
+    inferred. The settings from `trials` on are those of a study; None leaves their default, and `race=None`
+    runs every trial on all rows.
 
     Raises CompileError with every mistake in them, UsageError for data that cannot be read.
     """
     own = program.compilation.source
+    settings: dict[str, Any] = {
+        "trials": trials,
+        "parallel": parallel,
+        "finals": finals,
+        "seed": seed,
+        "budget": budget,
+        "failed": failed,
+        "fusion": fusion,
+        "early_stop": early_stop,
+        "model": model,
+        "proposer": proposer,
+        "storage": storage,
+        "sampler": sampler,
+        "race": race,
+    }
     sources = {**program.compilation.sources}
 
     def read(text: str, place: str) -> e.Expression:
