@@ -27,8 +27,11 @@ HIGHLIGHT = "python"
 
 
 def pages() -> dict[str, str]:
-    """Where each file of the repository stands on the site."""
+    """The page of each file of the repository."""
     found = {"README.md": "index.md", "CHANGELOG.md": "changes.md", "benchmarks/README.md": "benchmarks.md"}
+    found |= {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+    for path in sorted((ROOT / "docs" / "contributing").iterdir()):
+        found[_name(path)] = f"contributing/{path.name.replace('.', '_')}.md"
     docs = sorted((ROOT / "docs").rglob("*.md"))
     found |= {name: name.removeprefix("docs/") for name in map(_name, docs)}
     for path in sorted((*(ROOT / "programs").rglob("*.got"), *(ROOT / "studies").glob("*.got"))):
