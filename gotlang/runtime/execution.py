@@ -1,7 +1,7 @@
 """One execution of an operation: the names its expressions see, its samples, and the thoughts it makes.
 
 The function that runs an operation is called as `run(step, thoughts, running)`, where `running` is an
-`Execution`. It gives the operation's thoughts, or raises OperationFailed.
+`Execution`. It returns the operation's thoughts, or raises OperationFailed.
 """
 
 from __future__ import annotations
@@ -325,8 +325,8 @@ async def in_parallel(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 class PromptCall:
     """Implements `gotlang.operations.stages.PromptCall`, where its methods are documented.
 
-    `parents` are the thoughts that the prompt was given, `expected` is how many values each answer must hold
-    (None: any number), `batched` how many samples were asked for in one request.
+    `parents` are the thoughts that the prompt was given, `expected` is how many values each
+    response must hold (None: any number), `batched` how many samples were asked for in one request.
     """
 
     running: Execution
@@ -381,12 +381,12 @@ class PromptCall:
         try:
             values = self._read(completion.text)
             if self.expected is not None and len(values) != self.expected:
-                raise ReadError(f"{self.expected} values were asked for, and the answer holds {len(values)}")
+                raise ReadError(f"expected {self.expected} values, and the response holds {len(values)}")
             return values
         except (ReadError, EvaluationError) as error:
             reason = error.message
             if completion.finish_reason == "length":
-                reason += " (the answer was cut off at max_tokens)"
+                reason += " (the response was cut off at max_tokens)"
             self.running.failed(f"{reason}: {_excerpt(completion.text)}", self.first + number)
             return []
 
@@ -412,7 +412,7 @@ class PromptCall:
             logprob /= len(completion.tokens)
         price, usd = self.model.price, None
         if price is not None:
-            # Its share of the prompt, and its own tokens: the same whoever asked first.
+            # Its share of the prompt, and its own tokens: independent of which operation asked first.
             read = Usage(stored.usage.input_tokens, 0, stored.usage.cached_input_tokens)
             usd = price.usd(read) / self.batched + price.usd(Usage(0, completion.output_tokens))
         return Thought(
@@ -427,7 +427,7 @@ class PromptCall:
         )
 
     def _read(self, text: str) -> list[Any]:
-        """An answer as values of the prompt's type: one, or several for `many`."""
+        """A response as values of the prompt's type: one, or several for `many`."""
         prompt = self.prompt
         if prompt.reader is None:
             return read(text, prompt.result, prompt.form, prompt.many)

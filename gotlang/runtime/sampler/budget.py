@@ -14,6 +14,7 @@ from gotlang.models.base import Model, Price, Request, Usage, token_bound
 
 _MILLION = 10**6
 _NOTHING = Fraction(0)
+_NO_USAGE = Usage()
 
 
 @final
@@ -50,11 +51,6 @@ class Budget:
         self._returned: list[asyncio.Future[None]] = []
 
     @property
-    def limited(self) -> bool:
-        """Whether there is any limit."""
-        return self.max_usd is not None or self.max_calls is not None
-
-    @property
     def exhausted(self) -> bool:
         """Whether a request was not sent because it could exceed a limit."""
         return self.refused > 0
@@ -89,7 +85,11 @@ class Budget:
 
     def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
         """A reservation for what fits now; None if nothing does, or if what is under way may let more fit."""
-        fitting = self._fitting(request, calls, price) if self.limited else calls
+        fitting = calls
+        if self.max_calls is not None:
+            fitting = min(fitting, self.max_calls - self.spent_calls - self._reserved_calls)
+        if self._limit is not None:
+            fitting = affordable(request, fitting, price, self._limit - self._spent - self._reserved_usd)
         if fitting < calls and (fitting <= 0 or self._under_way):
             return None
         usd = worst_case(request, fitting, price) if self._limit is not None else _NOTHING
@@ -124,15 +124,9 @@ class Budget:
             parts.append(f"{self.spent_calls} of {self.max_calls} calls made")
         return "the budget does not allow the next request: " + ", ".join(parts)
 
-    def _fitting(self, request: Request, calls: int, price: Price | None) -> int:
-        if self.max_calls is not None:
-            calls = min(calls, self.max_calls - self.spent_calls - self._reserved_calls)
-        if self._limit is not None:
-            calls = affordable(request, calls, price, self._limit - self._spent - self._reserved_usd)
-        return max(0, calls)
-
 
 @final
+@dataclass(slots=True)
 class Allowance:
     """The reservation of one request through all its retries, and what the failed ones may have cost.
 
@@ -140,24 +134,22 @@ class Allowance:
     is known, `retries` counts both.
     """
 
-    __slots__ = ("_budget", "_price", "_request", "_reservation", "calls", "charged", "lost", "retries")
-
-    def __init__(self, budget: Budget, request: Request, model: Model, reservation: Reservation) -> None:
-        self.calls = reservation.calls
-        self.lost = 0
-        self.retries = 0
-        self.charged = Usage()
-        self._budget = budget
-        self._request = request
-        self._price = model.price
-        self._reservation: Reservation | None = reservation
+    calls: int
+    _budget: Budget
+    _request: Request
+    _price: Price | None
+    _reservation: Reservation | None
+    lost: int = 0
+    retries: int = 0
+    charged: Usage = _NO_USAGE
 
     @classmethod
     async def of(cls, budget: Budget, request: Request, calls: int, model: Model) -> Allowance:
         """Reserve as many calls as fit. Raises BudgetExceeded if not even one does, and UsageError for a
         limit in dollars and a model without a known price."""
         budget.check(model)
-        return cls(budget, request, model, await budget.reserve(request, calls, model.price))
+        reservation = await budget.reserve(request, calls, model.price)
+        return cls(reservation.calls, budget, request, model.price, reservation)
 
     async def retry(self, usage: Usage | None) -> None:
         """Count a request that failed and may have been billed, and reserve one more.

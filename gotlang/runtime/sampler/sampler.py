@@ -158,7 +158,11 @@ class Sampler:
         for number in numbers:
             there = process[key, number]
             if isinstance(there, _Pending):
-                there = await self._wait(there, number)
+                self.idle(1)  # it takes the place of no operation that asks for its own samples
+                try:
+                    there = await there.wait(number)
+                finally:
+                    self.idle(-1)
             if isinstance(there, MissingSample):
                 samples.append(there)
             else:
@@ -173,14 +177,6 @@ class Sampler:
             self._tell_unsaved(self.store.save())
             if (note := self.store.note()) is not None:
                 self.notes[note] = None
-
-    async def _wait(self, pending: _Pending, number: int) -> Found:
-        """Wait for a sample of another operation, without taking the place of one that asks for its own."""
-        self.idle(1)
-        try:
-            return await pending.wait(number)
-        finally:
-            self.idle(-1)
 
     async def _obtain(self, pending: _Pending, fused: bool) -> frozenset[int]:
         """Get samples from the persistent cache or the model; the numbers of those that were stored."""
@@ -203,7 +199,7 @@ class Sampler:
 
     def _look_up(self, store: SampleStore, pending: _Pending, numbers: Sequence[int]) -> bool:
         """Take what is stored of these samples; whether there is any. Raises CacheError."""
-        stored = store.get(pending.key, numbers)
+        stored = store.cache.get(pending.key, numbers)
         pending.looked_up = asyncio.get_running_loop().time()
         for number, found in stored.items():
             pending.sources[number] = "persistent"
@@ -212,9 +208,13 @@ class Sampler:
 
     async def _ask(self, pending: _Pending, numbers: list[int]) -> None:
         """Send one request for these samples; those it brings nothing for stay missing, to be asked again."""
-        model, queue = pending.model, self.queue
+        model, queue, operation = pending.model, self.queue, pending.operation
+
+        def urgency() -> Any:
+            return (self.urgency(operation), operation.sequence) if operation is not None else ()
+
         if not queue.try_acquire(model.name):
-            await queue.acquire(model.name, lambda: self._urgency(pending.operation), self.idle)
+            await queue.acquire(model.name, urgency, self.idle)
         try:
             if self.stopping is not None:
                 return pending.give_up(numbers, self.stopping, cut_off=True)
@@ -306,9 +306,6 @@ class Sampler:
         """Tell at once of samples that could not be written, or that could be after all."""
         if unsaved and self.store is not None and self.observe is not None:
             self.observe(Unsaved(unsaved, self.store.trouble))
-
-    def _urgency(self, operation: Operation | None) -> Any:
-        return (self.urgency(operation), operation.sequence) if operation is not None else ()
 
 
 def _chunks(numbers: list[int], batch: int) -> list[list[int]]:

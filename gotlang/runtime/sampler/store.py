@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -42,10 +42,6 @@ class SampleStore:
         self.unsaved = 0
         self.trouble = ""
         self._waiting: dict[str, tuple[Request, dict[int, StoredSample]]] = {}
-
-    def get(self, key: str, numbers: Iterable[int]) -> dict[int, StoredSample]:
-        """The stored samples of a request. Raises CacheError."""
-        return self.cache.get(key, numbers)
 
     def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> int:
         """Store samples so that they survive kill -9, or keep them until that is possible. Returns by how
