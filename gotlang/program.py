@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any, Self
 
 from gotlang.compiler import Compilation
@@ -26,6 +27,16 @@ class CheckedProgram:
 
     def __repr__(self) -> str:
         return f"<Program {self.name}: schemes {', '.join(self.schemes) or 'none'}>"
+
+    def _repr_html_(self) -> str:
+        parts: list[tuple[str, Scheme | Prompt]] = [("scheme", scheme) for scheme in self._ir.schemes]
+        parts += [("prompt", prompt) for prompt in self._ir.prompts]
+        facts = [(f"param {param.name}", repr(param.default)) for param in self._ir.params]
+        for kind, part in parts:
+            inputs = ", ".join(f"{name}: {type_}" for name, type_ in part.parameters)
+            facts.append((f"{kind} {part.name}", f"({inputs}) -> {part.result}"))
+        rows = "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in facts)
+        return f"<table>{rows}</table>"
 
     @property
     def name(self) -> str:

@@ -123,6 +123,7 @@ def test_a_notebook_does_all_five(folder: Path) -> None:
     outputs = [cell.outputs for cell in notebook.cells]
     shown = [[o for o in found if o.output_type == "execute_result"] for found in outputs]
     assert "<Program guess: schemes once, twice>" in shown[0][0].data["text/plain"]
+    assert "scheme twice</th><td>(target: int) -&gt; int" in shown[0][0].data["text/html"]
     for (found,) in shown[1:5]:
         assert "simulated" in found.data["text/plain"] and "<table" in found.data["text/html"]
     assert "<svg" in shown[5][0].data["image/svg+xml"]
