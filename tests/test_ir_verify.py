@@ -99,7 +99,7 @@ def test_the_program_that_the_mistakes_are_made_in_is_right() -> None:
         ("when n > 1", "when n", "where bool is declared"),
         ("Map it from %round : list[int] one", "Map it from %round : str one", "where str is declared"),
         ("Map it from", "Map judged(it) from", "asks a model, by score `judged`"),
-        ("Map it from", "Map truth from", "`truth` has a meaning only"),
+        ("Map it from", "Map truth from", "`truth` is defined only"),
         ("scheme s(xs: list[int]) -> list[int]", "scheme s(xs: list[int]) -> str", "where str is declared"),
         ("scheme s(xs: list[int]) -> list[int], ", "scheme s(xs: list[int]) -> int, collect, ", "collects"),
         ("    count 4\n", "    heat 4\n", "no setting `heat`"),

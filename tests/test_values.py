@@ -106,7 +106,7 @@ def test_what_an_expression_goes_through_is_bounded_whatever_it_does(expression:
     }
     inputs |= {"nested": [list(range(2_000))] * 4, "counted": {str(n): n for n in range(3_000)}}
     types = "xs: list[int], ys: list[int], text: str, other: str, nested: any, counted: dict[str, int]"
-    with pytest.raises(RunError, match="this goes through more than 5,000,000 elements"):
+    with pytest.raises(RunError, match="this iterates over more than 5,000,000 elements"):
         compile(f"scheme m({types}) -> any:\n    return len({expression})\n").run(inputs)
 
 

@@ -1,7 +1,7 @@
-"""A prompt as a model gets it: its texts filled in, what is the same for many calls first.
+"""Renders prompts as messages, with the part that many calls share first.
 
 The user's message is the instruction, the examples and the text, in this order, so that providers' prompt
-caches hit. An example is the text itself with the example's inputs, followed by its answer.
+caches hit. An example is the text itself with the example's inputs, followed by its response.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from gotlang.models.base import Message
 def render(
     prompt: Prompt, arguments: Mapping[str, Any], shown: Sequence[str] | None = None
 ) -> tuple[Message, ...]:
-    """The messages of a prompt for its arguments; `shown` are its examples, where they were written before.
+    """The messages of a prompt for its arguments; `shown` are its examples, if they are rendered already.
 
-    Raises TemplateError where a text cannot be filled in.
+    Raises TemplateError if a text cannot be rendered.
     """
     parts = [] if prompt.instruction is None else [prompt.instruction.render(arguments)]
     if prompt.user is not None:
@@ -29,7 +29,7 @@ def render(
 
 
 def examples(prompt: Prompt) -> list[str]:
-    """A prompt's examples as they stand in its message: the text for their inputs, with their answers."""
+    """A prompt's examples as its message shows them: the text for their inputs, with their responses."""
     text = prompt.user
     if text is None:
         return []

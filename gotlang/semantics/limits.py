@@ -1,4 +1,4 @@
-"""How large what a program computes by itself may get: programs come from strangers."""
+"""Limits on what a program computes by itself, because programs may be untrusted."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 from gotlang.errors import EvaluationError
 
 MAX_ELEMENTS = 1_000_000
-"""Elements of a list, characters of a text that an expression makes."""
+"""Elements of a list and characters of a text that an expression makes."""
 MAX_BITS = 4_096
 """Bits of a whole number."""
 MAX_STEPS = 5_000_000
-"""Elements that one expression may go through in its comprehensions and built-ins."""
+"""Elements that one expression may iterate over in its comprehensions and built-ins."""
 
 
 class Fuel:
-    """What one evaluation may still spend; one object an expression, so that nesting multiplies nothing."""
+    """The remaining budget of one evaluation, shared by everything nested in it."""
 
     __slots__ = ("left",)
 
@@ -23,13 +23,13 @@ class Fuel:
         self.left = left
 
     def spend(self, amount: int) -> None:
-        """Count `amount` elements, or raise EvaluationError where too many were gone through."""
+        """Count `amount` elements, or raise EvaluationError if there were too many."""
         self.left -= amount
         if self.left < 0:
-            raise EvaluationError(f"this goes through more than {MAX_STEPS:,} elements")
+            raise EvaluationError(f"this iterates over more than {MAX_STEPS:,} elements")
 
     def made(self, value: Any) -> Any:
-        """A value that was made: bounded, and paid for by its size."""
+        """A new value: within the limits, and counted by its size."""
         if isinstance(value, str):
             self.spend(len(bounded(value)))
         elif isinstance(value, list | dict):
@@ -39,14 +39,14 @@ class Fuel:
         return value
 
     def gone_through(self, value: Any) -> None:
-        """Pay for a list, a mapping or a text that a function goes through, with all that is in it."""
+        """Count a list, a mapping or a text that a function reads, with all its parts."""
         if isinstance(value, str):
             self.spend(len(value))
         elif isinstance(value, list | dict):
             self.spend(_weight(value, self.left))
 
     def searched(self, value: Any) -> None:
-        """The same for one that is compared or searched, which is much faster with texts."""
+        """The same for one that is compared or searched, which is much faster for texts."""
         if isinstance(value, str):
             self.spend(len(value) // _TEXT)
         else:
@@ -54,11 +54,11 @@ class Fuel:
 
 
 _TEXT = 100
-"""Characters that cost as much as one element where a text is compared or searched."""
+"""Characters that count as one element when a text is compared or searched."""
 
 
 def bounded(value: Any) -> Any:
-    """The value, or an EvaluationError where it is larger than an expression may make."""
+    """The value, or an EvaluationError if it is larger than an expression may make."""
     if isinstance(value, str) and len(value) > MAX_ELEMENTS:
         raise _too_large()
     if isinstance(value, list | dict):
@@ -72,7 +72,7 @@ _CONTAINERS = frozenset({list, dict})
 
 
 def _weighed(value: Any) -> int:
-    """The number of elements in a value; EvaluationError where it is larger than an expression may make."""
+    """The number of elements in a value; EvaluationError if it is larger than an expression may make."""
     weight = _weight(value, MAX_ELEMENTS)
     if weight > MAX_ELEMENTS:
         raise _too_large()
@@ -80,8 +80,8 @@ def _weighed(value: Any) -> int:
 
 
 def _weight(value: Any, most: int) -> int:
-    """The number of elements at all depths, those that stand in several places each time: `[x, x]` takes no
-    room, but writing it down or comparing it takes twice that of `x`. Stops counting above `most`."""
+    """The number of elements at all depths, shared ones each time: `[x, x]` takes little memory, but printing
+    or comparing it takes twice the time of `x`. Stops counting above `most`."""
     found, rest = 0, [value]
     while rest and found <= most:
         part = rest.pop()
