@@ -106,7 +106,7 @@ class Result(Displayed):
     @property
     def cached(self) -> int:
         """How many of the calls came from a cache: the persistent one, or that of the run itself."""
-        return self.calls - self.outcome.ledger.spent.calls
+        return max(0, self.calls - self.outcome.ledger.spent.calls)
 
     @property
     def requests(self) -> int:

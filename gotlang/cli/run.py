@@ -373,7 +373,8 @@ def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
     shared = without.calls - within.calls
     also = f", {shared:,} shared within the run" if shared > 0 else ""
     requests = count(spent.requests, "request")
-    yield "calls", f"{without.calls:,} in {requests}, {within.calls - spent.calls:,} from cache{also}"
+    stored = max(0, within.calls - spent.calls)  # a model may return more samples than are used
+    yield "calls", f"{without.calls:,} in {requests}, {stored:,} from cache{also}"
     prices = " simulated, at the prices of gpt-3.5-turbo" if result.simulated and spent.usd else ""
     saved = f" ({dollars(without.usd)} without cache)" if without.calls > spent.calls else ""
     tokens = f"{spent.input_tokens:,} input tokens, {spent.output_tokens:,} output tokens"
