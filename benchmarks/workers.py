@@ -79,7 +79,7 @@ def work() -> dict[str, Any]:
         "trials": len(done.trials),
         "winner": done.winner.number,
         "value": done.winner.result.values,
-        "answers": done.answers,
+        "answers": done.calls,
     }
 
 
