@@ -1,8 +1,8 @@
-"""Python's garbage collection while runs are under way.
+"""Less frequent garbage collection during runs.
 
-A run keeps nearly all it makes until its end. To look through all of that for garbage again and again, as
-Python does by default, takes a quarter of the time of a large run and finds next to nothing; so it is looked
-for less often. What nothing refers to any more is freed at once, as ever.
+A run keeps nearly all of its objects until its end. With Python's default thresholds the cyclic collector
+traverses them again and again, which takes a quarter of the time of a large run and frees next to nothing.
+Objects without references are still freed at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 RELAXED = (20_000, 20, 50)
-"""`gc.set_threshold` while runs are under way; thresholds that are higher already stay."""
+"""The thresholds of `gc.set_threshold` during runs; higher ones are kept."""
 
 _lock = Lock()
 _runs = 0
@@ -22,12 +22,12 @@ _before = gc.get_threshold()
 
 @contextmanager
 def relaxed_gc() -> Iterator[None]:
-    """Collect garbage seldom; when the last run has ended, as often as before the first."""
+    """Collect garbage less often, until the last concurrent run has ended."""
     global _runs, _before
     with _lock:
         if not _runs:
             _before = gc.get_threshold()
-            # A first threshold of 0 is how garbage collection is switched off.
+            # A first threshold of 0 means that garbage collection is off.
             if _before[0]:
                 gc.set_threshold(*map(max, _before, RELAXED))
         _runs += 1

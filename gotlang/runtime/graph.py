@@ -141,12 +141,13 @@ class Frame(Mapping[str, Any]):
         path, rest = (*self.path, key), self.rest + rest
         return Frame(self, path, names, origin or self.origin, self.context, self.depth, rest)
 
-    @property
-    def root(self) -> Frame:
-        """The frame that holds the params."""
-        frame = self
-        while frame.parent is not None:
-            frame = frame.parent
+    def apart(self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0) -> Frame:
+        """A frame like `inside`, which sees only the params: of a scheme or a score that is called."""
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        frame = self.inside(key, names, origin, rest)
+        frame.parent = root
         return frame
 
     def find(self, name: str) -> Any:

@@ -81,16 +81,8 @@ def _call(
     x: Expander, step: ir.Invoke, frame: Frame, pool: Handle, index: int, grow: Operation | None
 ) -> Operation:
     names: dict[str, Any] = {}
-    inner = Frame(
-        frame.root,
-        (*frame.path, (step.result, index)),
-        names,
-        grow or frame.origin,
-        frame.context,
-        frame.depth + 1,
-        frame.rest + x.remaining.after(step),
-        step.scheme,
-    )
+    inner = frame.apart((step.result, index), names, grow, x.remaining.after(step))
+    inner.depth, inner.scheme = frame.depth + 1, step.scheme
     for name, value in step.arguments:
         names[name] = _argument(x, name, value, frame, pool, inner)
     return scheme(x, x.context.program.scheme(step.scheme), inner).operation
@@ -129,15 +121,9 @@ def score(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
             names = Layer({"it": thought}, frame)
             values = {key: _bind_value(x, value, names) for key, value in step.arguments}
             for sample in range(k):
-                inner = Frame(
-                    frame.root,
-                    (*frame.path, (step.result, index, sample)),
-                    dict(values),
-                    grow or frame.origin,
-                    frame.context * k + sample,
-                    frame.depth,
-                    frame.rest + x.remaining.after(step),
-                )
+                key = (step.result, index, sample)
+                inner = frame.apart(key, dict(values), grow, x.remaining.after(step))
+                inner.context = frame.context * k + sample
                 numbers.append(_sample(x, step, declared, inner, grow))
         rated = Operation(step, "rated", frame, (step.result, "rated"), grow)
         return [x.graph.add(rated, (scored, *numbers))]
