@@ -124,7 +124,7 @@ def test_a_collector_that_refuses_ends_no_run(gotc: Gotc, collector: Collector) 
     collector.status = 400
     done = gotc(*RUN, *WHY, "--otel", collector.url)
     assert done.code == 0 and done.out
-    assert done.err.count("telemetry is not whole: the collector did not accept all spans") == 1
+    assert done.err.count("telemetry is incomplete: the collector did not accept all spans") == 1
     assert "Traceback" not in done.err
 
 
