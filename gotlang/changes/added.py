@@ -68,7 +68,6 @@ class AddedSteps:
         report = Report()
         expressions = ExpressionChecker(symbols, report)
         pipelines = PipelineChecker(symbols, report, expressions)
-        pipelines.steps.pools = pipelines.pools
         scope = Scope()
         for name, kind in names.items():
             if name in RESERVED or name in symbols.nodes:

@@ -17,7 +17,7 @@ from gotlang.operations.record import MODEL_SETTINGS
 from gotlang.scope import START, PoolType
 from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.steps import setting
+from gotlang.semantics.pipelines import setting
 from gotlang.semantics.symbols import Signature
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e

@@ -8,7 +8,7 @@ from gotlang.errors import TemplateError
 from gotlang.operations.record import PROMPT_SETTINGS, Setting
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.steps import check_setting
+from gotlang.semantics.pipelines import check_setting
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
