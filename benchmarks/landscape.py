@@ -83,7 +83,7 @@ def measure(plan: StudyPlan, seed: int, out: Path) -> None:
 
     async def run(points: list[dict[str, Any]]) -> None:
         nonlocal baseline
-        options = Options(seed=seed, cache=MemoryCache(), fusion=plan.fusion, early_stop=plan.early_stop)
+        options = Options(seed=seed, cache=MemoryCache(), batching=plan.batching, early_stop=plan.early_stop)
         async with Session(plan.program, options) as session:
             evaluation = PointRunner(plan, space, session)
             for point in points:

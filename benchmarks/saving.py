@@ -1,4 +1,4 @@
-"""What sample fusion and early stop save: sort128 with neither, with each and with both, on the same rows.
+"""What request batching and early stop save: sort128 with neither, with each and with both, on the same rows.
 
     python benchmarks/saving.py [--rows 50] [--waves 2,4] [--json]
 
@@ -86,10 +86,10 @@ def main() -> None:
     given = parser.parse_args()
     lists = rows(given.rows)
     wanted = {
-        "neither": Options(fusion=False, early_stop=False),
-        "sample fusion": Options(fusion=True, early_stop=False),
-        "early stop": Options(fusion=False, early_stop=True),
-        "both": Options(fusion=True, early_stop=True),
+        "neither": Options(batching=False, early_stop=False),
+        "request batching": Options(batching=True, early_stop=False),
+        "early stopping": Options(batching=False, early_stop=True),
+        "both": Options(batching=True, early_stop=True),
     }
     for wave in filter(None, given.waves.split(",")):
         wanted[f"both, first wave {wave}"] = Options(wave=int(wave))

@@ -61,7 +61,7 @@ def plain(plan: StudyPlan) -> dict[str, Any]:
     rows = plan.read_rows(split(plan).train).rows
 
     async def go() -> dict[str, Any]:
-        options = Options(fusion=plan.fusion, early_stop=plan.early_stop)
+        options = Options(batching=plan.batching, early_stop=plan.early_stop)
         async with Session(plan.program, options) as session:
             space = space_of(plan)
             base = session.runner
@@ -100,7 +100,7 @@ def held_out(plan: StudyPlan, points: list[Point]) -> list[Measured]:
     rows = plan.read_rows(split(plan).test).rows
 
     async def go() -> list[Measured]:
-        options = Options(fusion=plan.fusion, early_stop=plan.early_stop, cache=_cache)
+        options = Options(batching=plan.batching, early_stop=plan.early_stop, cache=_cache)
         async with Session(plan.program, options) as session:
             evaluation = PointRunner(plan, space_of(plan), session)
             return [measured for point in points for measured in await evaluation.rows(point, rows)]

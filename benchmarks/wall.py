@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[1]
 PROGRAM = load(ROOT / "programs" / "sort128.got")
 CALL_S = 0.05
 ARMS: list[tuple[bool, int | None]] = [(True, None), (True, 16), (False, None), (False, 16), (False, 4)]
-"""With sample fusion or without, and how many calls may be under way."""
+"""With request batching or without, and how many calls may be under way."""
 
 
 class Slow(Model):
@@ -82,16 +82,16 @@ def turns(graph: Graph, requests: Counter[Operation], limit: int) -> int:
     return max(between(head, tail) for head in levels for tail in levels)
 
 
-async def measure(fusion: bool, limit: int | None, rounds: int) -> dict[str, Any]:
+async def measure(batching: bool, limit: int | None, rounds: int) -> dict[str, Any]:
     """A line of the table."""
     model = Slow()
     requests: Counter[Operation] = Counter()
 
     def observe(event: Event) -> None:
         if isinstance(event, Asked) and event.operation is not None:
-            requests[event.operation] += 1 if fusion else len(event.numbers)
+            requests[event.operation] += 1 if batching else len(event.numbers)
 
-    options = Options(model=model, fusion=fusion, early_stop=False, concurrency=limit, observe=observe)
+    options = Options(model=model, batching=batching, early_stop=False, concurrency=limit, observe=observe)
     async with Session(PROGRAM, options) as session:
         inputs = {"numbers": numbers()}
         outcome = (await session.run(inputs)).outcome
@@ -104,7 +104,7 @@ async def measure(fusion: bool, limit: int | None, rounds: int) -> dict[str, Any
             walls.append((time.perf_counter() - started, time.process_time() - worked))
     bound = path if limit is None else max(path, paid * CALL_S / limit)
     return {
-        "fusion": fusion,
+        "batching": batching,
         "limit": limit,
         "requests": paid,
         "path_s": path,
@@ -120,13 +120,13 @@ async def measure(fusion: bool, limit: int | None, rounds: int) -> dict[str, Any
 def table(lines: list[dict[str, Any]]) -> str:
     """The arms, each against its bound."""
     out = [
-        "| sample fusion | limit | requests | critical path, s | bound, s | turns, s | wall, s "
+        "| request batching | limit | requests | critical path, s | bound, s | turns, s | wall, s "
         "| processor, s | wall / bound | wall / turns |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     out += [
-        f"| {'yes' if x['fusion'] else 'no'} | {x['limit'] or 'none'} | {x['requests']} | {x['path_s']:.2f} "
-        f"| {x['bound_s']:.3f} | {x['turns_s']:.2f} | {x['wall_s']:.3f} "
+        f"| {'yes' if x['batching'] else 'no'} | {x['limit'] or 'none'} | {x['requests']} "
+        f"| {x['path_s']:.2f} | {x['bound_s']:.3f} | {x['turns_s']:.2f} | {x['wall_s']:.3f} "
         f"| {x['processor_s']:.3f} | {x['ratio']:.3f} | {x['ratio_turns']:.3f} |"
         for x in lines
     ]
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    lines = [asyncio.run(measure(fusion, limit, given.rounds)) for fusion, limit in ARMS]
+    lines = [asyncio.run(measure(batching, limit, given.rounds)) for batching, limit in ARMS]
     print(json.dumps(lines, indent=2) if given.json else table(lines))
 
 

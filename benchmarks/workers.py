@@ -50,7 +50,7 @@ study near:
     minimize error(result, target)
     subject to cost <= 2 * baseline
     trials 50, parallel 8
-    fusion false, early_stop false
+    batching false, early_stop false
 """
 
 

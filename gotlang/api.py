@@ -270,7 +270,7 @@ class Program(CheckedProgram):
         model = options.chosen_model
         given = {**self._inputs(inputs), **more} or None
         # Whether samples may stop early is what both estimates are about.
-        ir = self.ir(options.level, skip=options.skipped_passes - {"early stop"})
+        ir = self.ir(options.level, skip=options.skipped_passes - {"early stopping"})
         chosen = ir.scheme(self.scheme(scheme).name)
         if given is not None:
             check_inputs(chosen, given)

@@ -81,7 +81,7 @@ class Options:
     python: bool = field(default_factory=lambda: not _flag("no-python"))
     level: int = 2
     early_stop: bool = True
-    fusion: bool = True
+    batching: bool = True
     observe: Observer | None = None
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
@@ -113,7 +113,7 @@ class Options:
     @property
     def skipped_passes(self) -> frozenset[str]:
         """The optimizations that are switched off."""
-        wanted = {"early stop": self.early_stop, "sample fusion": self.fusion}
+        wanted = {"early stopping": self.early_stop, "request batching": self.batching}
         return frozenset(name for name, on in wanted.items() if not on)
 
     def batches(self) -> Path | None:

@@ -124,7 +124,7 @@ def test_what_means_nothing_is_refused(text: str) -> None:
 
 def test_from_the_command_line(tmp_path: Path) -> None:
     vote(tmp_path)
-    run = ("run", "vote.got", "--input", "question=why", "--json", "--no-cache", "--no-fusion")
+    run = ("run", "vote.got", "--input", "question=why", "--json", "--no-cache", "--no-batching")
     free = document(gotc(*run, "--model", "simulated", cwd=tmp_path))
     for more in (("--model", "simulated:rpm=1"), ("--model", "simulated", "--rpm", "1")):
         held = document(gotc(*run, *more, cwd=tmp_path))

@@ -47,7 +47,7 @@ def test_a_study_finds_what_is_better_for_no_more_than_allowed(tmp_path: Path) -
         minimize error(result, target)
         subject to cost <= 2 * baseline
         trials 16
-        fusion false, early_stop false
+        batching false, early_stop false
         """,
     )
     done = tune(plan, folder=None)
@@ -72,7 +72,7 @@ def test_what_costs_more_never_wins(tmp_path: Path, race: str) -> None:
         subject to cost <= 0.5 * baseline
         vary tries in 2..8
         trials 8
-        fusion false, early_stop false
+        batching false, early_stop false
         """,
     )
     done = tune(plan, folder=None)
@@ -123,7 +123,7 @@ def test_settings_of_the_run_can_be_varied(tmp_path: Path) -> None:
         minimize latency
         vary concurrency in [1, 16], tries in 4..4
         trials 4, race none
-        fusion false
+        batching false
     """
     done = tune(guess_plan(tmp_path, clauses), folder=None)
     assert done.tuned.settings.keys() <= {"concurrency"}
@@ -551,7 +551,7 @@ def test_a_program_tunes_itself(tmp_path: Path) -> None:
         test=20,
         trials=8,
         sampler="random(seed=2)",
-        fusion=False,
+        batching=False,
         folder=None,
     )
     assert len(done.trials) == 8

@@ -26,7 +26,7 @@ train 20, test 20
 minimize error(result, target)
 subject to cost <= 2 * baseline
 trials 20
-fusion false, early_stop false
+batching false, early_stop false
 """
 
 

@@ -94,7 +94,7 @@ train 20, test 20
 minimize error(result, target)
 subject to cost <= 4 * baseline
 trials 16
-fusion false, early_stop false
+batching false, early_stop false
 """
 
 
@@ -176,7 +176,8 @@ def refused(
 
     async def go() -> list[tuple[dict[str, object], bool, float]]:
         rows = plan.read_rows(split(plan).train).rows
-        async with Session(plan.program, Options(fusion=plan.fusion, early_stop=plan.early_stop)) as session:
+        options = Options(batching=plan.batching, early_stop=plan.early_stop)
+        async with Session(plan.program, options) as session:
             space = space_of(plan)
             evaluation = PointRunner(plan, space, session)
             estimated = CostModel(evaluation, rows)
@@ -193,7 +194,7 @@ def refused(
     return run_to_end(go(), virtual=True)
 
 
-NO_SAVING = "fusion false, early_stop false"
+NO_SAVING = "batching false, early_stop false"
 EVERYWHERE: list[dict[str, object]] = [
     {"tries": n, "style": s} for n in range(2, 9) for s in ("plain", "fancy")
 ]

@@ -147,5 +147,5 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
     for name, usual in (("seed", 0), ("cache", str(opt.CACHE)), ("optimize", 2)):
         if chosen[name] != usual and "@" not in str(chosen[name]):
             command += [f"--{name}", str(chosen[name])]
-    flags = ("no_early_stop", "no_fusion")
+    flags = ("no_early_stop", "no_batching")
     return command + [f"--{name.replace('_', '-')}" for name in flags if chosen[name]]

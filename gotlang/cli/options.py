@@ -217,7 +217,7 @@ order_options = together(
 )
 optimizer_options = together(
     flag("--no-early-stop", "Keep sampling after a perfect thought is found."),
-    flag("--no-fusion", "One request per call, even if the endpoint supports n > 1."),
+    flag("--no-batching", "One request per call, even if the endpoint supports n > 1."),
     whole("--wave", "Calls in the first batch of samples that may stop early. [default: a third of them]"),
     level_option,
 )
@@ -234,7 +234,7 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
         own["concurrency"] = None if chosen["concurrency"] == "none" else chosen["concurrency"]
     if "cache" in chosen:
         own["cache"] = None if chosen["no_cache"] else str(chosen["cache"])
-    for option, name in (("no_retry", "retry"), ("no_python", "python"), ("no_fusion", "fusion")):
+    for option, name in (("no_retry", "retry"), ("no_python", "python"), ("no_batching", "batching")):
         own[name] = not chosen.get(option, False)
     return Options(
         model=chosen["model"] or default_model(),

@@ -1,7 +1,7 @@
 """The text forms of steps, as their records give them: how `gotc ir` writes a step, and how it is read back.
 
     "KeepBestN {count} from {pool}"
-    "Score {value|score(arguments)} from {pool}, k {k}[, {fused:flag}]"
+    "Score {value|score(arguments)} from {pool}, k {k}[, {batched:flag}]"
 
 Braces hold a field of the step, or several that make one word; brackets hold what is left out where its
 field is empty. Fields are expressions unless a kind is named after a colon, or parentheses and bars show

@@ -2,7 +2,7 @@
 
     part = foreach part from %1 : list[int]
         enter part
-        %2 = Generate @sort(numbers=part) from part, k sort_tries, fused : list[int]
+        %2 = Generate @sort(numbers=part) from part, k sort_tries, batched : list[int]
         %3 = Score @mistakes(attempt=it, numbers=part) from %2, k 1 : list[int]
         %4 = KeepBestN 1 from %3 : list[int] one
         yield %4

@@ -34,7 +34,7 @@ from gotlang.types import BOOL, INT
 SETTINGS: dict[str, Setting] = {"k": K, **MODEL_SETTINGS, "until": UNTIL}
 TEXT = (
     "{prompt(arguments)} from {pool}, k {k}[, {settings:settings}]"
-    "[, until {until}][, {fused:flag}][, {stop:stop}]"
+    "[, until {until}][, {batched:flag}][, {stop:stop}]"
 )
 SAMPLES: frozenset[Effect] = frozenset({"samples"})
 
@@ -66,14 +66,14 @@ class Stop:
 @dataclass(frozen=True, slots=True)
 class Sampling(Step):
     """`until` ends sampling at the first thought it holds for. The early-stop pass sets `stop`, the pass
-    that batches samples `fused` (all samples in one request where the endpoint takes `n`)."""
+    that batches samples `batched` (all samples in one request where the endpoint takes `n`)."""
 
     prompt: str
     arguments: Arguments
     k: Expression
     settings: Arguments = ()
     until: Expression | None = None
-    fused: bool = False
+    batched: bool = False
     stop: Stop | None = None
 
 
@@ -130,7 +130,7 @@ def estimate_samples(
         step.prompt, step.arguments, step.settings, whole if together else e.each(pool, scope)
     )
     k, places = e.amount(step.k, whole), pool.count.at_most(ONE) if together else pool.count
-    calls, requests = places * k, e.requests(places, k, step.fused)
+    calls, requests = places * k, e.requests(places, k, step.batched)
     low, high = calls.bounds
     rounds = Amount.between(float(low > 0), float(high > 0))
     made = calls * request.values
@@ -153,11 +153,11 @@ def _stopped(
     first = e.first_batch(k.bounds[0])
     least = 0 if started and step.until is None else min(first, low)
     rounds: float = math.inf if high == math.inf else math.ceil(math.log2(high / first + 1))
-    sent = min(high, rounds * places.bounds[1]) if step.fused else high
+    sent = min(high, rounds * places.bounds[1]) if step.batched else high
     some = float(least > 0)
     return (
         Amount(Polynomial.of(least), calls.high),
-        Amount.between(some if step.fused else least, sent),
+        Amount.between(some if step.batched else least, sent),
         Amount.between(some, rounds),
     )
 
@@ -204,7 +204,7 @@ async def _sample(
     if step.stop is not None or step.until is not None:
         await sampling.in_waves(k)
     elif calls and k:
-        results = await running.sample([(call, range(k)) for call in calls], fused=step.fused)
+        results = await running.sample([(call, range(k)) for call in calls], batched=step.batched)
         for call, samples in zip(calls, results, strict=True):
             for index, one in enumerate(samples):
                 sampling.keep(call, index, one)
@@ -242,7 +242,7 @@ class _Round:
         wanted: list[tuple[PromptCall, list[int]]] = [(call, []) for call in self.calls]
         for at, index in slots:
             wanted[at][1].append(index)
-        results = await self.running.sample(wanted, fused=self.step.fused)
+        results = await self.running.sample(wanted, batched=self.step.batched)
         each = [iter(result) for result in results]
         for at, index in slots:
             self.keep(self.calls[at], index, next(each[at]))

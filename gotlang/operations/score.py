@@ -30,7 +30,7 @@ class Score(Step):
     arguments: Arguments
     value: Expression | None
     k: Expression
-    fused: bool = False
+    batched: bool = False
 
 
 def _check(node: n.Step, c: Checking) -> PoolType:
@@ -74,7 +74,7 @@ def _estimate(step: Score, scope: FlowScope, e: Estimating) -> Result:
         return scored, FREE
     k = e.amount(step.k, e.whole(pool, scope))
     request = e.request(step.score, step.arguments, (), e.each(pool, scope))
-    bill = request.bill(pool.count * k, e.requests(pool.count, k, step.fused))
+    bill = request.bill(pool.count * k, e.requests(pool.count, k, step.batched))
     return replace(scored, hops=scored.hops + ONE), bill
 
 
@@ -103,7 +103,7 @@ async def _run_by_prompt(step: Score, thoughts: Thoughts, running: Running) -> T
     prompt, what = step.score, f"`{step.score}`"
     k = running.count(step.k, thoughts, "k", 1)
     calls = running.try_each(thoughts, lambda t: running.call(prompt, step.arguments, (), t, k))
-    results = await running.sample([(call, range(k)) for _, call in calls], fused=step.fused)
+    results = await running.sample([(call, range(k)) for _, call in calls], batched=step.batched)
     out: list[Thought] = []
     for (at, call), result in zip(calls, results, strict=True):
         numbers: list[float] = []
@@ -145,7 +145,7 @@ OPERATION = Operation(
     check=_check,
     step=Score,
     build=_build,
-    text="Score {value|score(arguments)} from {pool}, k {k}[, {fused:flag}]",
+    text="Score {value|score(arguments)} from {pool}, k {k}[, {batched:flag}]",
     verify=_verify,
     effects=_effects,
     estimate=_estimate,

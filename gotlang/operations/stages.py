@@ -440,10 +440,10 @@ class Running(Protocol):
         """Raises EvaluationError if the run may not ask for that many samples more."""
 
     async def sample(
-        self, wanted: Sequence[tuple[Any, Sequence[int]]], *, fused: bool = False
+        self, wanted: Sequence[tuple[Any, Sequence[int]]], *, batched: bool = False
     ) -> list[list[Sample]]:
         """Samples of several calls, asked for at the same time; sample numbers count from 0 for each call.
-        `fused` asks for all samples of a call in one request, if the endpoint supports `n`."""
+        `batched` asks for all samples of a call in one request, if the endpoint supports `n`."""
 
     async def sample_once(self, calls: Sequence[Any]) -> list[Sample]:
         """The first sample of each call, asked for at the same time."""

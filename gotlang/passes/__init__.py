@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from gotlang.ir.program import Program, Region, Scheme
 from gotlang.ir.verify import verify
+from gotlang.passes.batching import batch_requests
 from gotlang.passes.dead_steps import drop_dead_steps
 from gotlang.passes.early_stop import stop_early
 from gotlang.passes.folding import fold_constants
-from gotlang.passes.fusion import fuse_samples
 from gotlang.passes.sharing import share_equal_steps
 from gotlang.types import ANY
 
@@ -20,8 +20,8 @@ PASSES: tuple[tuple[int, str, Pass], ...] = (
     (1, "constant folding", fold_constants),
     (1, "sharing", share_equal_steps),
     (1, "dead steps", drop_dead_steps),
-    (1, "sample fusion", fuse_samples),
-    (2, "early stop", stop_early),
+    (1, "request batching", batch_requests),
+    (2, "early stopping", stop_early),
 )
 """Each pass with the optimization level from which it runs, in order."""
 

@@ -278,13 +278,13 @@ class Execution:
         self.context.sampler.check(samples)
 
     async def sample(
-        self, wanted: Sequence[tuple[PromptCall, Sequence[int]]], *, fused: bool = False
+        self, wanted: Sequence[tuple[PromptCall, Sequence[int]]], *, batched: bool = False
     ) -> list[list[Sample]]:
         sampler = self.context.sampler
         samples = sum(len(numbers) for _, numbers in wanted)
         sampler.check(samples)
         sampler.asked += samples
-        results = await in_parallel([call.sample(numbers, fused) for call, numbers in wanted if numbers])
+        results = await in_parallel([call.sample(numbers, batched) for call, numbers in wanted if numbers])
         self.hops += 1
         self.seconds += max(seconds for _, seconds in results) if results else 0.0
         each = iter(results)
@@ -340,12 +340,14 @@ class PromptCall:
     expected: int | None = None
     batched: int = 1
 
-    async def sample(self, numbers: Sequence[int], fused: bool) -> tuple[list[Sample], float]:
+    async def sample(self, numbers: Sequence[int], batched: bool) -> tuple[list[Sample], float]:
         """Samples with these numbers, counted from 0, and the seconds that they took."""
         running, model, request = self.running, self.model, self.request
         operation, sampler = running.operation, running.context.sampler
         absolute = [self.first + number for number in numbers]
-        samples, persistent = await sampler.sample(model, request, self.key, absolute, operation, fused=fused)
+        samples, persistent = await sampler.sample(
+            model, request, self.key, absolute, operation, batched=batched
+        )
         if request.settings.temperature == 0:
             absolute = [0] * len(absolute)
         found = tuple([sample[0] for sample in samples if not isinstance(sample, MissingSample)])
@@ -355,7 +357,7 @@ class PromptCall:
             pairs = zip(absolute, samples, strict=True)
             absolute = [n for n, sample in pairs if not isinstance(sample, MissingSample)]
         hops, start = critical_path(operation)
-        batch = max(1, model.batch) if fused else 1
+        batch = max(1, model.batch) if batched else 1
         self.batched = min(batch, len(numbers))
         sampler.ledger.rounds.append(
             Round(

@@ -58,7 +58,7 @@ OPTIONS: dict[str, Type | dict[str, Choice]] = {
     "parallel": INT,
     "finals": INT,
     "failed": FLOAT,
-    "fusion": BOOL,
+    "batching": BOOL,
     "early_stop": BOOL,
     "model": STR,
     "proposer": STR,

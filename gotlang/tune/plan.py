@@ -107,7 +107,7 @@ class StudyPlan:
     seed: int = 0
     budget: float | None = None
     failed: float | None = None
-    fusion: bool = True
+    batching: bool = True
     early_stop: bool = True
     model: str | None = None
     proposer: str | None = None
@@ -126,7 +126,7 @@ class StudyPlan:
         parts += [repr((v.name.text, v.domain)) for v in self.vary]
         parts += [(s.prompts, s.optimizer.name, dict(s.optimizer.arguments)) for s in self.searches]
         parts += [self.scheme, self.train, self.test, self.split_seed, self.parallel, self.seed]
-        parts += [self.failed, self.fusion, self.early_stop, sorted(self.columns.items())]
+        parts += [self.failed, self.batching, self.early_stop, sorted(self.columns.items())]
         parts += [(m.name, dict(m.arguments)) if m else "" for m in (self.sampler, self.race)]
         whole = "\0".join(map(str, (*parts, *more)))
         return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:16]
@@ -191,7 +191,7 @@ def make_plan(
     seed: int | None = None,
     budget: float | None = None,
     failed: float | None = None,
-    fusion: bool | None = None,
+    batching: bool | None = None,
     early_stop: bool | None = None,
     model: str | None = None,
     proposer: str | None = None,
@@ -217,7 +217,7 @@ def make_plan(
         "seed": seed,
         "budget": budget,
         "failed": failed,
-        "fusion": fusion,
+        "batching": batching,
         "early_stop": early_stop,
         "model": model,
         "proposer": proposer,

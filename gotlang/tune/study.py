@@ -337,7 +337,7 @@ def _options(plan: StudyPlan, options: Options) -> Options:
         seed=plan.seed or options.seed,
         params={},
         max_usd=None,
-        fusion=options.fusion and plan.fusion,
+        batching=options.batching and plan.batching,
         early_stop=options.early_stop and plan.early_stop,
         cache=MemoryCache() if options.chosen_cache is None else options.chosen_cache,
     )

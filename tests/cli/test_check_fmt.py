@@ -112,5 +112,5 @@ def test_fmt_leaves_a_broken_file_and_goes_on_with_the_others(gotc: Gotc, folder
 
 def test_ir_at_each_level(gotc: Gotc) -> None:
     plain, best = (gotc("ir", "vote.got", level).out for level in ("-O0", "-O2"))
-    assert "fused" in best and "fused" not in plain
+    assert "batched" in best and "batched" not in plain
     assert gotc("ir", "vote.got", "-O3").code == 2

@@ -55,13 +55,13 @@ def test_each_scheme_of_a_file(gotc: Gotc) -> None:
 
 
 def test_without_fusion_each_answer_is_a_request(gotc: Gotc) -> None:
-    fused, single, plain = (
+    batched, single, plain = (
         gotc(*RUN, *WHY, "--json", "--no-cache", *more).json()["spent"]
-        for more in ((), ("--no-fusion",), ("-O0",))
+        for more in ((), ("--no-batching",), ("-O0",))
     )
-    assert (fused["requests"], single["requests"], plain["requests"]) == (1, 3, 3)
-    assert single["calls"] == plain["calls"] == fused["calls"] == 3
-    assert single["input_tokens"] == 3 * fused["input_tokens"]
+    assert (batched["requests"], single["requests"], plain["requests"]) == (1, 3, 3)
+    assert single["calls"] == plain["calls"] == batched["calls"] == 3
+    assert single["input_tokens"] == 3 * batched["input_tokens"]
 
 
 def test_the_result_does_not_depend_on_schedule_or_concurrency(gotc: Gotc) -> None:

@@ -22,18 +22,18 @@ def sorted_by(server: OpenAIServer, folder: Path, *more: str) -> dict[str, Any]:
 def test_151_answers_in_23_requests_and_the_same_by_single_calls(tmp_path: Path) -> None:
     digits(tmp_path)
     with OpenAIServer(Sorter()) as server:
-        fused = sorted_by(server, tmp_path, "--no-cache")
+        batched = sorted_by(server, tmp_path, "--no-cache")
     asked = [seen.n for seen in server.requests]
-    assert fused["ledger"]["none"]["calls"] == sum(asked) == 151
-    assert fused["spent"]["requests"] == len(asked) <= 23
-    assert fused["simulated"] is False
+    assert batched["ledger"]["none"]["calls"] == sum(asked) == 151
+    assert batched["spent"]["requests"] == len(asked) <= 23
+    assert batched["simulated"] is False
     with OpenAIServer(Sorter(), refuses=["n"]) as server:
         single = sorted_by(server, tmp_path, "--no-cache")
     answered = [seen for seen in server.requests if seen.status == 200]
     assert len(answered) == single["spent"]["calls"] == 151
     for same in ("result", "score", "ground_truth", "failed"):
-        assert single[same] == fused[same]
-    assert 0 < fused["score"] < 60
+        assert single[same] == batched[same]
+    assert 0 < batched["score"] < 60
 
 
 def test_again_from_the_cache_without_a_request(tmp_path: Path) -> None:

@@ -57,13 +57,13 @@ _simple = st.one_of(
             k=values,
             settings=arguments,
             until=some,
-            fused=st.booleans(),
+            batched=st.booleans(),
             stop=st.none() | _stops,
         )
         for kind in (ir.Generate, ir.Improve, ir.Aggregate)
     ),
-    _step(ir.Score, score=names, arguments=arguments, value=st.none(), k=values, fused=st.booleans()),
-    _step(ir.Score, score=st.none(), arguments=st.just(()), value=values, k=values, fused=st.booleans()),
+    _step(ir.Score, score=names, arguments=arguments, value=st.none(), k=values, batched=st.booleans()),
+    _step(ir.Score, score=st.none(), arguments=st.just(()), value=values, k=values, batched=st.booleans()),
     _step(ir.Validate, condition=values),
     _step(ir.Validate, condition=st.none(), prompt=names, arguments=arguments),
     _step(ir.KeepValid),

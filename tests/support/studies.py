@@ -63,7 +63,7 @@ def guess_plan(folder: Path, clauses: str = "", rows: int = 40) -> StudyPlan:
         minimize error(result, target)
         subject to cost <= 2 * baseline
         trials 20
-        fusion false, early_stop false
+        batching false, early_stop false
     """
     return read_plan(guess_study(folder, clauses or default, rows))
 

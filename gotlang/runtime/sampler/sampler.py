@@ -125,12 +125,12 @@ class Sampler:
         numbers: Sequence[int],
         operation: Operation | None,
         *,
-        fused: bool = True,
+        batched: bool = True,
     ) -> tuple[list[Sample], frozenset[int]]:
         """The samples of a request with these numbers, in their order, and the numbers of those that were
         stored before.
 
-        `key` is the request's, `operation` the operation that asks (None for none of a graph). `fused` asks
+        `key` is the request's, `operation` the operation that asks (None for none of a graph). `batched` asks
         for all that are missing in one request, if the endpoint supports `n`. Raises nothing unless it is
         cancelled: a sample that cannot be had is a MissingSample.
         """
@@ -147,7 +147,7 @@ class Sampler:
         persistent = NONE_STORED
         if mine:
             try:
-                persistent = await self._obtain(pending, fused)
+                persistent = await self._obtain(pending, batched)
             finally:
                 pending.give_up(mine, "the run was stopped", cut_off=True)
                 for number, found in pending.found.items():
@@ -178,7 +178,7 @@ class Sampler:
             if (note := self.store.note()) is not None:
                 self.notes[note] = None
 
-    async def _obtain(self, pending: _Pending, fused: bool) -> frozenset[int]:
+    async def _obtain(self, pending: _Pending, batched: bool) -> frozenset[int]:
         """Get samples from the persistent cache or the model; the numbers of those that were stored."""
         if self.store is not None:
             try:
@@ -186,7 +186,7 @@ class Sampler:
             except CacheError as error:
                 pending.give_up(pending.numbers, error.in_words())
         while missing := [number for number in pending.numbers if number not in pending.found]:
-            chunks = _chunks(missing, max(1, pending.model.batch) if fused else 1)
+            chunks = _chunks(missing, max(1, pending.model.batch) if batched else 1)
             if len(chunks) == 1:
                 await self._ask(pending, chunks[0])
             else:

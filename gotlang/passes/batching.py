@@ -1,7 +1,7 @@
-"""Sample fusion: all answers of a step in one request, so that the prompt is paid once.
+"""Request batching: all answers of a step in one request, so that the prompt is paid once.
 
     %1 = Generate @sort(...) from part, k 5          five requests of one answer
-    %1 = Generate @sort(...) from part, k 5, fused   one request with n=5, where the endpoint takes n
+    %1 = Generate @sort(...) from part, k 5, batched   one request with n=5, where the endpoint takes n
 
 The answers are the same draws of the same request either way.
 """
@@ -14,11 +14,13 @@ from gotlang.ir import program as ir
 from gotlang.passes.rewrite import rewrite
 
 
-def fuse_samples(program: ir.Program) -> ir.Program:
+def batch_requests(program: ir.Program) -> ir.Program:
     """Mark every step that samples as one that may ask for its answers together."""
 
     def change(region: ir.Region) -> ir.Region:
-        steps = (replace(s, fused=True) if isinstance(s, ir.Sampling | ir.Score) else s for s in region.steps)
+        steps = (
+            replace(s, batched=True) if isinstance(s, ir.Sampling | ir.Score) else s for s in region.steps
+        )
         return replace(region, steps=tuple(steps))
 
     return rewrite(program, change)
