@@ -1,4 +1,4 @@
-"""The sorting stand-ins against the papers: mean and median mistakes of each scheme, simulated and published.
+"""The simulators of sorting against the papers: mean and median mistakes of each scheme.
 
     python benchmarks/calibration.py [lists]
 
@@ -23,7 +23,7 @@ Digits = list[int]
 Scheme = Callable[[random.Random, Digits], Digits]
 
 
-def load_stand_ins() -> ModuleType:
+def load_simulators() -> ModuleType:
     """programs/sorting_sim.py as a module; it is a program's file and stands in no package."""
     path = Path(__file__).parents[1] / "programs" / "sorting_sim.py"
     spec = importlib.util.spec_from_file_location("sorting_sim", path)
@@ -33,7 +33,7 @@ def load_stand_ins() -> ModuleType:
     return module
 
 
-STAND_INS = load_stand_ins()
+SIMULATORS = load_simulators()
 
 
 def mistakes(attempt: Digits, numbers: Digits) -> int:
@@ -58,15 +58,15 @@ def improved(rng: random.Random, k: int, numbers: Digits, attempt: Digits) -> Di
     """Improve(k) repair, Score, KeepBestN(1); a perfect attempt is left alone."""
     if not mistakes(attempt, numbers):
         return attempt
-    return best([attempt, *(read(STAND_INS.repair(rng, numbers, attempt)) for _ in range(k))], numbers)
+    return best([attempt, *(read(SIMULATORS.repair(rng, numbers, attempt)) for _ in range(k))], numbers)
 
 
 def io(rng: random.Random, numbers: Digits) -> Digits:
-    return read(STAND_INS.sort(rng, numbers))
+    return read(SIMULATORS.sort(rng, numbers))
 
 
 def cot(rng: random.Random, numbers: Digits) -> Digits:
-    return read(STAND_INS.sort_in_steps(rng, numbers))
+    return read(SIMULATORS.sort_in_steps(rng, numbers))
 
 
 def tree(branches: int, levels: int) -> Scheme:
@@ -85,7 +85,7 @@ def graph(sorts: int, merges: int, repairs: int = 0, final: int = 0, rounds: int
     """Graph of thoughts; `repairs` after a merge, `final` after the last one, then `rounds` of one repair."""
 
     def scheme(rng: random.Random, numbers: Digits) -> Digits:
-        lists = json.loads(STAND_INS.split(rng, numbers, max(1, len(numbers) // 16)))
+        lists = json.loads(SIMULATORS.split(rng, numbers, max(1, len(numbers) // 16)))
         level = [best([io(rng, part) for _ in range(sorts)], part) for part in lists.values()]
         while len(level) > 1:
             level = [
@@ -98,7 +98,7 @@ def graph(sorts: int, merges: int, repairs: int = 0, final: int = 0, rounds: int
         return it
 
     def merged(rng: random.Random, left: Digits, right: Digits, last: bool) -> Digits:
-        it = best([read(STAND_INS.merge(rng, left, right)) for _ in range(merges)], left + right)
+        it = best([read(SIMULATORS.merge(rng, left, right)) for _ in range(merges)], left + right)
         return improved(rng, final if last else repairs, left + right, it)
 
     return scheme

@@ -1,11 +1,11 @@
-"""The papers' orderings and figures beside those of the stand-ins: every scheme that has some, on 50 rows.
+"""The papers' orderings and figures beside those of the simulators: every scheme that has some, on 50 rows.
 
     python benchmarks/orderings.py [task ...] [--rows 50] [--json]
     python benchmarks/orderings.py --write     # writes docs/calibration.md
 
 For each pair that a paper orders, the paired difference of quality over the same rows with its 95% interval,
 and what both cost. A claim holds where the interval shows it, and where the better one costs no more than the
-paper lets it. Published figures are of other rows and of real models: they say how well the stand-ins are
+paper lets it. Published figures are of other rows and of real models: they say how well the simulators are
 fitted, not more. Exit code 1 where an ordering does not hold.
 """
 
@@ -33,16 +33,16 @@ PROGRAMS = ROOT / "programs"
 PAGE = ROOT / "docs" / "calibration.md"
 ROWS = 50
 HEAD = """\
-# How well the stand-ins are fitted
+# How well the simulators are fitted
 
-Programs of `programs/` bring stand-ins that answer in a model's place, with the mistakes that models make.
+Programs of `programs/` bring simulators that answer in a model's place, with the mistakes that models make.
 What comes out is simulated and always says so; these tables show how near it is to what the papers report.
 Means are over the first 50 rows of our own data (40 lakes), with 95% intervals; the papers' are over other
 rows and of real models. Orderings are paired: each row's difference between two schemes, with its interval.
 A claim holds where the interval leaves no doubt and, for graph against tree, where the graph costs no more.
 
 The page is written by `python benchmarks/orderings.py --write`, and a test holds it to its word.
-`python benchmarks/calibration.py` fits the stand-ins of sorting to all that is published, medians included.
+`python benchmarks/calibration.py` fits the simulators of sorting to all that is published, medians included.
 """
 GOT = "Graph of Thoughts"
 FOT = "Framework of Thoughts"
@@ -224,7 +224,7 @@ def program(name: str) -> Program:
 
 
 def run(task: Task, rows: int) -> Outcome:
-    """Run every scheme of a task on its first rows, by stand-ins, with nothing kept from earlier runs."""
+    """Run every scheme of a task on its first rows, by simulators, with nothing kept from earlier runs."""
     options = Options(model="simulated", cache=None, params=dict(task.params))
     table = load_data(PROGRAMS / "data" / task.data)
     loaded = program(task.program)

@@ -27,7 +27,7 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cache]:
 
 
 def put(
-    cache: Cache, number: int, *, created: float = 1000.0, samples: int = 1, model: str = "stand-in"
+    cache: Cache, number: int, *, created: float = 1000.0, samples: int = 1, model: str = "simulator"
 ) -> str:
     request = a_request(number, model=model)
     answers = {

@@ -1,4 +1,4 @@
-"""The stand-ins keep the papers' orderings over 50 rows, and docs/calibration.md says what they give."""
+"""The simulators keep the papers' orderings over 50 rows, and docs/calibration.md says what they give."""
 
 from __future__ import annotations
 

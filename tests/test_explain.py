@@ -10,7 +10,7 @@ from textwrap import dedent
 import pytest
 from hypothesis import given
 from support.answers import any_model, some_value
-from support.generated import STAND_INS, Generated, programs
+from support.generated import SIMULATORS, Generated, programs
 from support.laws import tried
 
 from benchmarks.schemes import PROGRAMS, ROWS, Row, program_of, value_of
@@ -104,7 +104,7 @@ def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, ea
 @tried(25)
 @given(programs())
 def test_a_generated_program_stays_in_its_bounds(program: Generated) -> None:
-    options = Options(model=SimulatedModel(STAND_INS))
+    options = Options(model=SimulatedModel(SIMULATORS))
     estimate = compile(program.text, "generated.got").explain(program.inputs, options=options, simulate=False)
     for early, costs in ((False, estimate.costs), (True, estimate.early)):
         result = program.try_run(early_stop=early)

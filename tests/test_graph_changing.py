@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.changing import ANSWERS, HEAD, go
-from support.generated import STAND_INS, Generated, programs
+from support.generated import SIMULATORS, Generated, programs
 from support.graphs import exclusive
 from support.laws import tried
 from support.orders import Delayed, everything, on_virtual_time, try_in_order
@@ -352,7 +352,7 @@ def test_the_blocks_of_the_language_obey_the_rules(program: Generated, seed: int
     plain = ROLES["grow"]
     ROLES["grow"] = watched
     try:
-        model = Delayed(SimulatedModel(STAND_INS), Random(seed))
+        model = Delayed(SimulatedModel(SIMULATORS), Random(seed))
         try_in_order(program.text, dict(program.inputs), model, truth=3)
     finally:
         ROLES["grow"] = plain
@@ -396,11 +396,11 @@ def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
     files = re.findall(r"^```\w+ file=(\S+)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     for name, text in files:
         (tmp_path / name).write_text(text)
-    stand_ins = {
+    simulators = {
         "draft": lambda rng, question, angle: f"{angle}!",
         "merge": lambda rng, drafts: " ".join(drafts),
     }
-    options = Options(model=SimulatedModel(stand_ins))
+    options = Options(model=SimulatedModel(simulators))
     result = load(tmp_path / "angles.got").run(question="A bridge?", options=options)
     assert result.value == "safety! speed!"
     result = load(tmp_path / "angles.got").run(question="What cost?", options=options)

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.generated import STAND_INS, Generated, programs
+from support.generated import SIMULATORS, Generated, programs
 from support.laws import tried
 from support.orders import Delayed, on_virtual_time
 from support.plans import Failing
@@ -124,8 +124,8 @@ def test_sums_are_those_of_the_operations_and_no_path_is_longer(
         def model(inside: SimulatedModel) -> Model:
             return Failing(inside, Random(seed), seed=seed, share=share) if share else Delayed(inside)
 
-        cheap = model(SimulatedModel(STAND_INS, price=seen.cheap, batch=1))
-        dear = model(SimulatedModel(STAND_INS, price=DEAR, batch=1, version="dear"))
+        cheap = model(SimulatedModel(SIMULATORS, price=seen.cheap, batch=1))
+        dear = model(SimulatedModel(SIMULATORS, price=DEAR, batch=1, version="dear"))
 
         async def work() -> Result:
             given = Options(model=cheap, observe=seen, cache=cache, concurrency=limit, **options)

@@ -1,4 +1,4 @@
-"""What each operation and block means, on small programs with exact stand-ins."""
+"""What each operation and block means, on small programs with exact simulators."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gotlang.result import Result
 
 
 def run(body: str, *, declarations: str = "", result: str = "any", inputs: str = "", **given: Any) -> Result:
-    stand_ins = given.pop("stand_ins", {})
+    simulators = given.pop("simulators", {})
     options = given.pop("options", {})
     lines = "\n".join("    " + line for line in body.strip("\n").split("\n"))
     text = f"{PROMPTS}\n{declarations}\nscheme main({inputs}) -> {result}:\n{lines}\n"
-    model = SimulatedModel({**STAND_INS, **stand_ins})
+    model = SimulatedModel({**SIMULATORS, **simulators})
     return compile(text, "main.got").run(given, options=Options(model=model, **options))
 
 
@@ -43,7 +43,7 @@ score size(n: int) -> higher:
 score distance(n: int, goal: int) -> lower, best 0:
     abs(n - goal)
 """
-STAND_INS = {
+SIMULATORS = {
     "digit": lambda rng, of: str(rng.randrange(10)),
     "next": lambda rng, n: str(n + 1),
     "add": lambda rng, a, b: str(a + b),
@@ -104,7 +104,7 @@ def test_a_score_may_ask_a_model_before_its_number() -> None:
 @pytest.mark.parametrize("by", ["rate(it)", "quality(it)"])
 def test_samples_that_are_too_large_together_have_a_mean(by: str) -> None:
     declarations = "score quality(n: int) -> lower:\n    a = Generate() rate(n)\n    a"
-    given = {"declarations": declarations, "stand_ins": {"rate": lambda rng, n: "1e308"}}
+    given = {"declarations": declarations, "simulators": {"rate": lambda rng, n: "1e308"}}
     assert run(f"Generate() next(1)\nScore(k=3) {by}", result="int", **given).score == pytest.approx(1e308)
 
 
@@ -254,7 +254,7 @@ def test_until_ends_sampling_at_the_first_in_order() -> None:
 
 def test_a_failed_thought_is_noted_and_the_rest_goes_on() -> None:
     flaky = {"digit": lambda rng, of: rng.choice(["7", "no idea"])}
-    result = run("Generate(k=20) digit(1)\nVote()", result="int", stand_ins=flaky)
+    result = run("Generate(k=20) digit(1)\nVote()", result="int", simulators=flaky)
     assert result.value == 7
     assert result.outcome.failures
     assert "no idea" in result.outcome.failures[0].reason
@@ -263,14 +263,14 @@ def test_a_failed_thought_is_noted_and_the_rest_goes_on() -> None:
 def test_all_thoughts_failed_is_an_error_that_says_where_and_why() -> None:
     mute = {"digit": lambda rng, of: "no idea"}
     with pytest.raises(RunError, match=r"Generate digit: every thought failed: .*no idea") as caught:
-        run("Generate(k=3) digit(1)\nVote()", result="int", stand_ins=mute)
+        run("Generate(k=3) digit(1)\nVote()", result="int", simulators=mute)
     assert caught.value.failures[0].span.source == "main.got"
 
 
 def test_a_pool_goes_on_without_a_member_that_failed() -> None:
     mute = {"digit": lambda rng, of: "no idea"}
     body = "a = Generate() digit(1)\nb = Generate() next(1)\nPool() a, b"
-    result = run(body, result="list[int]", stand_ins=mute)
+    result = run(body, result="list[int]", simulators=mute)
     assert result.value == [2]
     assert result.outcome.failures
 
@@ -286,7 +286,7 @@ def test_ground_truth_is_measured_beside_the_run() -> None:
     assert result.ground_truth is True
     text = PROMPTS + "scheme main() -> int:\n    Generate() next(1)\n    GroundTruth() it == truth\n"
     program = compile(text, "main.got")
-    options = Options(model=SimulatedModel(STAND_INS))
+    options = Options(model=SimulatedModel(SIMULATORS))
     assert program.run(truth=3, options=options).ground_truth is False
     assert program.run(options=options).ground_truth is None
 

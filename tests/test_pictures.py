@@ -155,8 +155,8 @@ scheme main(ns: list[int]) -> int:
 def lines_of(count: int) -> list[dict[str, Any]]:
     program = compile(PROGRAM, "main.got")
     asks = Asks()
-    stand_ins = {"guess": lambda rng, n: str(n + rng.randrange(5)), "add": lambda rng, a, b: str(a + b)}
-    model = SimulatedModel(stand_ins)
+    simulators = {"guess": lambda rng, n: str(n + rng.randrange(5)), "add": lambda rng, a, b: str(a + b)}
+    model = SimulatedModel(simulators)
     result = program.run(ns=list(range(count)), options=Options(model=model, observe=asks))
     found = operations(result.outcome.graph, program.compilation.sources, asks)
     lines: list[dict[str, Any]] = json.loads(json.dumps(list(found)))

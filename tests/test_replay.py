@@ -35,7 +35,7 @@ def without_payment(document: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "ledger": ledger}
 
 
-def test_a_recorded_run_replays_to_the_same_bytes_without_stand_ins_or_network(
+def test_a_recorded_run_replays_to_the_same_bytes_without_simulators_or_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "programs"
@@ -43,7 +43,7 @@ def test_a_recorded_run_replays_to_the_same_bytes_without_stand_ins_or_network(
     cassette = tmp_path / "run.jsonl"
     program = load(folder / "sort128.got")
     recorded = program.run(numbers=NUMBERS, options=Options(record=cassette)).to_dict()
-    (folder / "sorting_sim.py").write_text("raise AssertionError('a replay asks no stand-in')")
+    (folder / "sorting_sim.py").write_text("raise AssertionError('a replay asks no simulator')")
 
     def no_network(*_: object, **__: object) -> None:
         raise AssertionError("a replay opens no connection")
@@ -225,7 +225,7 @@ KNOWN = a_request()
     [
         (KNOWN, 4, "sample 4 of prompt `sort`"),
         (replace(KNOWN, prompt="merge", sample=9), 0, "no request of this prompt"),
-        (replace(KNOWN, model="other"), 0, "model `stand-in`, not `other`"),
+        (replace(KNOWN, model="other"), 0, "model `simulator`, not `other`"),
         (replace(KNOWN, sample=4), 0, "seed 3, not 4"),
         (replace(KNOWN, settings=DecodingSettings(0.8, stop=("\n",))), 0, "temperature 0.7, not 0.8"),
         (replace(KNOWN, messages=KNOWN.messages[1:]), 0, "roles system, user, not user"),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from support.asking import openai_model
 from support.charging import KINDS, Charging
 from support.clocks import FakeTime
-from support.generated import STAND_INS, Generated, programs
+from support.generated import SIMULATORS, Generated, programs
 from support.gotc import vote
 from support.laws import tried
 from support.openai_server import Fault, OpenAIServer, Seen, dropped, edited, half_body, limited, status
@@ -100,7 +100,7 @@ def test_what_the_server_charges_never_crosses_the_budget(
     budgets: list[tuple[float | None, float | None]],
 ) -> None:
     def charging() -> Charging:
-        inside = SimulatedModel(STAND_INS, price=price, batch=batch)
+        inside = SimulatedModel(SIMULATORS, price=price, batch=batch)
         return Charging(inside, Random(seed), seed=seed, share=share)
 
     free = charging()
@@ -137,7 +137,7 @@ def test_a_run_that_fits_its_budget_is_never_stopped(
     """One answer a request: then the bill is the same in any order, and what must be set aside is known."""
 
     def charging(order: int) -> Charging:
-        inside = SimulatedModel(STAND_INS, price=price, batch=1)
+        inside = SimulatedModel(SIMULATORS, price=price, batch=1)
         kinds = tuple(kind for kind in KINDS if kind != "fewer")
         return Charging(inside, Random(order), seed=seed, share=share, kinds=kinds)
 

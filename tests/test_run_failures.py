@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.generated import STAND_INS, Generated, programs
+from support.generated import SIMULATORS, Generated, programs
 from support.laws import tried
 from support.orders import Delayed, try_in_order
 from support.plans import Failing
@@ -33,7 +33,7 @@ from gotlang.result import Result
 def test_every_run_ends_and_every_failure_is_reported(
     program: Generated, seed: int, share: float, limit: int | None, level: int, wave: int | None
 ) -> None:
-    model = Failing(SimulatedModel(STAND_INS), Random(seed), seed=seed, share=share)
+    model = Failing(SimulatedModel(SIMULATORS), Random(seed), seed=seed, share=share)
     found = try_in_order(
         program.text, dict(program.inputs), model, truth=3, concurrency=limit, level=level, wave=wave
     )

@@ -6,7 +6,7 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.generated import STAND_INS, Generated, programs
+from support.generated import SIMULATORS, Generated, programs
 from support.laws import tried
 from support.orders import Delayed, everything, run_in_order, try_in_order
 
@@ -39,7 +39,7 @@ def test_order_changes_nothing(
     """Whatever is optimized, sampled in waves and asked together."""
 
     def run(chance: Random | None, **options: object) -> Result | RunError:
-        model = Delayed(SimulatedModel(STAND_INS, batch=batch), chance)
+        model = Delayed(SimulatedModel(SIMULATORS, batch=batch), chance)
         how = {"level": level, "wave": wave, **saving, **options}
         return try_in_order(program.text, dict(program.inputs), model, truth=3, **how)
 
@@ -83,7 +83,7 @@ scheme grow(x: int, depth: int) -> int:
 scheme tree(x: int) -> int:
     grow(x, 3)
 """
-TREE_STAND_INS = {
+TREE_SIMULATORS = {
     "parts": lambda rng, x, depth: str([rng.randrange(5) for _ in range(rng.randrange(1, 4))]),
     "leaf": lambda rng, x: str(rng.randrange(30, 60)),
     "merge": lambda rng, a, b: str((a + b) // 2 + rng.randrange(-3, 3)),
@@ -98,7 +98,7 @@ def test_a_graph_that_answers_grow_is_the_same_in_any_order(
     seed, limit, schedule = order
 
     def run(chance: Random | None, **options: object) -> Result:
-        return run_in_order(TREE, {"x": start}, Delayed(SimulatedModel(TREE_STAND_INS), chance), **options)
+        return run_in_order(TREE, {"x": start}, Delayed(SimulatedModel(TREE_SIMULATORS), chance), **options)
 
     plain = run(None, concurrency=1)
     assert everything(run(Random(seed), concurrency=limit, schedule=schedule)) == everything(plain)
@@ -122,9 +122,9 @@ scheme main(x: int) -> many int:
 
 def test_what_never_ran_adds_to_no_path() -> None:
     """Whether what it needs had failed by the time it was added, or failed later."""
-    stand_ins = {"fails": lambda rng, x: "none", "listed": lambda rng, x: "[1, 2]"}
+    simulators = {"fails": lambda rng, x: "none", "listed": lambda rng, x: "[1, 2]"}
     found = [
-        run_in_order(LOST, {"x": 1}, Delayed(SimulatedModel(stand_ins), late=late))
+        run_in_order(LOST, {"x": 1}, Delayed(SimulatedModel(simulators), late=late))
         for late in ("fails", "listed")
     ]
     assert everything(found[0]) == everything(found[1])
@@ -150,12 +150,12 @@ scheme main(x: int) -> many int:
 
 
 def test_a_block_that_was_not_laid_out_asks_nothing_later() -> None:
-    stand_ins = {
+    simulators = {
         "listed": lambda rng, x: "[1, 2]",
         "near": lambda rng, x: str(x),
         "add": lambda rng, a, b: str(a + b),
     }
-    found = run_in_order(UNDONE, {"x": 1}, SimulatedModel(stand_ins))
+    found = run_in_order(UNDONE, {"x": 1}, SimulatedModel(simulators))
     assert found.value == [1, 2] and "division by zero" in found.outcome.failures[0].reason
     assert found.outcome.ledger.spent.calls == 3
 
@@ -177,9 +177,9 @@ scheme main(x: int) -> many int:
 
 
 def test_how_long_an_answer_took_does_not_hang_on_what_was_asked_with_it() -> None:
-    stand_ins = dict.fromkeys(("first", "second", "near"), lambda rng, x: str(x))
+    simulators = dict.fromkeys(("first", "second", "near"), lambda rng, x: str(x))
     found = [
-        run_in_order(TOGETHER, {"x": 1}, Delayed(SimulatedModel(stand_ins), late=late))
+        run_in_order(TOGETHER, {"x": 1}, Delayed(SimulatedModel(simulators), late=late))
         for late in ("first", "second")
     ]
     assert everything(found[0]) == everything(found[1])
@@ -187,10 +187,10 @@ def test_how_long_an_answer_took_does_not_hang_on_what_was_asked_with_it() -> No
 
 def test_what_a_thought_cost_does_not_hang_on_what_was_asked_with_it() -> None:
     text = TOGETHER.replace("Pool() one, three", "Pool() one, three\n    Score() cost(it)")
-    stand_ins = dict.fromkeys(("first", "second", "near"), lambda rng, x: str(x))
+    simulators = dict.fromkeys(("first", "second", "near"), lambda rng, x: str(x))
     costs = []
     for late in ("first", "second"):
-        found = run_in_order(text, {"x": 1}, Delayed(SimulatedModel(stand_ins), late=late))
+        found = run_in_order(text, {"x": 1}, Delayed(SimulatedModel(simulators), late=late))
         costs.append([thought.score for thought in found.outcome.thoughts])
     assert costs[0] == costs[1]
     assert costs[0][0] > costs[0][1] == costs[0][3], "one that is asked alone pays the whole prompt"

@@ -44,7 +44,7 @@ score rated(x: any) -> higher:
 scheme main(x: int) -> many any:
 """
 
-STAND_INS: dict[str, Callable[..., str]] = {"plain": lambda rng, x: "1", "read": lambda rng, x: "1"}
+SIMULATORS: dict[str, Callable[..., str]] = {"plain": lambda rng, x: "1", "read": lambda rng, x: "1"}
 
 
 def go(tmp_path: Path, function: str, place: str = "Call", **options: Any) -> Result | RunError:
@@ -53,7 +53,7 @@ def go(tmp_path: Path, function: str, place: str = "Call", **options: Any) -> Re
     (tmp_path / "tools.py").write_text(f"import asyncio, math, sys, time\n\ndef f(x):\n{body}\n")
     lines = "\n".join("    " + line for line in PLACES[place].splitlines())
     (tmp_path / "main.got").write_text(f"{TEXT}{lines}\n")
-    given = Options(model=SimulatedModel(STAND_INS), **options)
+    given = Options(model=SimulatedModel(SIMULATORS), **options)
     try:
         return load(tmp_path / "main.got").run(x=1, options=given)
     except RunError as error:
@@ -129,7 +129,7 @@ def test_a_call_that_hangs_is_given_up(tmp_path: Path, hangs: str, virtual: bool
         "import time\ndef f(x):\n" + "\n".join("    " + line for line in hangs.splitlines()) + "\n"
     )
     started = time.monotonic()
-    program, options = load(tmp_path / "main.got"), Options(model=SimulatedModel(STAND_INS), timeout=0.05)
+    program, options = load(tmp_path / "main.got"), Options(model=SimulatedModel(SIMULATORS), timeout=0.05)
     with pytest.raises(RunError, match=r"`f` took longer than 0.05 s"):
         if virtual:
             program.run(x=1, options=Options(model="simulated", timeout=0.05, python=True))
@@ -144,7 +144,7 @@ def test_an_async_call_that_hangs_is_cancelled(tmp_path: Path) -> None:
         "    finally:\n        print('let go')\n"
     )
     (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
-    options = Options(model=SimulatedModel(STAND_INS), timeout=0.05)
+    options = Options(model=SimulatedModel(SIMULATORS), timeout=0.05)
     with pytest.raises(RunError, match=r"`f` took longer than 0.05 s"):
         asyncio.run(load(tmp_path / "main.got").arun(x=1, options=options))
 
@@ -164,7 +164,7 @@ def test_whatever_an_async_call_raises_is_a_failure(tmp_path: Path, line: str, t
     (tmp_path / "tools.py").write_text(f"import asyncio\n\n{own}\nasync def f(x):\n    {line}\n")
     (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
     with pytest.raises(RunError, match=f"`f` raised {told}"):
-        load(tmp_path / "main.got").run(x=1, options=Options(model=SimulatedModel(STAND_INS)))
+        load(tmp_path / "main.got").run(x=1, options=Options(model=SimulatedModel(SIMULATORS)))
 
 
 @pytest.mark.parametrize("line", ["raise SystemExit(0)", "raise GeneratorExit", "raise ValueError"])
@@ -172,7 +172,7 @@ def test_a_file_that_ends_the_process_is_told(tmp_path: Path, line: str) -> None
     (tmp_path / "tools.py").write_text(f"def f(x):\n    return x\n\n{line}\n")
     (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
     with pytest.raises(UsageError, match=rf'import python "tools.py": .*tools.py:4: {line.split()[1][:5]}'):
-        load(tmp_path / "main.got").run(x=1, options=Options(model=SimulatedModel(STAND_INS)))
+        load(tmp_path / "main.got").run(x=1, options=Options(model=SimulatedModel(SIMULATORS)))
 
 
 def test_a_time_out_of_its_own_is_its_own_mistake(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ scheme flat(x: int, n: int) -> many int:
         Generate() first(x * 1000 + y)
 """
 
-STAND_INS = {name: lambda rng, x: str(x) for name in ("first", "then", "last")}
+SIMULATORS = {name: lambda rng, x: str(x) for name in ("first", "then", "last")}
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Watching(Model):
         await asyncio.sleep(1.0)
         for name in (self.name, "all"):
             self.under_way[name] -= 1
-        return await SimulatedModel(STAND_INS).ask(request, n, first, permit)
+        return await SimulatedModel(SIMULATORS).ask(request, n, first, permit)
 
 
 def asked(scheme: str, **options: Any) -> list[str]:
@@ -183,8 +183,8 @@ def two_models(**options: Any) -> tuple[Counter[str], float, list[str]]:
             await session.run({"n": 20})
             return asyncio.get_running_loop().time()
 
-    stand_ins = {name: lambda rng, x: str(x) for name in ("small", "big")}
-    STAND_INS.update(stand_ins)
+    simulators = {name: lambda rng, x: str(x) for name in ("small", "big")}
+    SIMULATORS.update(simulators)
     seconds = on_virtual_time(work)
     return most, seconds, order
 

@@ -1,4 +1,4 @@
-"""The commands on the pages of docs/schemes run as they stand, with the program's stand-ins for a model."""
+"""The commands on the pages of docs/schemes run as they stand, with the program's simulators for a model."""
 
 from __future__ import annotations
 

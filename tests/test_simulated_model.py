@@ -1,4 +1,4 @@
-"""The simulated model: answers by the identity of the call, errors in the words of the stand-in's file."""
+"""The simulated model: answers by the identity of the call, errors in the words of the simulator's file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wordy(rng: random.Random, highest: int) -> str:
     return "one two three " * highest
 
 
-STAND_INS = {"number": number, "warmth": warmth, "sure": sure, "wordy": wordy}
+SIMULATORS = {"number": number, "warmth": warmth, "sure": sure, "wordy": wordy}
 
 
 def request(prompt: str = "number", highest: int = 10**9, sample: int = 0, **settings: Any) -> Request:
@@ -53,7 +53,7 @@ def request(prompt: str = "number", highest: int = 10**9, sample: int = 0, **set
 
 
 def ask(asked: Request, n: int = 1, draw: int = 0, model: SimulatedModel | None = None) -> Reply:
-    return asyncio.run((model or SimulatedModel(STAND_INS)).ask(asked, n, draw))
+    return asyncio.run((model or SimulatedModel(SIMULATORS)).ask(asked, n, draw))
 
 
 def texts(reply: Reply) -> list[str]:
@@ -68,11 +68,11 @@ def test_answers_depend_on_request_and_draw_only(
     batches: list[int], seed: int, shuffling: random.Random
 ) -> None:
     """However draws are shared out among requests, and in whatever order they are asked for."""
-    whole = texts(ask(request(), sum(batches), model=SimulatedModel(STAND_INS, seed=seed)))
+    whole = texts(ask(request(), sum(batches), model=SimulatedModel(SIMULATORS, seed=seed)))
     starts = [sum(batches[:i]) for i in range(len(batches))]
     order = list(range(len(batches)))
     shuffling.shuffle(order)
-    model = SimulatedModel(STAND_INS, seed=seed)
+    model = SimulatedModel(SIMULATORS, seed=seed)
     pieces = {i: texts(ask(request(), batches[i], starts[i], model)) for i in order}
     assert [text for i in range(len(batches)) for text in pieces[i]] == whole
 
@@ -80,7 +80,7 @@ def test_answers_depend_on_request_and_draw_only(
 def test_draws_samples_prompts_and_seeds_all_differ() -> None:
     asked = [request(), request(sample=1), request(highest=10**9 + 1), request(top_p=0.5)]
     answers = [text for one in asked for text in texts(ask(one, 3))]
-    answers += texts(ask(request(), 3, model=SimulatedModel(STAND_INS, seed=1)))
+    answers += texts(ask(request(), 3, model=SimulatedModel(SIMULATORS, seed=1)))
     assert len(set(answers)) == len(answers)
 
 
@@ -94,7 +94,7 @@ def test_at_temperature_zero_all_draws_are_the_first() -> None:
     assert texts(ask(request(temperature=0.0), 1, draw=9)) == texts(ask(request(temperature=0.0), 1))
 
 
-def test_a_stand_in_that_asks_for_the_temperature_gets_it() -> None:
+def test_a_simulator_that_asks_for_the_temperature_gets_it() -> None:
     assert texts(ask(request("warmth", 3, temperature=0.4))) == ["3 at 0.4"]
     assert texts(ask(request("warmth", 3, temperature=None))) == ["3 at None"]
 
@@ -104,7 +104,7 @@ def test_a_stand_in_that_asks_for_the_temperature_gets_it() -> None:
 
 def test_batch_limits_the_answers_of_one_request() -> None:
     assert len(ask(request(), 200).completions) == 128
-    one_at_a_time = SimulatedModel(STAND_INS, batch=1)
+    one_at_a_time = SimulatedModel(SIMULATORS, batch=1)
     assert one_at_a_time.batch == 1
     assert len(ask(request(), 5, model=one_at_a_time).completions) == 1
 
@@ -135,7 +135,7 @@ def test_confidence_is_given_when_asked_for() -> None:
     assert cut.logprob == pytest.approx(-1.5 * 2 / answer.output_tokens)
 
 
-def test_a_stand_in_without_confidence_is_noted() -> None:
+def test_a_simulator_without_confidence_is_noted() -> None:
     reply = ask(request(logprobs=True))
     assert reply.completions[0].logprob is None
     assert "number" in reply.notes[0] and "Simulated(text, logprob)" in reply.notes[0]
@@ -143,7 +143,7 @@ def test_a_stand_in_without_confidence_is_noted() -> None:
 
 
 def test_a_prompt_is_paid_once_for_all_its_answers() -> None:
-    model = SimulatedModel(STAND_INS)
+    model = SimulatedModel(SIMULATORS)
     one, ten = ask(request(), 1, model=model), ask(request(), 10, model=model)
     assert one.usage.input_tokens == ten.usage.input_tokens
     assert ten.usage.output_tokens == sum(answer.output_tokens for answer in ten.completions)
@@ -154,7 +154,7 @@ def test_a_prompt_is_paid_once_for_all_its_answers() -> None:
 
 
 def test_latency_is_that_of_the_longest_answer() -> None:
-    model = SimulatedModel(STAND_INS)
+    model = SimulatedModel(SIMULATORS)
     singles = [ask(request(), 1, draw, model).latency_s for draw in range(6)]
     assert singles[0] < max(singles) > singles[-1]
     assert ask(request(), 6, model=model).latency_s == max(singles)
@@ -170,7 +170,7 @@ def test_latency_is_what_its_source_reports() -> None:
 
 def test_sleeping_takes_the_latency_on_a_virtual_clock() -> None:
     async def main() -> tuple[float, list[Reply]]:
-        model = SimulatedModel(STAND_INS, sleep=asyncio.sleep)
+        model = SimulatedModel(SIMULATORS, sleep=asyncio.sleep)
         replies = await asyncio.gather(*(model.ask(request(sample=i), 3) for i in range(50)))
         await model.close()
         return asyncio.get_running_loop().time(), replies
@@ -197,7 +197,7 @@ def failures(model: SimulatedModel, asked: Request) -> int:
 
 def test_failures_come_at_their_rate_and_by_identity() -> None:
     def counts(order: Callable[[list[int]], Iterator[int]]) -> dict[int, int]:
-        model = SimulatedModel(STAND_INS, failure_rate=0.25)
+        model = SimulatedModel(SIMULATORS, failure_rate=0.25)
         return {i: failures(model, request(sample=i)) for i in order(list(range(400)))}
 
     forwards, backwards = counts(iter), counts(reversed)
@@ -206,7 +206,7 @@ def test_failures_come_at_their_rate_and_by_identity() -> None:
 
 
 def test_a_failure_changes_no_answer() -> None:
-    shaky = SimulatedModel(STAND_INS, failure_rate=0.9)
+    shaky = SimulatedModel(SIMULATORS, failure_rate=0.9)
     failed = failures(shaky, request(sample=3))
     assert failed > 0
     steady = texts(ask(request(sample=3)))
@@ -219,7 +219,7 @@ def test_a_failure_changes_no_answer() -> None:
 @pytest.mark.parametrize("wrong", [{"batch": 0}, {"failure_rate": 1.5}, {"failure_rate": -0.1}])
 def test_impossible_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
-        SimulatedModel(STAND_INS, **wrong)
+        SimulatedModel(SIMULATORS, **wrong)
 
 
 # ---------------------------------------------------------------- errors in simulators
@@ -257,7 +257,7 @@ def leaves(rng, highest):
 
 
 @pytest.fixture
-def stand_ins(tmp_path: Path) -> ModuleType:
+def simulators(tmp_path: Path) -> ModuleType:
     path = tmp_path / "my_sim.py"
     path.write_text(FILE)
     spec = importlib.util.spec_from_file_location("my_sim", path)
@@ -274,33 +274,33 @@ def complaint(name: str, simulators: dict[str, Any]) -> ModelError:
     return caught.value
 
 
-def test_an_exception_is_told_with_its_line(stand_ins: ModuleType) -> None:
-    error = complaint("breaks", vars(stand_ins))
+def test_an_exception_is_told_with_its_line(simulators: ModuleType) -> None:
+    error = complaint("breaks", vars(simulators))
     assert error.message == "the simulator breaks (my_sim.py, line 8) raised KeyError: 7"
-    silent = complaint("silent", vars(stand_ins))
+    silent = complaint("silent", vars(simulators))
     assert silent.message == "the simulator silent (my_sim.py, line 20) raised ValueError"
-    leaves = complaint("leaves", vars(stand_ins))
+    leaves = complaint("leaves", vars(simulators))
     assert leaves.message == "the simulator leaves (my_sim.py, line 28) raised SystemExit: bye"
 
 
-def test_wrong_parameters_are_told_apart_from_mistakes_inside(stand_ins: ModuleType) -> None:
-    error = complaint("forgets", vars(stand_ins))
+def test_wrong_parameters_are_told_apart_from_mistakes_inside(simulators: ModuleType) -> None:
+    error = complaint("forgets", vars(simulators))
     assert error.message.startswith("the simulator forgets (my_sim.py, line 11) does not accept")
     assert "(rng, highest)" in error.message
-    inside = complaint("muddles", vars(stand_ins))
+    inside = complaint("muddles", vars(simulators))
     assert inside.message.startswith("the simulator muddles (my_sim.py, line 24) raised TypeError")
 
 
-def test_what_is_not_text_is_refused(stand_ins: ModuleType) -> None:
-    error = complaint("counts", vars(stand_ins))
+def test_what_is_not_text_is_refused(simulators: ModuleType) -> None:
+    error = complaint("counts", vars(simulators))
     assert error.message == "the simulator counts (my_sim.py, line 15) returned int, not text"
 
 
-def test_a_prompt_without_a_stand_in_says_what_to_write() -> None:
+def test_a_prompt_without_a_simulator_says_what_to_write() -> None:
     error = complaint("sort", {})
     assert error.message == "no simulator for the prompt sort"
     assert error.help is not None and "`def sort(rng, highest):`" in error.help
 
 
-def test_a_stand_in_need_not_be_a_function_of_a_file() -> None:
+def test_a_simulator_need_not_be_a_function_of_a_file() -> None:
     assert complaint("sort", {"sort": int}).message.startswith("the simulator int")

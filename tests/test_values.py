@@ -23,7 +23,7 @@ def test_equal_numbers_are_counted_as_equal() -> None:
     assert value_of("len(unique([[1, {a: 2}], [1.0, {a: 2.0}]]))") == 1
     body = 'xs = ["6", "5", "5.0"]\nforeach x in xs:\n    Generate() told(x)\nVote()'
     told = 'prompt told(x: str) -> float:\n    "{{ x }}"\n'
-    assert run(body, declarations=told, stand_ins={"told": lambda rng, x: x}, result="float").value == 5
+    assert run(body, declarations=told, simulators={"told": lambda rng, x: x}, result="float").value == 5
 
 
 def test_truth_is_no_number() -> None:

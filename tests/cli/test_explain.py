@@ -129,7 +129,7 @@ def test_the_document_has_the_same_as_data(gotc: Gotc) -> None:
     }
 
 
-def test_a_program_without_stand_ins(gotc: Gotc, folder: Path) -> None:
+def test_a_program_without_simulators(gotc: Gotc, folder: Path) -> None:
     (folder / "one.got").write_text(
         'prompt p(x: int) -> int:\n    "{{ x }}"\nscheme s(x: int) -> int:\n    Generate() p(x)\n'
     )

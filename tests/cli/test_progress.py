@@ -22,14 +22,14 @@ from gotlang.runtime.sampler.budget import Budget, cost
 PROGRAM = compile(VOTE.partition("\n")[2])
 
 
-def stand_in(rng: object, question: str) -> str:
+def simulator(rng: object, question: str) -> str:
     return "7" if question != "bad" else "none"
 
 
 def counted(question: str, **more: object) -> Progress:
     progress = Progress(now=iter(range(0, 10_000, 2)).__next__)
     options = Options(
-        model=SimulatedModel({"answer": stand_in}), observe=progress, params={"tries": 5}, **more
+        model=SimulatedModel({"answer": simulator}), observe=progress, params={"tries": 5}, **more
     )  # type: ignore[arg-type]
     PROGRAM.run(question=question, options=options)
     return progress
@@ -47,7 +47,7 @@ def test_runs_that_share_it_are_counted_together() -> None:
     progress = Progress(rows=2)
     counts = []
     for question in ("why", "how"):
-        options = Options(model=SimulatedModel({"answer": stand_in}), observe=progress)
+        options = Options(model=SimulatedModel({"answer": simulator}), observe=progress)
         PROGRAM.run(question=question, options=options)
         counts.append((progress.operations, progress.done, progress.waiting))
     (operations, done, waiting), twice = counts
@@ -130,7 +130,7 @@ def test_a_terminal_shows_rows_operations_and_answers_on_lines_of_their_own(
 
 def test_answers_that_cannot_be_read_are_counted_as_failed() -> None:
     progress = Progress()
-    options = Options(model=SimulatedModel({"answer": stand_in}), observe=progress)
+    options = Options(model=SimulatedModel({"answer": simulator}), observe=progress)
     with pytest.raises(Exception, match="every thought failed"):
         PROGRAM.run(question="bad", options=options)
     assert progress.failed >= 3

@@ -89,7 +89,7 @@ def test_no_cache_leaves_none(gotc: Gotc, folder: Path) -> None:
     assert gotc(*RUN, *WHY, "--cache", "own/answers.sqlite", "--json").json()["spent"]["calls"] == 0
 
 
-def test_stand_ins_that_changed_are_asked_again(gotc: Gotc, folder: Path) -> None:
+def test_simulators_that_changed_are_asked_again(gotc: Gotc, folder: Path) -> None:
     assert gotc(*RUN, *WHY, "--json").json()["result"] == 3
     (folder / "vote_sim.py").write_text("def answer(rng, question):\n    return '42'\n")
     found = gotc(*RUN, *WHY, "--json").json()

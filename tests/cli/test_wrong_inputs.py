@@ -83,7 +83,7 @@ def json_list(folder: Path) -> Sequence[object]:
     return ["run", "vote.got", "--inputs", "in.json"]
 
 
-def bad_stand_in(folder: Path) -> Sequence[object]:
+def bad_simulator(folder: Path) -> Sequence[object]:
     (folder / "vote_sim.py").write_text("def answer(rng, question):\n    return 1 / 0\n")
     return ["run", "vote.got", *QUESTION]
 
@@ -191,14 +191,14 @@ WRONG: dict[str, tuple[Make, int, tuple[str, ...]]] = {
         ("cannot read the price file",),
     ),
     "no python": (options(*QUESTION, "--no-python"), 2, ("--no-python",)),
-    "stand-in that fails": (bad_stand_in, 1, ("ZeroDivisionError", "vote_sim.py")),
+    "simulator that fails": (bad_simulator, 1, ("ZeroDivisionError", "vote_sim.py")),
     "option that is none in a file": (
         config("[run]\nmax-us = 1\n"),
         2,
         ("gotc.toml", "did you mean `max-usd`"),
     ),
     "file that does not parse": (config("[run\n"), 2, ("gotc.toml does not parse",)),
-    "no stand-ins": (write("a.got", VOTE.partition("\n")[2], *QUESTION), 2, ("--model openai:NAME",)),
+    "no simulators": (write("a.got", VOTE.partition("\n")[2], *QUESTION), 2, ("--model openai:NAME",)),
 }
 
 

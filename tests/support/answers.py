@@ -1,4 +1,4 @@
-"""A model that answers any prompt with some value of its type: for programs that bring no stand-ins."""
+"""A model that answers any prompt with some value of its type: for programs that bring no simulators."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def some_value(type_: Type, chance: random.Random) -> Any:
 
 
 def answering(prompt: Prompt, params: Mapping[str, Any]) -> Callable[..., str]:
-    """A stand-in for a prompt; it gives as many values as were asked for."""
+    """A simulator for a prompt; it gives as many values as were asked for."""
     result = ListType(prompt.result) if prompt.many else prompt.result
 
     def answer(rng: random.Random, **arguments: Any) -> str:
@@ -50,6 +50,6 @@ def answering(prompt: Prompt, params: Mapping[str, Any]) -> Callable[..., str]:
 
 
 def any_model(program: Program, seed: int = 0) -> SimulatedModel:
-    """A model with a stand-in for every prompt of a program."""
+    """A model with a simulator for every prompt of a program."""
     params = {param.name: param.default for param in program.params}
     return SimulatedModel({prompt.name: answering(prompt, params) for prompt in program.prompts}, seed=seed)

@@ -17,7 +17,7 @@ from gotlang.cache.memory import MemoryCache
 from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 
 
-def a_request(number: int = 0, *, model: str = "stand-in", prompt: str = "sort") -> Request:
+def a_request(number: int = 0, *, model: str = "simulator", prompt: str = "sort") -> Request:
     """Requests with different numbers have different keys."""
     messages = (Message("system", "Answer with a list."), Message("user", f"Sort list {number}."))
     return Request(model, messages, DecodingSettings(temperature=0.7, stop=("\n",)), sample=3, prompt=prompt)

@@ -1,4 +1,4 @@
-"""Programs that run: well-typed, small, of every operation and block, with stand-ins for their prompts.
+"""Programs that run: well-typed, small, of every operation and block, with simulators for their prompts.
 
 They compute nothing worth knowing. Values are numbers from 0 to 4 and lists of them, so that equal requests
 are common; some answers cannot be read, so that thoughts fail. What a program asks in the worst case is
@@ -72,7 +72,7 @@ def _answer(rng: Random, x: int) -> str:
     return str((x + rng.randrange(3)) % 5)
 
 
-STAND_INS: Mapping[str, Callable[..., str]] = {
+SIMULATORS: Mapping[str, Callable[..., str]] = {
     "one": _answer,
     "same": _answer,
     "pair": lambda rng, x, y: str((x + y + rng.randrange(2)) % 5),
@@ -88,14 +88,14 @@ STAND_INS: Mapping[str, Callable[..., str]] = {
 
 @dataclass(frozen=True)
 class Generated:
-    """A program with its inputs; `run` runs it on its stand-ins."""
+    """A program with its inputs; `run` runs it on its simulators."""
 
     text: str
     inputs: Mapping[str, Any] = field(default_factory=lambda: {"x": 1, "xs": [2, 0, 4]})
 
     def run(self, **options: Any) -> Result:
         """One run. Raises RunError where the program leaves no result."""
-        options.setdefault("model", SimulatedModel(STAND_INS))
+        options.setdefault("model", SimulatedModel(SIMULATORS))
         return compile(self.text, "generated.got").run(self.inputs, truth=3, options=Options(**options))
 
     def try_run(self, **options: Any) -> Result | RunError:

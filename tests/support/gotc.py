@@ -81,7 +81,7 @@ def document(done: subprocess.CompletedProcess[str], code: int = 0) -> dict[str,
 
 
 def vote(folder: Path) -> Path:
-    """A small program with its stand-in in a folder."""
+    """A small program with its simulator in a folder."""
     (folder / "vote_sim.py").write_text(VOTE_SIM)
     path = folder / "vote.got"
     path.write_text(VOTE)

@@ -1,4 +1,4 @@
-"""A server's answers to the prompts of sort128: those of its stand-ins, with their mistakes."""
+"""A server's answers to the prompts of sort128: those of its simulators, with their mistakes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import sorting_sim
 
 
 class Sorter:
-    """Answers as the stand-ins of sort128 do.
+    """Answers as the simulators of sort128 do.
 
     Each answer depends on the messages and, `by` number, on how many answers they were given before, so that
     single requests get what one request for several gets; `by` place, on its place in the request, so that it

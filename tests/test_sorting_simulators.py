@@ -1,4 +1,4 @@
-"""The sorting stand-ins: never impossible answers, and mistakes in the order and size of the papers."""
+"""The sorting simulators: never impossible answers, and mistakes in the order and size of the papers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def calibration() -> ModuleType:
     return module
 
 
-SIM = calibration().STAND_INS
+SIM = calibration().SIMULATORS
 
 
 def read(text: str) -> list[int]:
