@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 from math import inf
@@ -124,12 +124,14 @@ class TreeBuilder:
             for child in present(children)
         )
 
-    def _only(self, parts: dict[str, list[Any]], kind: str, what: str) -> Any:
-        """The one part of a kind, or None; a second one is a mistake."""
-        found = parts.get(kind, [None])
-        for again in found[1:]:
-            self._problem("GOT0008", f"duplicate {what}", next(nodes_in(again)).span, "keep one of them")
-        return found[0]
+    def _only(self, parts: dict[str, list[Any]], *kinds: str) -> Iterator[Any]:
+        """The one part of each kind, or None; a second one is a mistake."""
+        for kind in kinds:
+            found = parts.get(kind, [None])
+            message = "duplicate prompt text" if kind == "user" else f"duplicate `{kind}`"
+            for again in found[1:]:
+                self._problem("GOT0008", message, next(nodes_in(again)).span, "keep one of them")
+            yield found[0]
 
     # ------------------------------------------------------------ declarations
 
@@ -150,20 +152,12 @@ class TreeBuilder:
     # ------------------------------------------------------------ prompts
 
     def prompt(self, span, name, parameters, many, result, *children):
-        parts = _by_kind(children)
-        return n.Prompt(
-            self._until(span, *nodes_in(children)),
-            name,
-            parameters,
-            many is not None,
-            result,
-            tuple(parts.get("setting", ())),
-            self._only(parts, "system", "system text"),
-            self._only(parts, "instruction", "instruction"),
-            self._only(parts, "examples", "`examples`") or (),
-            self._only(parts, "user", "prompt text"),
-            self._only(parts, "parse", "`parse`"),
+        place, parts = self._until(span, *nodes_in(children)), _by_kind(children)
+        system, instruction, examples, user, parse = self._only(
+            parts, "system", "instruction", "examples", "user", "parse"
         )
+        inputs, settings = (name, parameters, many is not None, result), tuple(parts.get("setting", ()))
+        return n.Prompt(place, *inputs, settings, system, instruction, examples or (), user, parse)
 
     prompt_setting = _part("setting")
     system = _part("system")
@@ -197,16 +191,16 @@ class TreeBuilder:
     # ------------------------------------------------------------ studies
 
     def study(self, span, name, *children):
-        parts = _by_kind(children)
-        program, scheme = self._only(parts, "program", "`program`") or (None, None)
+        place, parts = self._until(span, *nodes_in(children)), _by_kind(children)
+        program, data = self._only(parts, "program", "data")
         objectives, constraints, vary, options = (
             tuple(item for group in parts.get(kind, ()) for item in group)
             for kind in ("objectives", "constraints", "vary", "options")
         )
-        data = self._only(parts, "data", "`data`")
         prompts = tuple(parts.get("prompts", ()))
-        place = self._until(span, *nodes_in(children))
-        return n.Study(place, name, program, scheme, data, objectives, constraints, vary, prompts, options)
+        path, scheme = program or (None, None)
+        clauses = (data, objectives, constraints, vary, prompts, options)
+        return n.Study(place, name, path, scheme, *clauses)
 
     study_program = _parts("program")
 

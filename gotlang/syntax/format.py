@@ -75,10 +75,7 @@ class _Printer:
         """Adds the lines of a module."""
         left = deque(module.declarations)
         while left:
-            if isinstance(left[0], n.Param):
-                self._params(self._group(left))
-            else:
-                self._declaration(left.popleft())
+            self._declaration(left.popleft(), left)
 
     def _line(self, depth: int, start: int, *parts: _Part) -> None:
         """Adds a line; lines never go back in the source, so that comments keep their order."""
@@ -104,7 +101,8 @@ class _Printer:
 
     # ------------------------------------------------------------ declarations
 
-    def _declaration(self, node: n.Declaration) -> None:
+    def _declaration(self, node: n.Declaration, left: deque[n.Declaration]) -> None:
+        """Adds the lines of a declaration, and for a param those of the params with it in what is left."""
         start = node.span.start
         match node:
             case n.ImportGot(path=path):
@@ -118,7 +116,7 @@ class _Printer:
             case n.TypeAlias(name=name, type=type_):
                 self._line(0, start, "type ", name, " = ", type_)
             case n.Param():
-                self._params([node])
+                self._params(self._group(node, left))
             case n.Prompt(many=many, result=result):
                 inputs = self._inputs(node, result)
                 self._line(0, start, "prompt ", *inputs, "many " if many else "", result, ":")
@@ -143,21 +141,19 @@ class _Printer:
 
     # ------------------------------------------------------------ params
 
-    def _group(self, left: deque[n.Declaration]) -> list[n.Param]:
-        """Takes the params at the start of what is left, line by line; one over several lines is alone."""
-        group: list[n.Param] = []
-        while left and isinstance(node := left[0], n.Param):
-            if group and _BLANK_LINE.search(self._between(group[-1], node)):
-                break
-            comments = [c for c in self._nested if node.span.start <= c.span.start < node.span.end]
-            one_line = len(lay_out(list(chain(*self._cells(node))), 0, comments)[0]) == 1
-            if group and not one_line:
+    def _group(self, first: n.Param, left: deque[n.Declaration]) -> list[n.Param]:
+        """A param with those that follow it without a blank line; one over several lines is alone."""
+        group = [first]
+        while self._has_one_line(group[-1]) and left and isinstance(node := left[0], n.Param):
+            if _BLANK_LINE.search(self._between(group[-1], node)) or not self._has_one_line(node):
                 break
             group.append(node)
             left.popleft()
-            if not one_line:
-                break
         return group
+
+    def _has_one_line(self, node: n.Param) -> bool:
+        comments = [c for c in self._nested if node.span.start <= c.span.start < node.span.end]
+        return len(lay_out(list(chain(*self._cells(node))), 0, comments)[0]) == 1
 
     def _params(self, group: Sequence[n.Param]) -> None:
         rows = [self._cells(node) for node in group]
