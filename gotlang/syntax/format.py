@@ -9,16 +9,14 @@ the order they were written in. Expressions get as few parentheses as their mean
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable
 from typing import assert_never
 
 from gotlang.answers.forms import After, Json, Lines, Tag
 from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.layout import INDENT, WIDTH, Brackets, Item, Line, LongText, Piece, arrange, flat, lay_out
+from gotlang.syntax.layout import COLUMN, INDENT, Brackets, Item, Line, LongText, Piece, arrange, flat
 from gotlang.syntax.texts import long_lines, quote, reindented
 
 # How tightly an expression binds, from the loosest; the ladder of the grammar.
@@ -34,9 +32,6 @@ _BINARY = {
 _NUMBER = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
 _KEY = re.compile(r"[a-z_][A-Za-z0-9_]*")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_MOST_PADDING = 24
-"""A param's default longer than this does not push the ranges of its neighbours to the right."""
 
 _Clause = n.Setting | n.ParseForm | n.Example | n.StudyData | n.StudyPrompts | n.Vary
 _Small = e.Identifier | e.Argument | n.TypeNode | n.TypedName | n.Range | n.Choices
@@ -44,7 +39,6 @@ _Inline = e.Expression | n.Step | n.LabelReference | _Clause | _Small
 """Nodes within a line."""
 _Part = Piece | _Inline | tuple["_Part | None", ...]
 """A part of a line; a tuple is an optional one, left out where anything in it is None."""
-_Cells = tuple[list[Piece], list[Piece], list[Piece], list[Piece]]
 
 
 def format_module(module: n.Module, source: Source | None = None) -> str:
@@ -53,7 +47,7 @@ def format_module(module: n.Module, source: Source | None = None) -> str:
     Parsed again it gives an equal module, and formatted again the same text.
     """
     comments = module.comments if source else ()
-    printer = _Printer(source, comments)
+    printer = _Printer(source)
     printer.module(module)
     return arrange(printer.lines, comments, source)
 
@@ -66,16 +60,14 @@ def format_expression(expression: e.Expression) -> str:
 class _Printer:
     """Collects lines in the order of the source; with the source, numbers and texts keep their spelling."""
 
-    def __init__(self, source: Source | None = None, comments: Iterable[n.Comment] = ()) -> None:
+    def __init__(self, source: Source | None = None) -> None:
         self._text = source.text if source else ""
-        self._nested = [comment for comment in comments if comment.nested]
         self.lines: list[Line] = []
 
     def module(self, module: n.Module) -> None:
         """Adds the lines of a module."""
-        left = deque(module.declarations)
-        while left:
-            self._declaration(left.popleft(), left)
+        for declaration in module.declarations:
+            self._declaration(declaration)
 
     def _line(self, depth: int, start: int, *parts: _Part) -> None:
         """Adds a line; lines never go back in the source, so that comments keep their order."""
@@ -101,8 +93,7 @@ class _Printer:
 
     # ------------------------------------------------------------ declarations
 
-    def _declaration(self, node: n.Declaration, left: deque[n.Declaration]) -> None:
-        """Adds the lines of a declaration, and for a param those of the params with it in what is left."""
+    def _declaration(self, node: n.Declaration) -> None:
         start = node.span.start
         match node:
             case n.ImportGot(path=path):
@@ -115,8 +106,10 @@ class _Printer:
                 self._line(0, start, "simulate with ", path)
             case n.TypeAlias(name=name, type=type_):
                 self._line(0, start, "type ", name, " = ", type_)
-            case n.Param():
-                self._params(self._group(node, left))
+            case n.Param(name=name, type=type_, default=default, domain=domain, guard=guard):
+                head: list[_Part] = ["param ", name, (": ", type_), COLUMN, " = ", default, COLUMN]
+                word = " each in " if node.each else " in "
+                self._line(0, start, *head, (word, domain), COLUMN, (" when ", guard))
             case n.Prompt(many=many, result=result):
                 inputs = self._inputs(node, result)
                 self._line(0, start, "prompt ", *inputs, "many " if many else "", result, ":")
@@ -138,37 +131,6 @@ class _Printer:
     def _inputs(self, node: n.Prompt | n.Score | n.Scheme, after: e.Node) -> list[_Part]:
         """The name and inputs of a declaration; `after` is what comes after them."""
         return [node.name, self._brackets("(", node.parameters, _gap(node.name, after)), " -> "]
-
-    # ------------------------------------------------------------ params
-
-    def _group(self, first: n.Param, left: deque[n.Declaration]) -> list[n.Param]:
-        """A param with those that follow it without a blank line; one over several lines is alone."""
-        group = [first]
-        while self._has_one_line(group[-1]) and left and isinstance(node := left[0], n.Param):
-            if _BLANK_LINE.search(self._between(group[-1], node)) or not self._has_one_line(node):
-                break
-            group.append(node)
-            left.popleft()
-        return group
-
-    def _has_one_line(self, node: n.Param) -> bool:
-        comments = [c for c in self._nested if node.span.start <= c.span.start < node.span.end]
-        return len(lay_out(list(chain(*self._cells(node))), 0, comments)[0]) == 1
-
-    def _params(self, group: Sequence[n.Param]) -> None:
-        rows = [self._cells(node) for node in group]
-        fitting = [len(flat(line)) <= WIDTH for line in _in_columns(rows, [True] * len(rows))]
-        for node, line in zip(group, _in_columns(rows, fitting), strict=True):
-            self._line(0, node.span.start, *line)
-
-    def _cells(self, node: n.Param) -> _Cells:
-        """The cells of a param's line, which are aligned in columns."""
-        return (
-            self._join("param ", node.name, (": ", node.type)),
-            self._join(" = ", node.default),
-            self._join((" each in " if node.each else " in ", node.domain)),
-            self._join((" when ", node.guard)),
-        )
 
     # ------------------------------------------------------------ prompts and studies
 
@@ -428,18 +390,3 @@ def _form(node: n.ParseForm) -> str:
             return "lines" if pattern is None else f"lines matching {quote(pattern)}"
         case After(text=text):
             return f"after {quote(text)}"
-
-
-def _in_columns(rows: Sequence[_Cells], fitting: Sequence[bool]) -> list[list[Piece]]:
-    """The lines of params; those that are fitting are aligned."""
-    aligned = [row for row, fits in zip(rows, fitting, strict=True) if fits]
-    names = max((len(flat(name)) for name, *_ in aligned), default=0)
-    widths = [len(flat(default)) for _, default, domain, _ in aligned if domain]
-    defaults = max((width for width in widths if width <= _MOST_PADDING), default=0)
-    lines: list[list[Piece]] = []
-    for (name, default, domain, guard), fits in zip(rows, fitting, strict=True):
-        if fits and len(aligned) > 1:
-            name = [flat(name).ljust(names)]
-            default = [flat(default).ljust(defaults if domain else 0)]
-        lines.append([*name, *default, *domain, *guard])
-    return lines

@@ -32,6 +32,10 @@ WIDTH = 100
 INDENT = 4
 _WIDE = 60
 """Longer lines do not push the comments of their neighbours to the right."""
+_MOST_PADDING = 24
+"""A param's default longer than this does not push the ranges of its neighbours to the right."""
+COLUMN = "\0"
+"""Separates the name, default, range and condition of a param, which are aligned with its neighbours'."""
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 # ---------------------------------------------------------------- one line
@@ -104,9 +108,13 @@ def lay_out(
         for piece in pieces:
             _append(lines, piece, margin, broken, inside)
         lines[-1].text += ending
-        if not whole or all(line.verbatim or len(line.text) <= WIDTH for line in lines):
+        if not whole or all(line.verbatim or _width(line.text) <= WIDTH for line in lines):
             return lines, homeless
         broken.add(id(whole.pop()))
+
+
+def _width(text: str) -> int:
+    return len(text) - text.count(COLUMN)
 
 
 def _append(
@@ -202,6 +210,7 @@ def arrange(lines: Sequence[Line], comments: Sequence[Comment], source: Source |
     layout.add_comments(waiting, 0)
     entries = layout.entries
     _separate(entries)
+    _align(entries)
     outputs: list[Output] = []
     for number, entry in enumerate(entries):
         opened = number and entries[number - 1].depth < entry.depth and not entries[number - 1].is_comment
@@ -273,6 +282,39 @@ def _separate(entries: list[_Entry]) -> None:
             first -= 1
         if not any(entry.blank_above for entry in entries[first : start + 1]):
             entries[first].blank_above = True
+
+
+def _align(entries: Iterable[_Entry]) -> None:
+    """Aligns params on lines that follow each other, with only comments between them."""
+    groups: list[list[Output]] = [[]]
+    for entry in entries:
+        aligned = COLUMN in entry.outputs[0].text and len(entry.outputs) == 1
+        if entry.blank_above or not (aligned or entry.is_comment):
+            groups.append([])
+        if aligned:
+            groups[-1].append(entry.outputs[0])
+        elif not entry.is_comment:
+            for output in entry.outputs:
+                output.text = output.text.replace(COLUMN, "")
+    for group in groups:
+        rows = [line.text.split(COLUMN) for line in group]
+        texts = ["".join(row) for row in rows]
+        fitting = [number for number, text in enumerate(_in_columns(rows)) if len(text) <= WIDTH]
+        if len(fitting) > 1:
+            for number, text in zip(fitting, _in_columns([rows[number] for number in fitting]), strict=True):
+                texts[number] = text
+        for line, text in zip(group, texts, strict=True):
+            line.text = text
+
+
+def _in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    names = max((len(name) for name, *_ in rows), default=0)
+    widths = [len(default) for _, default, domain, _ in rows if domain]
+    defaults = max((width for width in widths if width <= _MOST_PADDING), default=0)
+    return [
+        name.ljust(names) + default.ljust(defaults if domain else 0) + domain + guard
+        for name, default, domain, guard in rows
+    ]
 
 
 def _with_comments(outputs: Iterable[Output]) -> Iterator[str]:
