@@ -112,7 +112,7 @@ class _IRBuilder(TreeBuilder):
             return tuple(part for part in parts if isinstance(part, kind))
 
         return ir.Program(
-            self._read(name),
+            name.value,
             tuple(build_param(param, to_type(param.type)) for param in every(n.Param)),
             tuple(_prompt(prompt) for prompt in every(n.Prompt)),
             every(ir.ScoreFunction),
@@ -207,14 +207,14 @@ class _IRBuilder(TreeBuilder):
         return present(children)
 
     def ir_text(self, _meta, children):
-        return self._read(children[0])
+        return children[0].value
 
     def ir_called(self, _meta, children):
         name, *arguments = children
-        return str(name), self._arguments(arguments)
+        return name.text, self._arguments(arguments)
 
     def ir_name(self, _meta, children):
-        return str(children[0])
+        return children[0].text
 
 
 def _prompt(node: n.Prompt) -> ir.Prompt:

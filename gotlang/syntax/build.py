@@ -32,6 +32,9 @@ RESERVED = frozenset(
 """Words that cannot be names: they would make an expression or a statement mean something else."""
 
 
+_WORDS = {"true": True, "false": False, "none": None}
+
+
 def present(children: Iterable[Any]) -> tuple[Any, ...]:
     """The children without the gaps that Lark leaves for optional parts."""
     return tuple(child for child in children if child is not None)
@@ -53,7 +56,7 @@ def _block(kind):
 
 def _form(kind):
     """A way to read a response, with its text if it has one."""
-    return lambda builder, _span, *children: kind(*map(builder._read, present(children)))
+    return lambda _builder, _span, *texts: kind(*(text.value for text in present(texts)))
 
 
 def _part(kind):
@@ -69,16 +72,19 @@ def _parts(kind):
 class TreeBuilder:
     """Makes nodes of one piece of a program, which starts at offset `base` of the source called `name`.
 
-    A rule whose children are the fields of its node has the node's class for a method. What the grammar lets
-    through and the language does not is collected in `problems`.
+    Names become identifiers, quoted texts and words such as `true` constants, other tokens strings. A rule
+    whose children are the fields of its node has the node's class for a method. What the grammar lets through
+    and the language does not is collected in `problems`.
     """
 
     def __init__(self, name: str, text: str, base: int) -> None:
         self._name, self._text, self._base = name, text, base
         self.problems: list[Diagnostic] = []
 
-    def build(self, tree: Tree[Any]) -> Any:
+    def build(self, tree: Tree[Any] | Token) -> Any:
         """The node of a tree; children first, without recursion, since trees may be deep."""
+        if isinstance(tree, Token):
+            return self._token(tree)
         order = []
         stack = [tree]
         while stack:
@@ -87,13 +93,27 @@ class TreeBuilder:
             stack.extend(child for child in top.children if isinstance(child, Tree))
         made: dict[int, Any] = {}
         for part in reversed(order):
-            children = [made.pop(id(c)) if isinstance(c, Tree) else c for c in part.children]
+            children = [made.pop(id(c)) if isinstance(c, Tree) else self._token(c) for c in part.children]
             made[id(part)] = self.make(part.data, part.meta, children)
         return made[id(tree)]
 
     def make(self, rule, meta, children):
         """The value of a rule: its method gets its place and its children."""
         return getattr(self, rule)(self._here(meta), *children)
+
+    def _token(self, token: Token | None) -> e.Identifier | e.Constant | str | None:
+        if token is None:
+            return None
+        match token.type:
+            case "NAME" | "OPERATION" | "POOL":
+                return e.Identifier(self._here(token), str(token))
+            case "STRING":
+                return e.Constant(self._here(token), unescape(token[1:-1]))
+            case "LONG_STRING":
+                return e.Constant(self._here(token), read_long(token[3:-3]), long=True)
+            case "TRUE" | "FALSE" | "NONE":
+                return e.Constant(self._here(token), _WORDS[token])
+        return str(token)
 
     # ------------------------------------------------------------ places, tokens and mistakes
 
@@ -108,15 +128,6 @@ class TreeBuilder:
 
     def _problem(self, code: str, message: str, span: Span, help: str | None = None) -> None:
         self.problems.append(Diagnostic(code, message, span, help=help))
-
-    def _identifier(self, token: Token) -> e.Identifier:
-        return e.Identifier(self._here(token), str(token))
-
-    def _read(self, token: Token) -> str:
-        """The value of a quoted text; the words of any other token."""
-        if token.type == "LONG_STRING":
-            return read_long(token[3:-3])
-        return unescape(token[1:-1]) if token.type == "STRING" else str(token)
 
     def _arguments(self, children) -> tuple[e.Argument, ...]:
         return tuple(
@@ -180,7 +191,7 @@ class TreeBuilder:
     # ------------------------------------------------------------ scores and schemes
 
     def score(self, span, name, parameters, direction, best, body):
-        return n.Score(self._until(span, body), name, parameters, str(direction), best, body)
+        return n.Score(self._until(span, body), name, parameters, direction, best, body)
 
     def scheme(self, span, name, parameters, many, result, truth, body):
         return n.Scheme(self._until(span, body), name, parameters, many is not None, result, truth, body)
@@ -212,12 +223,10 @@ class TreeBuilder:
     def column_pair(self, _span, name, column):
         return name.text, column
 
-    def column(self, _span, token):
-        return self._read(token)
+    def column(self, _span, column):
+        return column.text if isinstance(column, e.Identifier) else column.value
 
-    def objective(self, _span, word, value):
-        return str(word), value
-
+    objective = _all
     study_objective = _parts("objectives")
     study_constraint = _parts("constraints")
     study_vary = _parts("vary")
@@ -237,8 +246,8 @@ class TreeBuilder:
     record_type = _list(n.RecordTypeNode)
     typed_name = n.TypedName
 
-    def union_type(self, span, *children):
-        return n.UnionTypeNode(span, tuple(map(self._read, children)))
+    def union_type(self, span, *texts):
+        return n.UnionTypeNode(span, tuple(text.value for text in texts))
 
     # ------------------------------------------------------------ pipelines
 
@@ -255,8 +264,7 @@ class TreeBuilder:
         name, settings = operation
         return n.Step(span, name, settings, operands or (), again)
 
-    def operation(self, _span, token, settings):
-        name = self._identifier(token)
+    def operation(self, _span, name, settings):
         if name.text == "Call":
             # `Call f(x)` and `Call() f(x)` are one thing, and the first is how it is written.
             return name, settings or None
@@ -273,18 +281,18 @@ class TreeBuilder:
 
     operands = _all
 
-    def again(self, span, token, settings):
-        return n.Step(span, self._identifier(token), settings, ())
+    def again(self, span, name, settings):
+        return n.Step(span, name, settings, ())
 
     def foreach(self, span, words, *rest):
         *adjectives, name = words
         for word in adjectives[1:]:
             # Any word may precede the name, so a misspelt `in` would make another program.
-            if word == "of" or get_close_matches(word, ["in", "after"], cutoff=0.75):
+            if word.text == "of" or get_close_matches(word.text, ["in", "after"], cutoff=0.75):
                 help = "write `foreach x in xs:`"
-                self._problem("GOT0001", f"unexpected `{word}`", self._here(word), help)
-        place = self._until(span, rest[-1])
-        return n.Foreach(place, tuple(map(str, adjectives)), self.name(span, name), *rest)
+                self._problem("GOT0001", f"unexpected `{word.text}`", word.span, help)
+        adjectives = tuple(word.text for word in adjectives)
+        return n.Foreach(self._until(span, rest[-1]), adjectives, self.name(span, name), *rest)
 
     reduce = _block(n.Reduce)
     repeat = _block(n.RepeatBlock)
@@ -295,25 +303,28 @@ class TreeBuilder:
 
     branch = _all
 
-    def labelled(self, span, words, sources, names, body):
-        if words[0] in LABELS:
-            message = f"unexpected `{words[0]}`"
-            self._problem("GOT0001", message, self._here(words[0]), LABELS[words[0]])
-        return n.Labelled(self._until(span, body), " ".join(words), sources or (), names or (), body)
+    def labelled(self, span, label, sources, names, body):
+        word = label.split(" ", 1)[0]
+        if word in LABELS:
+            place = Span(span.source, span.start, span.start + len(word))
+            self._problem("GOT0001", f"unexpected `{word}`", place, LABELS[word])
+        return n.Labelled(self._until(span, body), label, sources or (), names or (), body)
 
     sources = _all
     words = _all
-    label = _all
+
+    def label(self, _span, *words):
+        return " ".join(word if isinstance(word, str) else word.text for word in present(words))
 
     def label_reference(self, span, *words):
-        return n.LabelReference(span, " ".join(present(words)))
+        return n.LabelReference(span, self.label(span, *words))
 
     # ------------------------------------------------------------ expressions
 
     conditional = e.Conditional
 
     def binary(self, span, left, operator, right):
-        return e.Binary(span, str(operator), left, right)
+        return e.Binary(span, operator, left, right)
 
     def comparison(self, span, first, *rest):
         return e.Comparison(span, first, tuple(zip(rest[::2], rest[1::2], strict=True)))
@@ -326,67 +337,47 @@ class TreeBuilder:
         in_brackets = self._text[operand.span.start - self._base] == "("
         if operator == "-" and e.is_plain_number(operand) and not in_brackets:
             return e.Constant(span, -operand.value)
-        return e.Unary(span, str(operator), operand)
+        return e.Unary(span, operator, operand)
 
     index = e.Index
     slice = e.Slice
 
     def field(self, span, value, name):
-        return e.Field(span, value, str(name))
+        return e.Field(span, value, name.text)
 
-    def reference(self, span, token):
-        return e.Reference(span, self.name(span, token).text)
+    def reference(self, span, name):
+        return e.Reference(span, self.name(span, name).text)
 
-    def call(self, span, token, *arguments):
-        return e.Call(span, self.name(span, token), self._arguments(arguments))
+    def call(self, span, name, *arguments):
+        return e.Call(span, self.name(span, name), self._arguments(arguments))
 
     def group(self, span, inner):
         # The parentheses belong to the place, so that a statement's span ends where its text ends.
         return replace(inner, span=span)
 
-    def number(self, span, token):
-        value: int | float = 0
-        if len(token) <= MAX_DIGITS:
-            value = int(token) if token.type == "INT" else float(token)
-        if len(token) > MAX_DIGITS or value == inf:
-            self._problem("GOT0007", "number too large", span)
-            value = 0
-        return e.Constant(span, value)
-
-    def text(self, span, token):
-        return e.Constant(span, self._read(token), long=token.type == "LONG_STRING")
-
-    string = text
-
-    def true(self, span):
-        return e.Constant(span, True)
-
-    def false(self, span):
-        return e.Constant(span, False)
-
-    def none(self, span):
-        return e.Constant(span, None)
+    def number(self, span, digits):
+        if len(digits) <= MAX_DIGITS:
+            value = int(digits) if digits.isdigit() else float(digits)
+            if value != inf:
+                return e.Constant(span, value)
+        self._problem("GOT0007", "number too large", span)
+        return e.Constant(span, 0)
 
     list_ = _list(e.ListDisplay)
     comprehension = e.Comprehension
     record = _list(e.RecordDisplay)
 
     def entry(self, _span, key, value):
-        return self._read(key), value
+        return self.column(_span, key), value
 
-    def argument(self, span, token, value):
-        # A setting may be called like a reserved word: `until=score == 0`.
-        return e.Argument(span, self._identifier(token), value)
+    argument = e.Argument  # its name may be a reserved word: `until=score == 0`
 
-    def name(self, _span, token):
-        if token in RESERVED:
-            self._problem("GOT0011", f"`{token}` is a reserved word, not a name", self._here(token))
-        return self._identifier(token)
+    def name(self, _span, name):
+        if name.text in RESERVED:
+            self._problem("GOT0011", f"`{name.text}` is a reserved word, not a name", name.span)
+        return name
 
     names = _all
-
-    def type_name(self, _span, token):
-        return self._identifier(token)
 
 
 def _by_kind(parts: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
