@@ -1,6 +1,6 @@
 """The IR's text back to a program (`grammars/ir.lark`): for tests of passes, and to look at what one did."""
 
-# Every method gets the rule's position and its children from Lark, which have no static type.
+# Every method gets the place of its rule and the children that Lark found, which have no static type.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from __future__ import annotations
@@ -99,15 +99,7 @@ def _typed(parameters: tuple[n.TypedName, ...]) -> tuple[tuple[str, Type], ...]:
 class _IRBuilder(TreeBuilder):
     """Adds the rules of the IR. An operation's rule gives its class, its pool and its own fields."""
 
-    def make(self, rule, meta, children):
-        """Rules of the IR get Lark's position and their children as one list."""
-        if rule.startswith("ir"):
-            return getattr(self, rule)(meta, children)
-        return super().make(rule, meta, children)
-
-    def ir(self, _meta, children):
-        name, *parts = children
-
+    def ir(self, _span, name, *parts):
         def every(kind: type) -> tuple[Any, ...]:
             return tuple(part for part in parts if isinstance(part, kind))
 
@@ -124,20 +116,18 @@ class _IRBuilder(TreeBuilder):
             tuple(ir.PythonImport(i.path.value, ()) for i in every(n.Simulate)),
         )
 
-    def ir_score(self, meta, children):
-        name, parameters, direction, best, body, value = children
+    def ir_score(self, span, name, parameters, direction, best, body, value):
         return ir.ScoreFunction(
             name.text,
             _typed(parameters),
-            str(direction) == "lower",
+            direction == "lower",
             constant_value(best) if best is not None else None,
             body or LOCAL_SCORE,
             value,
-            self._here(meta),
+            span,
         )
 
-    def ir_scheme(self, meta, children):
-        name, parameters, many, result, collect, truth, body = children
+    def ir_scheme(self, span, name, parameters, many, result, collect, truth, body):
         return ir.Scheme(
             name.text,
             _typed(parameters),
@@ -146,75 +136,72 @@ class _IRBuilder(TreeBuilder):
             collect is not None,
             to_type(truth),
             body,
-            self._here(meta),
+            span,
         )
 
-    def ir_collect(self, _meta, _children):
+    def ir_collect(self, _span):
         return True
 
     # ------------------------------------------------------------ regions and steps
 
-    def ir_region(self, _meta, children):
-        entry, *steps, result = children
+    def ir_region(self, _span, entry, *children):
+        *steps, result = children
         return ir.Region(entry, tuple(steps), result)
 
-    def ir_line(self, meta, children):
-        result, (record, fields), type_, one, *body = children
+    def ir_line(self, span, result, operation, type_, one, *body):
+        record, fields = operation
         inside = {"body": body[0]} if body else {}
-        return record.step(result, to_type(type_), one is not None, **fields, **inside, span=self._here(meta))
+        return record.step(result, to_type(type_), one is not None, **fields, **inside, span=span)
 
     ir_block = ir_line
 
     def __getattr__(self, rule: str) -> Any:
         if rule in _BY_RULE:
             record = record_named(_BY_RULE[rule].name)
-            return lambda _meta, children: (record, forms.fields(record.text, children))
+            return lambda _span, *children: (record, forms.fields(record.text, list(children)))
         if rule.startswith("ir_flag_"):
-            return lambda _meta, _children: True
+            return lambda _span: True
         raise AttributeError(rule)
 
-    def ir_branch(self, meta, children):
-        result, pool, type_, one, *parts = children
+    def ir_branch(self, span, result, pool, type_, one, *parts):
         branches = tuple(part for part in parts if isinstance(part, tuple))
         otherwise = next((part for part in parts if isinstance(part, ir.Region)), None)
         base = (result, to_type(type_), one is not None)
-        return ir.If(*base, pool, branches, otherwise, span=self._here(meta))
+        return ir.If(*base, pool, branches, otherwise, span=span)
 
-    def ir_when(self, _meta, children):
-        return tuple(children)
+    def ir_when(self, _span, condition, body):
+        return condition, body
 
-    def ir_otherwise(self, _meta, children):
-        return children[0]
+    def ir_otherwise(self, _span, body):
+        return body
 
-    def ir_one(self, _meta, _children):
-        return True
+    ir_one = ir_collect
 
     # ------------------------------------------------------------ parts of steps
 
-    def ir_settings(self, _meta, children):
-        return forms.named(self._arguments(children))
+    def ir_settings(self, _span, *arguments):
+        return forms.named(self._arguments(arguments))
 
-    def ir_stop(self, _meta, children):
-        count, (score, arguments) = children
+    def ir_stop(self, _span, count, called):
+        score, arguments = called
         return ir.Stop(score, forms.named(arguments), count)
 
-    def ir_values(self, _meta, children):
-        return tuple(children)
+    def ir_values(self, _span, *values):
+        return values
 
     ir_pair = ir_values
 
-    def ir_pairs(self, _meta, children):
-        return present(children)
+    def ir_pairs(self, _span, *pairs):
+        return present(pairs)
 
-    def ir_text(self, _meta, children):
-        return children[0].value
+    def ir_text(self, _span, text):
+        return text.value
 
-    def ir_called(self, _meta, children):
-        name, *arguments = children
+    def ir_called(self, _span, name, *arguments):
         return name.text, self._arguments(arguments)
 
-    def ir_name(self, _meta, children):
-        return children[0].text
+    def ir_name(self, _span, name):
+        return name.text
 
 
 def _prompt(node: n.Prompt) -> ir.Prompt:

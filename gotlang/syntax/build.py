@@ -94,12 +94,8 @@ class TreeBuilder:
         made: dict[int, Any] = {}
         for part in reversed(order):
             children = [made.pop(id(c)) if isinstance(c, Tree) else self._token(c) for c in part.children]
-            made[id(part)] = self.make(part.data, part.meta, children)
+            made[id(part)] = getattr(self, part.data)(self._here(part.meta), *children)
         return made[id(tree)]
-
-    def make(self, rule, meta, children):
-        """The value of a rule: its method gets its place and its children."""
-        return getattr(self, rule)(self._here(meta), *children)
 
     def _token(self, token: Token | None) -> e.Identifier | e.Constant | str | None:
         if token is None:
@@ -119,8 +115,10 @@ class TreeBuilder:
 
     def _here(self, where) -> Span:
         """The place of a token or of a rule, which is empty where nothing was read."""
-        start, end = getattr(where, "start_pos", 0), getattr(where, "end_pos", 0)
-        return Span(self._name, self._base + start, self._base + end)
+        try:
+            return Span(self._name, self._base + where.start_pos, self._base + where.end_pos)
+        except AttributeError:
+            return Span(self._name, self._base, self._base)
 
     def _until(self, span: Span, *parts: e.Node) -> Span:
         """The place of a block: up to its last part, without the line end that closes it."""

@@ -234,6 +234,8 @@ class _Printer:
     def pieces(self, node: _Inline) -> list[Piece]:
         """The pieces of a node within a line."""
         match node:
+            case e.Constant() | e.Reference() | e.ListDisplay():  # first, since they are most frequent
+                return self.expression(node)
             case e.Identifier(text=text):
                 return [text]
             case e.Argument(name=name, value=value):

@@ -135,9 +135,12 @@ def _append(
             lines.extend(_one_per_line(piece, margin + INDENT, inside[id(piece)]))
         lines.append(Output(" " * margin + _CLOSING[piece.opening]))
     else:
-        parts: list[Piece] = [part for item in piece.items for part in (", ", *item.pieces)]
-        for part in (piece.opening, *parts[1:], _CLOSING[piece.opening]):
-            _append(lines, part, margin, broken, inside)
+        lines[-1].text += piece.opening
+        for number, item in enumerate(piece.items):
+            lines[-1].text += ", " if number else ""
+            for part in item.pieces:
+                _append(lines, part, margin, broken, inside)
+        lines[-1].text += _CLOSING[piece.opening]
 
 
 def _is_word(item: Item) -> bool:
