@@ -136,8 +136,8 @@ def test_what_is_gathered_comes_in_the_order_of_places() -> None:
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "raises": (lambda view: 1 / 0, "`change` raised ZeroDivisionError"),
     "nothing": (lambda view: None, "returned None and connected nothing"),
-    "no value": (lambda view: object(), "gave a object, which is no value"),
-    "itself": (lambda view: view, "gave a View, which is no value"),
+    "no value": (lambda view: object(), "returned a object, which is not a value"),
+    "itself": (lambda view: view, "returned a View, which is not a value"),
     "several": (lambda view: view.add("Generate(k=3) draft(it, 1)"), "the program needs one"),
     "two": (lambda view: [view.given, view.add("Map() 1")], "the program needs one"),
     "syntax": (lambda view: view.add("Generate( draft(it, 1)"), "in `Generate( draft(it, 1)`"),

@@ -66,15 +66,15 @@ MISTAKES = {
     "is cancelled": ("raise asyncio.CancelledError()", "`f` raised CancelledError ("),
     "ends a generator": ("raise GeneratorExit()", "`f` raised GeneratorExit ("),
     "raises a kind of its own": ("raise type('Own', (BaseException,), {})('no')", "`f` raised Own: no ("),
-    "a number without end": ("return 1 << 20_000", "`f` gave a number of more than 4,096 bits"),
+    "a number without end": ("return 1 << 20_000", "`f` returned a number of more than 4,096 bits"),
     "recurses": ("return f(x)", "`f` raised RecursionError"),
     "takes other arguments": ("return f(1, 2)", "`f` raised TypeError"),
-    "a set": ("return {1, 2}", "`f` gave a set, which is no value of the language"),
-    "itself": ("return f", "`f` gave a function, which is no value of the language"),
-    "bytes": ("return b'1'", "`f` gave a bytes, which is no value"),
-    "keys that are no texts": ("return {1: 2}", "`f` gave a dict, which is no value"),
-    "a generator": ("return (y for y in [1])", "`f` gave a generator, which is no value"),
-    "a list in itself": ("a = []\na.append(a)\nreturn a", "`f` gave a value that is nested too deeply"),
+    "a set": ("return {1, 2}", "`f` returned a set, which is not a value of the language"),
+    "itself": ("return f", "`f` returned a function, which is not a value of the language"),
+    "bytes": ("return b'1'", "`f` returned a bytes, which is not a value"),
+    "keys that are no texts": ("return {1: 2}", "`f` returned a dict, which is not a value"),
+    "a generator": ("return (y for y in [1])", "`f` returned a generator, which is not a value"),
+    "a list in itself": ("a = []\na.append(a)\nreturn a", "`f` returned a value that is nested too deeply"),
 }
 
 

@@ -1,7 +1,7 @@
 """Calls of the Python functions that a program imports: plain values in, plain values out.
 
-A function gets copies, so that it cannot change a thought behind the run's back, and what it gives must be
-of the kinds that the language knows. What it raises is told with its line.
+A function gets copies, so that it cannot change a thought, and must return a value of the language. Its
+exceptions are reported with their line.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from gotlang.errors import EvaluationError, GotError
 from gotlang.semantics.limits import MAX_BITS
 
 CHANGES_GRAPH = "__gotlang_changes_graph__"
-"""The attribute that marks a function which wants to see and change the execution graph."""
+"""The attribute of functions that read and change the execution graph."""
 
 
 def changes_graph(function: Callable[..., Any]) -> bool:
-    """Whether a function is marked as one that changes the execution graph."""
+    """Whether a function is marked as changing the execution graph."""
     return getattr(function, CHANGES_GRAPH, False) is True
 
 
 def call_python(function: Callable[..., Any], name: str, positional: list[Any], named: dict[str, Any]) -> Any:
-    """What a program's Python function gives. Raises EvaluationError for whatever it raises."""
+    """The result of a program's Python function. Raises EvaluationError for any exception of it."""
     if changes_graph(function):
         raise EvaluationError(f"`{name}` changes the graph, so only `Call() {name}(...)` can run it")
     try:
@@ -36,15 +36,15 @@ def call_python(function: Callable[..., Any], name: str, positional: list[Any], 
 
 
 def given_back(value: Any, name: str) -> Any:
-    """What a function gave as a value of the language. Raises EvaluationError where it is none."""
+    """The result of a function as a value of the language. Raises EvaluationError if it is not one."""
     try:
         return _plain(value, name)
     except RecursionError:
-        raise EvaluationError(f"`{name}` gave a value that is nested too deeply") from None
+        raise EvaluationError(f"`{name}` returned a value that is nested too deeply") from None
 
 
 def raised(name: str, error: BaseException) -> EvaluationError:
-    """What a function raised, in words, with the last line that it came through."""
+    """The error for an exception of a function, with the last line of its traceback."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -54,7 +54,7 @@ def raised(name: str, error: BaseException) -> EvaluationError:
 
 
 def copied(value: Any) -> Any:
-    """A plain value that shares nothing which could be changed with another."""
+    """A copy of a plain value that shares nothing mutable with it."""
     if isinstance(value, list):
         return [copied(item) for item in value]
     if isinstance(value, dict):
@@ -64,7 +64,7 @@ def copied(value: Any) -> Any:
 
 def _plain(value: Any, name: str) -> Any:
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise EvaluationError(f"`{name}` gave a number of more than {MAX_BITS:,} bits")
+        raise EvaluationError(f"`{name}` returned a number of more than {MAX_BITS:,} bits")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
@@ -76,6 +76,6 @@ def _plain(value: Any, name: str) -> Any:
             value.close()
         raise EvaluationError(f"`{name}` is async, so only `Call() {name}(...)` can wait for it")
     raise EvaluationError(
-        f"`{name}` gave a {type(value).__name__}, which is no value of the language",
-        help="give numbers, texts, booleans, lists, and dicts with texts as keys",
+        f"`{name}` returned a {type(value).__name__}, which is not a value of the language",
+        help="return numbers, texts, booleans, lists, or dicts with texts as keys",
     )

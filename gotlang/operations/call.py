@@ -73,7 +73,7 @@ async def _call(step: Call, thoughts: Thoughts, running: Running) -> Thoughts:
         named = {key: running.evaluate(value, names) for key, value in step.arguments if key is not None}
         value = await running.call_python(step.function, positional, named)
         if value is None:
-            raise EvaluationError(f"`{step.function}` gave None, which is no value of the language")
+            raise EvaluationError(f"`{step.function}` returned None, which is not a value of the language")
         return value
 
     found = await running.for_each_call(thoughts, run)

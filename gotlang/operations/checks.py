@@ -37,9 +37,9 @@ def number(value: Any, what: str) -> float:
     """A score as a number. Raises EvaluationError where it is none, or NaN, or beyond all that can be added
     up with others."""
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise EvaluationError(f"{what} gave {value!r:.60}, which is no number")
+        raise EvaluationError(f"{what} returned {value!r:.60}, which is not a number")
     if isinstance(value, int) and value.bit_length() > _FLOAT_BITS:
-        raise EvaluationError(f"{what} gave a number of more than {_FLOAT_BITS:,} bits")
+        raise EvaluationError(f"{what} returned a number of more than {_FLOAT_BITS:,} bits")
     if math.isnan(value):
         raise EvaluationError(f"{what} gave NaN")
     return value
