@@ -10,7 +10,7 @@ from gotlang.errors import OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.checks import number
 from gotlang.operations.record import Label, Operation, Setting, Syntax, local, no_calls, passed_on, pure
-from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
+from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
@@ -33,10 +33,6 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     if not c.pool.scored:
         c.error("GOT0314", "these thoughts have no score", help="put a `Score() ...` before it")
     return PoolType(c.pool.type, c.pool.single, True)
-
-
-def _build(node: n.Step, b: Building) -> KeepTopP:
-    return KeepTopP(*b.base, b.count("p"), span=node.span)
 
 
 def _verify(step: KeepTopP, v: Verifying) -> PoolType:
@@ -62,10 +58,6 @@ def _run(step: KeepTopP, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts(best[: max(1, kept)])
 
 
-def _label(step: KeepTopP) -> Label:
-    return Label("", f"p = {format_expression(step.share)}")
-
-
 OPERATION = Operation(
     name="KeepTopP",
     syntax=Syntax({"p": Setting((FLOAT,), least=0)}, "KeepTopP(0.9)", "p", required=True, operands=(0, 0)),
@@ -73,13 +65,13 @@ OPERATION = Operation(
     doc="the best scored, best first, until their scores sum to the share p of all",
     check=_check,
     step=KeepTopP,
-    build=_build,
+    build=lambda node, b: KeepTopP(*b.base, b.count("p"), span=node.span),
     text="KeepTopP {share} from {pool}",
     verify=_verify,
     effects=pure,
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=_label,
+    label=lambda step: Label("", f"p = {format_expression(step.share)}"),
     family="choose",
 )

@@ -64,7 +64,6 @@ class PromptRequest:
     values: Amount
 
     def bill(self, calls: Amount, requests: Amount) -> Bill:
-        """What so many calls in so many such requests cost."""
         sent, received = requests * self.tokens, calls * Amount.between(1, self.most)
         usd = None
         if self.price is not None:
@@ -92,15 +91,12 @@ class Estimator(Guesser):
 
     @property
     def exhausted(self) -> bool:
-        """Whether so many steps were looked at that what is left is summed up."""
         return self.steps > MAX_STEPS
 
     def each(self, flow: Flow, scope: FlowScope) -> FlowScope:
-        """The names for what is evaluated once per thought."""
         return scope if flow.start else scope.inside({"it": _one(flow)})
 
     def whole(self, flow: Flow, scope: FlowScope) -> FlowScope:
-        """The names for what is evaluated once for all thoughts."""
         if flow.start:
             return scope
         names: dict[str, Flow | Guess] = {"thoughts": replace(flow, single=False)}
@@ -111,17 +107,14 @@ class Estimator(Guesser):
     # ---------------------------------------------------------------- requests
 
     def is_prompt(self, name: str | None) -> bool:
-        """Whether a prompt of this name is declared."""
         return name in self._prompts
 
     def asking_score(self, name: str | None) -> bool:
-        """Whether a score of this name is declared that asks a model."""
         return name in self._asking_scores
 
     def request(
         self, prompt: str, arguments: ir.Arguments, settings: ir.Arguments, scope: FlowScope
     ) -> PromptRequest:
-        """What is known of a request to a prompt before it is made."""
         declared = self.program.prompt(prompt)
         guesses = {name: self.guess(value, scope) for name, value in arguments}
         known = {name: guess.value for name, guess in guesses.items() if guess.known}
@@ -145,20 +138,17 @@ class Estimator(Guesser):
         return Amount.of(Atom(f"len({prompt.name})", 1, math.inf, 1))
 
     def requests(self, calls: Amount, k: Amount, batched: bool) -> Amount:
-        """How many requests it takes to make `k` calls at each of so many places."""
         if not batched:
             return calls * k
         low, high = (math.ceil(n / self.counter.batch) if n < math.inf else n for n in k.bounds)
         return calls * Amount.between(low, high)
 
     def first_batch(self, k: float) -> int:
-        """How many calls the first round of a sampling that may stop early makes, of `k` at least."""
         return max(1, self.wave or math.ceil(k / 3))
 
     def judged(
         self, prompt: str | None, arguments: ir.Arguments, pool: Flow, scope: FlowScope
     ) -> Bill | None:
-        """What it costs to have each thought judged by a prompt; None where it is judged locally."""
         if prompt is None:
             return None
         return self.request(prompt, arguments, (), self.each(pool, scope)).bill(pool.count, pool.count)
@@ -168,7 +158,6 @@ class Estimator(Guesser):
     def made_from(
         self, pool: Flow, arguments: ir.Arguments, scope: FlowScope, together: bool = False
     ) -> Amount:
-        """From how many thoughts a response can be reached: its pool's, and those it is shown by name."""
         names = dict.fromkeys(name for _, value in arguments for name in free_names(value))
         flows = _thoughts_behind(names, scope)
         if not pool.start:
@@ -176,7 +165,6 @@ class Estimator(Guesser):
         return _after_all(flows)
 
     def gathered(self, value: e.Expression, scope: FlowScope, hops: Amount) -> Flow:
-        """The thoughts that a name stands for, or a new one with the value of an expression."""
         name = value.value if isinstance(value, e.Index) else value
         found = scope.find(name.name) if isinstance(name, e.Reference) else None
         if isinstance(found, Flow) and not found.start:
@@ -190,7 +178,6 @@ class Estimator(Guesser):
     # ---------------------------------------------------------------- blocks, scores and schemes
 
     def region(self, region: ir.Region, scope: FlowScope) -> Result:
-        """What a block gives and costs; its names are added to the scope."""
         bill = FREE
         for step in region.steps:
             self.steps += 1
@@ -212,8 +199,6 @@ class Estimator(Guesser):
     def scheme(
         self, step: ir.Step, name: str, arguments: ir.Arguments, scope: FlowScope
     ) -> tuple[Flow, Bill, Amount] | None:
-        """What one call of a scheme gives and costs, and the model calls before it; None where calls are
-        followed no further."""
         if self.exhausted or scope.depth >= MAX_DEPTH:
             return None
         pool, floor = scope.flow(step.pool), scope.floor
@@ -239,7 +224,6 @@ class Estimator(Guesser):
     def score(
         self, name: str, arguments: ir.Arguments, k: e.Expression, pool: Flow, scope: FlowScope
     ) -> Result:
-        """`Score` by a score that asks a model: its body for each thought and sample."""
         score, floor = self.program.score(name), pool.hops
         samples = self.amount(k, self.whole(pool, scope))
         each = self.each(pool, scope)

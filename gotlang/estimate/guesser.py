@@ -49,7 +49,6 @@ class Guesser:
         self._evaluate = Evaluator({score.name: score for score in program.scores})
 
     def known(self, value: Any, *, chosen: bool = False) -> Guess:
-        """What is known of a value that is known."""
         number = length = element = None
         if isinstance(value, int | float) and not isinstance(value, bool):
             number = Amount.of(value)
@@ -59,7 +58,6 @@ class Guesser:
         return Guess(value, number, length, element, (tokens, tokens), chosen)
 
     def guess(self, node: e.Expression, names: Names) -> Guess:
-        """What is known of an expression's value."""
         match node:
             case e.Reference(name=name) if name in names:
                 return names[name]
@@ -87,17 +85,14 @@ class Guesser:
         return Guess(UNKNOWN, number, length, element, self._tokens(node, names, number), chosen)
 
     def amount(self, node: e.Expression, names: Names) -> Amount:
-        """The number that an expression gives, at least 0; an atom of its own where nothing is known."""
         found = self.guess(node, names).number
         return found if found is not None else self._opaque(node, UNKNOWN)
 
     def length(self, node: e.Expression, names: Names) -> Amount:
-        """The number of elements of a list; an atom of its own where nothing is known."""
         found = self.guess(node, names).length
         return found if found is not None else Amount.of(Atom(f"len({format_expression(node)})"))
 
     def holds(self, node: e.Expression, names: Names) -> bool | None:
-        """Whether a condition is true, where that is known."""
         match node:
             case e.Unary(operator="not", operand=operand):
                 inner = self.holds(operand, names)

@@ -53,7 +53,6 @@ class CallsRemaining:
         return self.through(body) if body.steps else 0
 
     def rounds(self, count: e.Expression) -> int:
-        """The number that an expression gives; a guess where it is not a constant."""
         if isinstance(count, e.Constant) and isinstance(count.value, int):
             return int(count.value)
         return GUESSED_ROUNDS

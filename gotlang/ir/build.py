@@ -283,32 +283,25 @@ class _StepBuild:
         return self.name, self.left.type, self.left.single, self.pool
 
     def setting(self, name: str) -> e.Expression | None:
-        """The expression of a setting; None where it is left out."""
         return setting(self.node, name)
 
     def count(self, name: str) -> e.Expression:
-        """The expression of a setting, 1 where it is left out; `k` is multiplied by that of a `Repeat(k)`."""
         found, again = self.setting(name) or ONE, self.node.again
         return found if again is None else e.Binary(self.node.span, "*", found, setting(again, "k") or ONE)
 
     def model_settings(self) -> ir.Arguments:
-        """The settings of model calls that the step has."""
         given = [(a.name.text, a.value) for a in self.node.settings or () if a.name is not None]
         return tuple((name, value) for name, value in given if name in MODEL_SETTINGS)
 
     def called(self, operand: e.Expression) -> tuple[str, ir.Arguments]:
-        """The name that a call calls, and its arguments by parameter."""
         assert isinstance(operand, e.Call)
         return operand.function.text, self.builder.checked.arguments[id(operand)]
 
     def judgement(self, operand: e.Expression) -> tuple[e.Expression | None, str | None, ir.Arguments]:
-        """What makes a thought valid: a condition, or a prompt with its arguments."""
         return (None, *self.called(operand)) if self.is_prompt(operand) else (operand, None, ())
 
     def is_prompt(self, operand: e.Expression) -> bool:
-        """Whether an operand calls a prompt."""
         return isinstance(operand, e.Call) and operand.function.text in self.builder.checked.symbols.prompts
 
     def is_score(self, operand: e.Expression) -> bool:
-        """Whether an operand calls a declared score."""
         return isinstance(operand, e.Call) and operand.function.text in self.builder.checked.symbols.scores

@@ -53,19 +53,15 @@ class Effects:
     # ---------------------------------------------------------------- what records ask
 
     def asks(self, name: str | None) -> bool:
-        """Whether a name is a prompt's."""
         return name in self.prompts
 
     def local_score(self, name: str | None) -> bool:
-        """Whether a name is that of a score that asks no model."""
         return name in self._local
 
     def changes_graph(self, function: str) -> bool:
-        """Whether a Python function changes the graph that it runs in."""
         return function in self._changing
 
     def effects(self, name: str) -> frozenset[Effect]:
-        """The effects of a declared scheme or score, with everything it calls."""
         if self._declared is None:
             self._declared = dict.fromkeys(self._bodies, PURE)
             while True:

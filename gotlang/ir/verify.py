@@ -138,18 +138,15 @@ class StepVerify:
 
     @property
     def each(self) -> Scope:
-        """The names for what is evaluated once per thought."""
         if self.pool.type == NONE:
             return self.names
         return self.names.inside(Variable("it", self.pool.type, "thought"))
 
     @property
     def whole(self) -> Scope:
-        """The names for what is evaluated once for all thoughts."""
         return self.whole_of(self.pool)
 
     def whole_of(self, pool: PoolType) -> Scope:
-        """The names in scope, with the thoughts of another pool as the current ones."""
         if pool.type == NONE:
             return self.names
         names = [Variable("thoughts", ListType(pool.type), "thoughts")]
@@ -158,17 +155,14 @@ class StepVerify:
 
     @property
     def truth(self) -> Type:
-        """The type of the known answer."""
         return self._verifier.truth
 
     def named(self, name: str) -> PoolType:
-        """The pool of a name."""
         if name not in self._pools:
             raise self.fail(f"there is no pool `{name}` here")
         return self._pools[name]
 
     def inside(self, pools: Mapping[str, PoolType], values: Mapping[str, Type] | None = None) -> StepVerify:
-        """The verifier inside the step, where these names are in scope too."""
         inner = StepVerify(self._verifier, self.pool, self.names.inside(), dict(self._pools))
         for name, type_ in (values or {}).items():
             inner._pools.pop(name, None)
@@ -182,7 +176,6 @@ class StepVerify:
         self.names.add(pool.variable(name, NOWHERE))
 
     def region(self, region: ir.Region) -> PoolType:
-        """What a region yields whose entry is in scope; the names of its steps are in scope from then on."""
         own: set[str] = set()
         place = self._verifier.place
         self.named(region.entry)
@@ -203,22 +196,18 @@ class StepVerify:
     # ---------------------------------------------------------------- expressions and calls
 
     def fail(self, reason: str) -> VerificationError:
-        """The error to raise, with the place."""
         return VerificationError(" / ".join(self._verifier.place), reason)
 
     def fits(self, wanted: Type, given: Type, what: str) -> None:
-        """A type that must be the one wanted."""
         if not accepts(wanted, given):
             raise self.fail(f"{what} is {given} where {wanted} is declared")
 
     def expect(self, node: e.Expression, scope: Scope, wanted: Type) -> Type:
-        """The type of an expression, which must be the one wanted."""
         found = self.infer(node, scope)
         self.fits(wanted, found, "an expression")
         return found
 
     def infer(self, node: e.Expression, scope: Scope) -> Type:
-        """The type of an expression, which must not ask a model."""
         found = self._verifier.expressions.infer(node, scope)
         self._raise_reported()
         for call in walk(node):
@@ -229,7 +218,6 @@ class StepVerify:
         return found
 
     def elements(self, iterable: e.Expression | None) -> Type:
-        """The type of the elements that a block goes through."""
         if iterable is None:
             return self.pool.type
         found = self._verifier.expressions.elements(iterable, self.each if self.pool.single else self.names)
@@ -255,8 +243,6 @@ class StepVerify:
             self.expect(value, scope, wanted[name])
 
     def prompt(self, name: str, arguments: ir.Arguments, scope: Scope) -> tuple[Type, bool]:
-        """The result type of a declared prompt whose arguments must fit, and whether it gives several
-        values."""
         if name not in self._verifier.prompts:
             raise self.fail(f"there is no prompt `{name}`")
         prompt = self._verifier.prompts[name]
@@ -264,19 +250,15 @@ class StepVerify:
         return prompt.result, prompt.many
 
     def is_score(self, name: str) -> bool:
-        """Whether a score of this name is declared."""
         return name in self._verifier.scores
 
     def score(self, name: str, arguments: ir.Arguments, scope: Scope, *, ends_sampling: bool = False) -> None:
-        """A declared score whose arguments must fit; one that ends sampling is local and has a best value."""
         score = self._verifier.scores.get(name)
         if score is None or (ends_sampling and (score.best is None or score.body.steps)):
             raise self.fail(f"score `{name}` cannot end a sampling")
         self._arguments(score.parameters, arguments, scope, f"score `{name}`")
 
     def scheme(self, name: str, arguments: ir.Arguments) -> tuple[Type, bool]:
-        """The result type of a declared scheme whose arguments must fit, and whether it gives several
-        values."""
         if name not in self._verifier.schemes:
             raise self.fail(f"there is no scheme `{name}`")
         scheme = self._verifier.schemes[name]
@@ -284,7 +266,6 @@ class StepVerify:
         return scheme.result, scheme.many
 
     def settings(self, settings: ir.Arguments, scope: Scope) -> None:
-        """Settings of model calls, each of which must exist and fit."""
         self.check_settings(settings, MODEL_SETTINGS, scope)
 
     def check_settings(self, settings: ir.Arguments, known: Mapping[str, Setting], scope: Scope) -> None:
@@ -297,7 +278,6 @@ class StepVerify:
                 self.fits(known[name].types[0], found, "an expression")
 
     def judgement(self, condition: e.Expression | None, prompt: str | None, arguments: ir.Arguments) -> None:
-        """A condition or a prompt that gives a bool."""
         if prompt is not None:
             self.fits(BOOL, self.prompt(prompt, arguments, self.each)[0], "what the prompt gives")
         elif condition is not None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from gotlang.flows import FlowScope, Result
 from gotlang.operations import sampling
 from gotlang.operations.record import Operation, Syntax, asks
-from gotlang.operations.stages import Checking, Estimating, Verifying
+from gotlang.operations.stages import Checking
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 
@@ -24,14 +23,6 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     return sampling.check_prompt(node, c, c.whole, single=True)
 
 
-def _verify(step: Aggregate, v: Verifying) -> PoolType:
-    return sampling.verify_request(step, v, v.whole)
-
-
-def _estimate(step: Aggregate, scope: FlowScope, e: Estimating) -> Result:
-    return sampling.estimate_samples(step, scope, e, together=True)
-
-
 OPERATION = Operation(
     name="Aggregate",
     syntax=Syntax(sampling.SETTINGS, "Aggregate(10) merge(left, right)", first="k"),
@@ -41,9 +32,9 @@ OPERATION = Operation(
     step=Aggregate,
     build=sampling.build(Aggregate),
     text=f"Aggregate {sampling.TEXT}",
-    verify=_verify,
+    verify=lambda step, v: sampling.verify_request(step, v, v.whole),
     effects=sampling.samples,
-    estimate=_estimate,
+    estimate=lambda step, scope, e: sampling.estimate_samples(step, scope, e, together=True),
     remaining=sampling.one_call,
     run=asks(sampling.sample_together),
     label=sampling.label,

@@ -8,10 +8,10 @@ from typing import Any, final
 from gotlang.amounts import ONE, ZERO
 from gotlang.errors import EvaluationError
 from gotlang.flows import FREE, NOTHING_KNOWN, FlowScope, Result
-from gotlang.operations.record import Grows, Label, Operation, Run, Syntax, Tool, passed_on
+from gotlang.operations.record import Grows, Label, Operation, Syntax, Tool, passed_on
 from gotlang.operations.sampling import one_call
-from gotlang.operations.stages import Building, Checking, Declared, Estimating, Running, Verifying
-from gotlang.operations.step import Effect, Step
+from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
+from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import expressions
 from gotlang.syntax import nodes as n
@@ -54,10 +54,6 @@ def _verify(step: Call, v: Verifying) -> PoolType:
     return PoolType(ANY, v.pool.single)
 
 
-def _effects(step: Call, declared: Declared) -> frozenset[Effect]:
-    return frozenset({"acts"})
-
-
 def _estimate(step: Call, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     volume = ZERO if pool.start else pool.volume + ONE
@@ -80,14 +76,6 @@ async def _call(step: Call, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts(running.derived(value, at, (thoughts[at],)) for at, value in found)
 
 
-def _run(step: Call, declared: Declared) -> Run:
-    return Grows("change") if declared.changes_graph(step.function) else Tool(_call)
-
-
-def _label(step: Call) -> Label:
-    return Label(step.function)
-
-
 OPERATION = Operation(
     name="Call",
     syntax=Syntax({}, "Call search(it)", bare=True),
@@ -98,10 +86,10 @@ OPERATION = Operation(
     build=_build,
     text="Call {function(arguments):python} from {pool}",
     verify=_verify,
-    effects=_effects,
+    effects=lambda step, declared: frozenset({"acts"}),
     estimate=_estimate,
     remaining=one_call,
-    run=_run,
-    label=_label,
+    run=lambda step, declared: Grows("change") if declared.changes_graph(step.function) else Tool(_call),
+    label=lambda step: Label(step.function),
     family="tool",
 )

@@ -10,7 +10,7 @@ from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Guess, Result, any_of, between
 from gotlang.operations.names import looks_at_pool, needed_names
 from gotlang.operations.record import Block, Label, grows
-from gotlang.operations.stages import Estimating, Remaining, Verifying
+from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import GIVEN, Region, Step
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression, Reference
@@ -57,14 +57,6 @@ def _verify(step: Foreach, v: Verifying) -> PoolType:
         inner.expect(step.after, inner.names, ListType(INT))
         inner = inner.inside({"done": PoolType(ANY, False)})
     return PoolType(inner.region(step.body).type, False)
-
-
-def _remaining(step: Foreach, remaining: Remaining) -> int:
-    return remaining.through(step.body)
-
-
-def _label(step: Foreach) -> Label:
-    return Label(step.name)
 
 
 # ---------------------------------------------------------------- estimate
@@ -207,6 +199,6 @@ BLOCK = Block(
     verify=_verify,
     effects=grows,
     estimate=_estimate,
-    remaining=_remaining,
-    label=_label,
+    remaining=lambda step, remaining: remaining.through(step.body),
+    label=lambda step: Label(step.name),
 )

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import final
 
 from gotlang.errors import EvaluationError
-from gotlang.flows import FREE, FlowScope, Result
+from gotlang.flows import FREE
 from gotlang.operations.names import free_names
 from gotlang.operations.record import Label, Operation, Syntax, local, no_calls, passed_on
-from gotlang.operations.stages import Building, Checking, Declared, Estimating, Running, Verifying
-from gotlang.operations.step import Effect, Step
+from gotlang.operations.stages import Checking, Running, Verifying
+from gotlang.operations.step import Step
 from gotlang.scope import PoolType, Variable
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
@@ -33,21 +33,9 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     return c.pool
 
 
-def _build(node: n.Step, b: Building) -> GroundTruth:
-    return GroundTruth(*b.base, node.operands[0], span=node.span)
-
-
 def _verify(step: GroundTruth, v: Verifying) -> PoolType:
     v.expect(step.condition, v.each.inside(Variable("truth", v.truth)), BOOL)
     return v.pool
-
-
-def _effects(step: GroundTruth, declared: Declared) -> frozenset[Effect]:
-    return frozenset({"measures"})
-
-
-def _estimate(step: GroundTruth, scope: FlowScope, e: Estimating) -> Result:
-    return passed_on(step, scope), FREE
 
 
 def _run(step: GroundTruth, thoughts: Thoughts, running: Running) -> Thoughts:
@@ -65,10 +53,6 @@ def _run(step: GroundTruth, thoughts: Thoughts, running: Running) -> Thoughts:
     return thoughts
 
 
-def _label(step: GroundTruth) -> Label:
-    return Label("", format_expression(step.condition))
-
-
 OPERATION = Operation(
     name="GroundTruth",
     syntax=Syntax({}, "GroundTruth() it == sorted(numbers)"),
@@ -76,13 +60,13 @@ OPERATION = Operation(
     doc="whether the result is right: measured, never seen by the scheme",
     check=_check,
     step=GroundTruth,
-    build=_build,
+    build=lambda node, b: GroundTruth(*b.base, node.operands[0], span=node.span),
     text="GroundTruth {condition} from {pool}",
     verify=_verify,
-    effects=_effects,
-    estimate=_estimate,
+    effects=lambda step, declared: frozenset({"measures"}),
+    estimate=lambda step, scope, e: (passed_on(step, scope), FREE),
     remaining=no_calls,
     run=local(_run),
-    label=_label,
+    label=lambda step: Label("", format_expression(step.condition)),
     family="truth",
 )

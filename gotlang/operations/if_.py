@@ -10,7 +10,7 @@ from gotlang.amounts import Amount
 from gotlang.flows import FREE, Flow, FlowScope, Result, one_of
 from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import Block, Label, grows
-from gotlang.operations.stages import Estimating, Remaining, Verifying
+from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import Region, Step
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression
@@ -75,14 +75,6 @@ def _estimate(step: If, scope: FlowScope, e: Estimating) -> Result:
     return replace(found, hops=found.hops.up_to(floor), single=step.single, part=None), bill
 
 
-def _remaining(step: If, remaining: Remaining) -> int:
-    return max(map(remaining.through, step.regions), default=0)
-
-
-def _label(step: If) -> Label:
-    return Label()
-
-
 BLOCK = Block(
     name="if",
     usage="`if condition:`, `elif`, `else:`",
@@ -92,6 +84,6 @@ BLOCK = Block(
     verify=_verify,
     effects=grows,
     estimate=_estimate,
-    remaining=_remaining,
-    label=_label,
+    remaining=lambda step, remaining: max(map(remaining.through, step.regions), default=0),
+    label=lambda step: Label(),
 )

@@ -19,7 +19,7 @@ from gotlang.operations.record import (
     passed_on,
     pure,
 )
-from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
+from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
@@ -49,10 +49,6 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     return PoolType(c.pool.type, c.pool.single or is_one(c.setting("n")), True)
 
 
-def _build(node: n.Step, b: Building) -> KeepBestN:
-    return KeepBestN(*b.base, b.count("n"), span=node.span)
-
-
 def _verify(step: KeepBestN, v: Verifying) -> PoolType:
     v.expect(step.count, v.whole, INT)
     return PoolType(v.pool.type, v.pool.single or is_one(step.count))
@@ -74,10 +70,6 @@ def _run(step: KeepBestN, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts(sorted(scored, key=lambda t: t.goodness, reverse=True)[:n])
 
 
-def _label(step: KeepBestN) -> Label:
-    return Label("", f"n = {format_expression(step.count)}")
-
-
 OPERATION = Operation(
     name="KeepBestN",
     syntax=Syntax({"n": Setting((INT,), least=1)}, "KeepBestN(1)", first="n", required=True, operands=(0, 0)),
@@ -85,13 +77,13 @@ OPERATION = Operation(
     doc="the n best scored, best first; of equal ones the earlier",
     check=_check,
     step=KeepBestN,
-    build=_build,
+    build=lambda node, b: KeepBestN(*b.base, b.count("n"), span=node.span),
     text="KeepBestN {count} from {pool}",
     verify=_verify,
     effects=pure,
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=_label,
+    label=lambda step: Label("", f"n = {format_expression(step.count)}"),
     family="choose",
 )

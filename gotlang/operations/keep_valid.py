@@ -9,10 +9,9 @@ from gotlang.amounts import ONE, Amount
 from gotlang.errors import OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.record import Label, Operation, Syntax, local, no_calls, passed_on, pure
-from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
+from gotlang.operations.stages import Estimating, Running
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
-from gotlang.syntax import nodes as n
 from gotlang.thought import Thoughts
 
 
@@ -20,18 +19,6 @@ from gotlang.thought import Thoughts
 @dataclass(frozen=True, slots=True)
 class KeepValid(Step):
     """`KeepValid`."""
-
-
-def _check(node: n.Step, c: Checking) -> PoolType:
-    return PoolType(c.pool.type, False, c.pool.scored)
-
-
-def _build(node: n.Step, b: Building) -> KeepValid:
-    return KeepValid(*b.base, span=node.span)
-
-
-def _verify(step: KeepValid, v: Verifying) -> PoolType:
-    return PoolType(v.pool.type, False)
 
 
 def _estimate(step: KeepValid, scope: FlowScope, e: Estimating) -> Result:
@@ -50,24 +37,20 @@ def _run(step: KeepValid, thoughts: Thoughts, running: Running) -> Thoughts:
     return kept
 
 
-def _label(step: KeepValid) -> Label:
-    return Label()
-
-
 OPERATION = Operation(
     name="KeepValid",
     syntax=Syntax({}, "KeepValid()", operands=(0, 0)),
     usage="`KeepValid()`",
     doc="keeps the valid ones",
-    check=_check,
+    check=lambda node, c: PoolType(c.pool.type, False, c.pool.scored),
     step=KeepValid,
-    build=_build,
+    build=lambda node, b: KeepValid(*b.base, span=node.span),
     text="KeepValid from {pool}",
-    verify=_verify,
+    verify=lambda step, v: PoolType(v.pool.type, False),
     effects=pure,
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=_label,
+    label=lambda step: Label(),
     family="choose",
 )

@@ -9,9 +9,8 @@ from typing import final
 from gotlang.flows import FlowScope, Result
 from gotlang.operations.record import Block as BlockRecord
 from gotlang.operations.record import Label, grows
-from gotlang.operations.stages import Estimating, Remaining, Verifying
+from gotlang.operations.stages import Estimating
 from gotlang.operations.step import Region, Step
-from gotlang.scope import PoolType
 
 
 @final
@@ -43,22 +42,10 @@ class Block(Step):
         return tuple(outer for _, outer in self.names)
 
 
-def _verify(step: Block, v: Verifying) -> PoolType:
-    return v.inside({inner: v.named(outer) for inner, outer in step.names}).region(step.body)
-
-
 def _estimate(step: Block, scope: FlowScope, e: Estimating) -> Result:
     inner = scope.inside({inner: scope.flow(outer) for inner, outer in step.names})
     found, bill = e.region(step.body, inner)
     return replace(found, single=step.single), bill
-
-
-def _remaining(step: Block, remaining: Remaining) -> int:
-    return remaining.through(step.body)
-
-
-def _label(step: Block) -> Label:
-    return Label(step.label, alone=True)
 
 
 BLOCK = BlockRecord(
@@ -67,9 +54,9 @@ BLOCK = BlockRecord(
     doc="a labelled block: steps under a name, from the pools it names",
     step=Block,
     text="block {label:text}[ {names:pairs}] from {pool}",
-    verify=_verify,
+    verify=lambda step, v: v.inside({inner: v.named(outer) for inner, outer in step.names}).region(step.body),
     effects=grows,
     estimate=_estimate,
-    remaining=_remaining,
-    label=_label,
+    remaining=lambda step, remaining: remaining.through(step.body),
+    label=lambda step: Label(step.label, alone=True),
 )

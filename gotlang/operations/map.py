@@ -8,10 +8,9 @@ from typing import final
 from gotlang.amounts import ONE, ZERO
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.record import Label, Operation, Syntax, local, no_calls, passed_on, pure
-from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
+from gotlang.operations.stages import Estimating, Running
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
-from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
 from gotlang.syntax.format import format_expression
 from gotlang.thought import Thoughts
@@ -26,18 +25,6 @@ class Map(Step):
     value: Expression
 
 
-def _check(node: n.Step, c: Checking) -> PoolType:
-    return PoolType(general(c.infer(node.operands[0], c.each)), c.pool.single)
-
-
-def _build(node: n.Step, b: Building) -> Map:
-    return Map(*b.base, node.operands[0], span=node.span)
-
-
-def _verify(step: Map, v: Verifying) -> PoolType:
-    return PoolType(v.infer(step.value, v.each), v.pool.single)
-
-
 def _estimate(step: Map, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     each = e.guess(step.value, e.each(pool, scope))
@@ -50,24 +37,20 @@ def _run(step: Map, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts(running.derived(value, at, (thoughts[at],)) for at, value in found)
 
 
-def _label(step: Map) -> Label:
-    return Label("", format_expression(step.value))
-
-
 OPERATION = Operation(
     name="Map",
     syntax=Syntax({}, "Map() it.path"),
     usage="`Map() expression`",
     doc="each thought's value replaced by the expression's, as a new thought",
-    check=_check,
+    check=lambda node, c: PoolType(general(c.infer(node.operands[0], c.each)), c.pool.single),
     step=Map,
-    build=_build,
+    build=lambda node, b: Map(*b.base, node.operands[0], span=node.span),
     text="Map {value} from {pool}",
-    verify=_verify,
+    verify=lambda step, v: PoolType(v.infer(step.value, v.each), v.pool.single),
     effects=pure,
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=_label,
+    label=lambda step: Label("", format_expression(step.value)),
     family="pass",
 )

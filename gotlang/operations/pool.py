@@ -11,7 +11,7 @@ from gotlang.errors import MEMBERS_FAILED, EvaluationError, OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.names import free_names, needed_names
 from gotlang.operations.record import Label, Operation, Syntax, local, no_calls, pure
-from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
+from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
@@ -46,10 +46,6 @@ def _check(node: n.Step, c: Checking) -> PoolType:
             )
         found = joined or ANY
     return PoolType(found or ANY, single, scored)
-
-
-def _build(node: n.Step, b: Building) -> Pool:
-    return Pool(*b.base, node.operands, span=node.span)
 
 
 def _verify(step: Pool, v: Verifying) -> PoolType:
@@ -107,10 +103,6 @@ def _pooled(running: Running, value: Expression, names: Mapping[str, Any], index
     return (running.derived(running.evaluate(value, names), index, parents),)
 
 
-def _label(step: Pool) -> Label:
-    return Label("", ", ".join(map(format_expression, step.values)))
-
-
 OPERATION = Operation(
     name="Pool",
     syntax=Syntax({}, "Pool() closed, opened", operands=(1, None)),
@@ -118,13 +110,13 @@ OPERATION = Operation(
     doc="these thoughts, lists of thoughts or values as the current ones",
     check=_check,
     step=Pool,
-    build=_build,
+    build=lambda node, b: Pool(*b.base, node.operands, span=node.span),
     text="Pool {values:expressions} from {pool}",
     verify=_verify,
     effects=pure,
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=_label,
+    label=lambda step: Label("", ", ".join(map(format_expression, step.values))),
     family="pass",
 )

@@ -12,7 +12,7 @@ from gotlang.flows import FREE, Bill, Flow, FlowScope, Guess, Result, any_of, be
 from gotlang.operations.foreach import any_element, hops_before_elements, known_elements
 from gotlang.operations.names import own_expressions
 from gotlang.operations.record import Block, Label, grows
-from gotlang.operations.stages import GUESSED_ROUNDS, Estimating, Remaining, Verifying
+from gotlang.operations.stages import GUESSED_ROUNDS, Estimating, Verifying
 from gotlang.operations.step import Region, Step
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression, Field, Reference
@@ -59,14 +59,6 @@ def _verify(step: Reduce, v: Verifying) -> PoolType:
     if not merged.single:
         raise v.fail("a merge gives any number of thoughts")
     return PoolType(join(element.type, merged.type) or ANY, True)
-
-
-def _remaining(step: Reduce, remaining: Remaining) -> int:
-    return GUESSED_ROUNDS * remaining.through(step.body)
-
-
-def _label(step: Reduce) -> Label:
-    return Label("", f"{step.left}, {step.right}")
 
 
 # ---------------------------------------------------------------- estimate
@@ -197,6 +189,6 @@ BLOCK = Block(
     verify=_verify,
     effects=grows,
     estimate=_estimate,
-    remaining=_remaining,
-    label=_label,
+    remaining=lambda step, remaining: GUESSED_ROUNDS * remaining.through(step.body),
+    label=lambda step: Label("", f"{step.left}, {step.right}"),
 )

@@ -10,7 +10,7 @@ from gotlang.amounts import ZERO, Amount, Polynomial
 from gotlang.flows import FREE, UNBOUNDED, Bill, Flow, FlowScope, Guess, Result, between, one_of
 from gotlang.operations.if_ import hops_before
 from gotlang.operations.record import Block, Label, grows
-from gotlang.operations.stages import Estimating, Remaining, Verifying
+from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import Region, Step
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression
@@ -56,14 +56,6 @@ def _verify(step: Repeat, v: Verifying) -> PoolType:
     if v.pool.type == NONE:
         return left
     return PoolType(join(v.pool.type, left.type) or ANY, v.pool.single and left.single)
-
-
-def _remaining(step: Repeat, remaining: Remaining) -> int:
-    return remaining.rounds(step.count) * remaining.through(step.body)
-
-
-def _label(step: Repeat) -> Label:
-    return Label("", format_expression(step.count))
 
 
 # ---------------------------------------------------------------- estimate
@@ -136,6 +128,6 @@ BLOCK = Block(
     verify=_verify,
     effects=grows,
     estimate=_estimate,
-    remaining=_remaining,
-    label=_label,
+    remaining=lambda step, remaining: remaining.rounds(step.count) * remaining.through(step.body),
+    label=lambda step: Label("", format_expression(step.count)),
 )

@@ -11,8 +11,8 @@ from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Result
 from gotlang.operations.names import needed_names
 from gotlang.operations.record import K, Label, Operation, Syntax, tool
 from gotlang.operations.sampling import one_call
-from gotlang.operations.stages import Building, Checking, Declared, Estimating, Running, Verifying
-from gotlang.operations.step import Effect, Step
+from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
+from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Call, Expression
@@ -63,10 +63,6 @@ def _verify(step: Retrieve, v: Verifying) -> PoolType:
     return PoolType(STR, False)
 
 
-def _effects(step: Retrieve, declared: Declared) -> frozenset[Effect]:
-    return frozenset({"reads"})
-
-
 def _estimate(step: Retrieve, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     most = pool.count * e.amount(step.k, e.whole(pool, scope))
@@ -92,10 +88,6 @@ async def _run(step: Retrieve, thoughts: Thoughts, running: Running) -> Thoughts
     return Thoughts(out)
 
 
-def _label(step: Retrieve) -> Label:
-    return Label(step.corpus, f"k = {format_expression(step.k)}")
-
-
 OPERATION = Operation(
     name="Retrieve",
     syntax=Syntax({"k": K}, "Retrieve(k=5) wiki(question)", first="k"),
@@ -106,10 +98,10 @@ OPERATION = Operation(
     build=_build,
     text="Retrieve {corpus(query):search} from {pool}, k {k}",
     verify=_verify,
-    effects=_effects,
+    effects=lambda step, declared: frozenset({"reads"}),
     estimate=_estimate,
     remaining=one_call,
     run=tool(_run),
-    label=_label,
+    label=lambda step: Label(step.corpus, f"k = {format_expression(step.k)}"),
     family="tool",
 )

@@ -8,8 +8,8 @@ from typing import final
 from gotlang.amounts import ONE
 from gotlang.flows import ANYTHING, UNBOUNDED, Flow, FlowScope, Result
 from gotlang.operations.record import Block, Label
-from gotlang.operations.stages import Declared, Estimating, Remaining, Verifying
-from gotlang.operations.step import Arguments, Effect, Step
+from gotlang.operations.stages import Estimating, Verifying
+from gotlang.operations.step import Arguments, Step
 from gotlang.scope import PoolType
 
 
@@ -27,10 +27,6 @@ def _verify(step: Invoke, v: Verifying) -> PoolType:
     return PoolType(result, v.pool.single and not many)
 
 
-def _effects(step: Invoke, declared: Declared) -> frozenset[Effect]:
-    return declared.effects(step.scheme) | {"grows"}
-
-
 def _estimate(step: Invoke, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     called = e.scheme(step, step.scheme, step.arguments, scope)
@@ -46,14 +42,6 @@ def _estimate(step: Invoke, scope: FlowScope, e: Estimating) -> Result:
     return total, bill.times(pool.count)
 
 
-def _remaining(step: Invoke, remaining: Remaining) -> int:
-    return remaining.scheme(step.scheme)
-
-
-def _label(step: Invoke) -> Label:
-    return Label(step.scheme)
-
-
 BLOCK = Block(
     name="scheme",
     usage="`scheme(args)`",
@@ -61,8 +49,8 @@ BLOCK = Block(
     step=Invoke,
     text="scheme {scheme(arguments)} from {pool}",
     verify=_verify,
-    effects=_effects,
+    effects=lambda step, declared: declared.effects(step.scheme) | {"grows"},
     estimate=_estimate,
-    remaining=_remaining,
-    label=_label,
+    remaining=lambda step, remaining: remaining.scheme(step.scheme),
+    label=lambda step: Label(step.scheme),
 )

@@ -11,7 +11,7 @@ from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.checks import mean, number
 from gotlang.operations.record import PURE, Asks, Grows, K, Label, Local, Operation, Run, Syntax, passed_on
 from gotlang.operations.sampling import SAMPLES
-from gotlang.operations.stages import Building, Checking, Declared, Estimating, Remaining, Running, Verifying
+from gotlang.operations.stages import Building, Checking, Declared, Estimating, Running, Verifying
 from gotlang.operations.step import Arguments, Effect, Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
@@ -76,10 +76,6 @@ def _estimate(step: Score, scope: FlowScope, e: Estimating) -> Result:
     request = e.request(step.score, step.arguments, (), e.each(pool, scope))
     bill = request.bill(pool.count * k, e.requests(pool.count, k, step.batched))
     return replace(scored, hops=scored.hops + ONE), bill
-
-
-def _remaining(step: Score, remaining: Remaining) -> int:
-    return remaining.score(step.score)
 
 
 def _run_locally(step: Score, thoughts: Thoughts, running: Running) -> Thoughts:
@@ -149,7 +145,7 @@ OPERATION = Operation(
     verify=_verify,
     effects=_effects,
     estimate=_estimate,
-    remaining=_remaining,
+    remaining=lambda step, remaining: remaining.score(step.score),
     run=_run,
     label=_label,
     family="judge",

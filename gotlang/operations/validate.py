@@ -11,8 +11,8 @@ from gotlang.amounts import ONE
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.record import PURE, Label, Operation, Syntax, asks, passed_on
 from gotlang.operations.sampling import SAMPLES
-from gotlang.operations.stages import Building, Checking, Declared, Estimating, Remaining, Running, Verifying
-from gotlang.operations.step import Arguments, Effect, Step
+from gotlang.operations.stages import Checking, Estimating, Running, Verifying
+from gotlang.operations.step import Arguments, Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
@@ -35,27 +35,15 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     return c.pool
 
 
-def _build(node: n.Step, b: Building) -> Validate:
-    return Validate(*b.base, *b.judgement(node.operands[0]), span=node.span)
-
-
 def _verify(step: Validate, v: Verifying) -> PoolType:
     v.judgement(step.condition, step.prompt, step.arguments)
     return v.pool
-
-
-def _effects(step: Validate, declared: Declared) -> frozenset[Effect]:
-    return SAMPLES if step.prompt is not None else PURE
 
 
 def _estimate(step: Validate, scope: FlowScope, e: Estimating) -> Result:
     flow = passed_on(step, scope)
     bill = e.judged(step.prompt, step.arguments, scope.flow(step.pool), scope)
     return (flow, FREE) if bill is None else (replace(flow, hops=flow.hops + ONE), bill)
-
-
-def _remaining(step: Validate, remaining: Remaining) -> int:
-    return 1 if step.prompt is not None else 0
 
 
 async def _run(step: Validate, thoughts: Thoughts, running: Running) -> Thoughts:
@@ -97,12 +85,12 @@ OPERATION = Operation(
     doc="marks each thought valid or not; also by a prompt that answers true or false",
     check=_check,
     step=Validate,
-    build=_build,
+    build=lambda node, b: Validate(*b.base, *b.judgement(node.operands[0]), span=node.span),
     text="Validate {condition|prompt(arguments)} from {pool}",
     verify=_verify,
-    effects=_effects,
+    effects=lambda step, declared: SAMPLES if step.prompt is not None else PURE,
     estimate=_estimate,
-    remaining=_remaining,
+    remaining=lambda step, remaining: 1 if step.prompt is not None else 0,
     run=asks(_run),
     label=_label,
     family="judge",

@@ -16,7 +16,6 @@ from gotlang.operations.stages import (
     Checking,
     Estimating,
     PromptCall,
-    Remaining,
     Running,
     Verifying,
 )
@@ -89,10 +88,6 @@ def _estimate(step: ValidateAndImprove, scope: FlowScope, e: Estimating) -> Resu
     return flow, (judged or FREE) + turn.times(most_turns)
 
 
-def _remaining(step: ValidateAndImprove, remaining: Remaining) -> int:
-    return remaining.rounds(step.tries) * (2 if step.judge else 1)
-
-
 async def _run(step: ValidateAndImprove, thoughts: Thoughts, running: Running) -> Thoughts:
     """`ValidateAndImprove`: all thoughts side by side, each as often as it needs."""
     tries = running.count(step.tries, thoughts, "tries")
@@ -120,10 +115,6 @@ async def _run(step: ValidateAndImprove, thoughts: Thoughts, running: Running) -
     return Thoughts(current)
 
 
-def _label(step: ValidateAndImprove) -> Label:
-    return Label(step.prompt, f"tries = {format_expression(step.tries)}")
-
-
 OPERATION = Operation(
     name="ValidateAndImprove",
     syntax=Syntax(
@@ -142,8 +133,8 @@ OPERATION = Operation(
     verify=_verify,
     effects=samples,
     estimate=_estimate,
-    remaining=_remaining,
+    remaining=lambda step, remaining: remaining.rounds(step.tries) * (2 if step.judge else 1),
     run=asks(_run),
-    label=_label,
+    label=lambda step: Label(step.prompt, f"tries = {format_expression(step.tries)}"),
     family="ask",
 )

@@ -7,10 +7,10 @@ from typing import Any, final
 
 from gotlang.amounts import ONE
 from gotlang.errors import OperationFailed
-from gotlang.flows import FREE, FlowScope, Result
+from gotlang.flows import FREE
 from gotlang.operations.checks import frozen, number
 from gotlang.operations.record import Label, Operation, Setting, Syntax, local, no_calls, passed_on, pure
-from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
+from gotlang.operations.stages import Checking, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
@@ -35,18 +35,10 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     return PoolType(c.pool.type, True, c.pool.scored)
 
 
-def _build(node: n.Step, b: Building) -> Vote:
-    return Vote(*b.base, b.setting("weight"), span=node.span)
-
-
 def _verify(step: Vote, v: Verifying) -> PoolType:
     if step.weight is not None:
         v.expect(step.weight, v.each, FLOAT)
     return PoolType(v.pool.type, True)
-
-
-def _estimate(step: Vote, scope: FlowScope, e: Estimating) -> Result:
-    return replace(passed_on(step, scope), count=ONE, single=True), FREE
 
 
 def _run(step: Vote, thoughts: Thoughts, running: Running) -> Thoughts:
@@ -80,11 +72,11 @@ OPERATION = Operation(
     doc="one thought: the value that most have, or that has the most weight; of equal ones the first",
     check=_check,
     step=Vote,
-    build=_build,
+    build=lambda node, b: Vote(*b.base, b.setting("weight"), span=node.span),
     text="Vote from {pool}[, weight {weight}]",
     verify=_verify,
     effects=pure,
-    estimate=_estimate,
+    estimate=lambda step, scope, e: (replace(passed_on(step, scope), count=ONE, single=True), FREE),
     remaining=no_calls,
     run=local(_run),
     label=_label,
