@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import PurePosixPath
 from typing import final
 
 from gotlang.ir import program as ir
 from gotlang.ir.declarations import build_param, build_prompt
-from gotlang.ir.naming import PAIR, ROUND, START_POOL, Naming
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import POOL_NAMES, free_names, with_expressions
 from gotlang.operations.record import MODEL_SETTINGS
@@ -22,10 +22,14 @@ from gotlang.semantics.symbols import Signature
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
+from gotlang.syntax.walk import with_parts
 from gotlang.types import ANY, ListType, Type, accepts, join
 
 ONE = e.Constant(NOWHERE, 1)
-TRUE = e.Constant(NOWHERE, True)
+START_POOL = "%start"
+"""The empty thought that a scheme starts with, wherever in it."""
+PAIR, ROUND = "%pair", "%round"
+"""What each merge of a `reduce`, and each round of a `repeat`, starts from."""
 
 
 def build(checked: Checked, name: str) -> ir.Program:
@@ -84,7 +88,7 @@ class _Builder:
 
     def __init__(self, checked: Checked, given: Iterable[str]) -> None:
         self.checked = checked
-        self.naming = Naming(given)
+        self.naming = _Naming(given)
 
     def scheme(self, node: n.Scheme, signature: Signature) -> ir.Scheme:
         body, pool = self.region(node.body, START_POOL, START)
@@ -165,7 +169,7 @@ class _Builder:
             case n.Suite():
                 body, _ = self.region(node.value, pool, kind)
                 label = node.name.text
-                step = ir.Block(name, left.type, left.single, pool, label, (), body, span=node.span)
+                step = ir.Block(name, left.type, left.single, pool, label, (), body=body, span=node.span)
             case n.Foreach() | n.Reduce() | n.RepeatBlock() | n.If() | n.Labelled():
                 step = self.block(node.value, name, pool, kind, left, out)
             case _:
@@ -207,12 +211,12 @@ class _Builder:
                 after = here(node.after) if node.after is not None else None
                 body, _ = self._steps(node.body, element, PoolType(left.type, True))
                 self.naming.close()
-                return ir.Foreach(*base, pool, iterable, element, position, after, body, span=node.span)
+                return ir.Foreach(*base, pool, iterable, element, position, after, body=body, span=node.span)
             case n.Reduce():
                 first, second, step = node.left.text, node.right.text, node.step.text if node.step else None
                 names = [first, second, *([step] if step is not None else [])]
                 body, _ = self.region(node.body, PAIR, PoolType(left.type, False), names)
-                return ir.Reduce(*base, pool, iterable, first, second, step, body, span=node.span)
+                return ir.Reduce(*base, pool, iterable, first, second, step, body=body, span=node.span)
             case n.RepeatBlock():
                 counter = node.counter.text if node.counter else None
                 count = here(node.count)
@@ -220,7 +224,7 @@ class _Builder:
                 body, _ = self._steps(node.body, ROUND, kind)
                 until = here(node.until) if node.until is not None else None  # it sees the body's names
                 self.naming.close()
-                return ir.Repeat(*base, pool, count, counter, until, body, span=node.span)
+                return ir.Repeat(*base, pool, count, counter, until, body=body, span=node.span)
             case n.If():
                 branches = tuple((here(c), self.region(b, pool, kind)[0]) for c, b in node.branches)
                 otherwise = self.region(node.otherwise, pool, kind)[0] if node.otherwise else None
@@ -251,7 +255,7 @@ class _Builder:
             out.append(ir.Pool(pool, type_, single, START_POOL, tuple(gathered), span=node.span))
         body, _ = self.region(node.body, pool, kind, [name for name, _ in names])
         self.naming.bind_label(node.label, base[0])
-        return ir.Block(*base, pool, node.label, tuple(names), body, span=node.span)
+        return ir.Block(*base, pool, node.label, tuple(names), body=body, span=node.span)
 
     # ---------------------------------------------------------------- steps
 
@@ -305,3 +309,87 @@ class _StepBuild:
 
     def is_score(self, operand: e.Expression) -> bool:
         return isinstance(operand, e.Call) and operand.function.text in self.builder.checked.symbols.scores
+
+
+@final
+class _Naming:
+    """Which pool each name and each label in force at a place of one scheme or score stands for; `given` are
+    its parameters.
+
+    A program may use a name again: for the elements of another `foreach`, or inside a block for something
+    else than outside. In the IR no name in force is given twice, since steps look theirs up when they run:
+    the later one is called `%part`, `%part_` and so on, and the expressions that mean it say so.
+    """
+
+    def __init__(self, given: Iterable[str]) -> None:
+        self._count = 0
+        self._taken = {START_POOL, PAIR, ROUND}
+        self._names: ChainMap[str, str] = ChainMap({name: name for name in given})
+        self._labels: ChainMap[str, str] = ChainMap()
+
+    # ---------------------------------------------------------------- new pools
+
+    def fresh(self) -> str:
+        """A pool that has no name."""
+        self._count += 1
+        return f"%{self._count}"
+
+    def of_label(self, label: str) -> str:
+        """A pool for what a labelled block leaves: no other one's, whatever other labels there are."""
+        name = "%" + label.replace(" ", "_")
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def of_name(self, name: str) -> str:
+        """A pool for a name: called like it, unless something in force is."""
+        return self.of_label(name) if name in self._names else name
+
+    # ---------------------------------------------------------------- names in force
+
+    def bind(self, name: str, pool: str) -> None:
+        """From here on a name stands for a pool."""
+        self._names[name] = pool
+
+    def bind_label(self, label: str, pool: str) -> None:
+        """From here on a label stands for a pool."""
+        self._labels[label] = pool
+
+    def label(self, label: str) -> str:
+        """The pool that a label stands for."""
+        return self._labels[label]
+
+    def own(self, name: str) -> bool:
+        """Whether a name is the program's, whatever it means elsewhere."""
+        return name in self._names
+
+    def open(self, names: Iterable[str] = ()) -> None:
+        """A block begins, with names of its own."""
+        self._names = self._names.new_child({name: name for name in names})
+        self._labels = self._labels.new_child()
+
+    def close(self) -> None:
+        """The block has ended."""
+        self._names, self._labels = self._names.parents, self._labels.parents
+
+    def here(self, node: e.Expression) -> e.Expression:
+        """An expression of the program in the names of the IR."""
+        other = {name: pool for name, pool in self._names.items() if name != pool}
+        return _renamed(node, other) if other else node
+
+
+def _renamed(node: e.Expression, names: dict[str, str]) -> e.Expression:
+    match node:
+        case e.Reference(name=name):
+            return e.Reference(node.span, names[name]) if name in names else node
+        case e.Comprehension(position=position, condition=condition):
+            own = {node.name.text, *([position.text] if position is not None else [])}
+            inner = {name: pool for name, pool in names.items() if name not in own}
+            return replace(
+                node,
+                element=_renamed(node.element, inner),
+                iterable=_renamed(node.iterable, names),
+                condition=_renamed(condition, inner) if condition is not None else None,
+            )
+    return with_parts(node, lambda part: _renamed(part, names))

@@ -31,16 +31,14 @@ class Effects:
         self._changing = changing
         self.prompts = {prompt.name: prompt for prompt in program.prompts}
         self.scores = {score.name: score for score in program.scores}
-        self._bodies = {scheme.name: scheme.body for scheme in program.schemes}
-        self._bodies |= {score.name: score.body for score in program.scores}
+        self._bodies = program.bodies
         self._local = {score.name: score for score in program.scores if not score.body.steps}
         self._declared: dict[str, frozenset[Effect]] | None = None
 
     @cached_property
     def _functions(self) -> frozenset[str]:
         """The functions that only compute: built-in ones that no other hides, and scores made of such."""
-        python = {name for module in self._program.python for name in module.names}
-        builtin = (BUILTINS.keys() | THOUGHT_FUNCTIONS.keys()) - python
+        builtin = (BUILTINS.keys() | THOUGHT_FUNCTIONS.keys()) - self._program.functions
         scores = dict(self._local)
         while True:
             known = builtin | scores.keys()

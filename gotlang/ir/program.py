@@ -9,71 +9,36 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, final
 
 from gotlang.answers.forms import Form
-from gotlang.operations.aggregate import Aggregate
-from gotlang.operations.call import Call
-from gotlang.operations.foreach import Foreach
-from gotlang.operations.generate import Generate
-from gotlang.operations.ground_truth import GroundTruth
-from gotlang.operations.if_ import If
-from gotlang.operations.improve import Improve
-from gotlang.operations.keep_best_n import KeepBestN
-from gotlang.operations.keep_valid import KeepValid
-from gotlang.operations.labelled import Block
-from gotlang.operations.map import Map
-from gotlang.operations.pool import Pool
-from gotlang.operations.reduce import Reduce
-from gotlang.operations.repeat import Repeat
-from gotlang.operations.retrieve import Retrieve
-from gotlang.operations.sampling import Sampling, Stop
-from gotlang.operations.scheme_call import Invoke
-from gotlang.operations.score import Score
-from gotlang.operations.select import Select
-from gotlang.operations.step import Arguments, Region, Step
-from gotlang.operations.validate import Validate
-from gotlang.operations.validate_and_improve import ValidateAndImprove
-from gotlang.operations.vote import Vote
+from gotlang.operations.aggregate import Aggregate as Aggregate
+from gotlang.operations.call import Call as Call
+from gotlang.operations.foreach import Foreach as Foreach
+from gotlang.operations.generate import Generate as Generate
+from gotlang.operations.ground_truth import GroundTruth as GroundTruth
+from gotlang.operations.if_ import If as If
+from gotlang.operations.improve import Improve as Improve
+from gotlang.operations.keep_best_n import KeepBestN as KeepBestN
+from gotlang.operations.keep_valid import KeepValid as KeepValid
+from gotlang.operations.labelled import Block as Block
+from gotlang.operations.map import Map as Map
+from gotlang.operations.pool import Pool as Pool
+from gotlang.operations.reduce import Reduce as Reduce
+from gotlang.operations.repeat import Repeat as Repeat
+from gotlang.operations.retrieve import Retrieve as Retrieve
+from gotlang.operations.sampling import Sampling as Sampling
+from gotlang.operations.sampling import Stop as Stop
+from gotlang.operations.scheme_call import Invoke as Invoke
+from gotlang.operations.score import Score as Score
+from gotlang.operations.select import Select as Select
+from gotlang.operations.step import Arguments as Arguments
+from gotlang.operations.step import Region as Region
+from gotlang.operations.step import Step as Step
+from gotlang.operations.validate import Validate as Validate
+from gotlang.operations.validate_and_improve import ValidateAndImprove as ValidateAndImprove
+from gotlang.operations.vote import Vote as Vote
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax.expressions import Expression
 from gotlang.templates import Template
 from gotlang.types import Type
-
-__all__ = [
-    "Aggregate",
-    "Arguments",
-    "Block",
-    "Call",
-    "Corpus",
-    "Domain",
-    "Example",
-    "Foreach",
-    "Generate",
-    "GroundTruth",
-    "If",
-    "Improve",
-    "Invoke",
-    "KeepBestN",
-    "KeepValid",
-    "Map",
-    "Param",
-    "Pool",
-    "Program",
-    "Prompt",
-    "PythonImport",
-    "Reduce",
-    "Region",
-    "Repeat",
-    "Retrieve",
-    "Sampling",
-    "Scheme",
-    "Score",
-    "ScoreFunction",
-    "Select",
-    "Step",
-    "Stop",
-    "Validate",
-    "ValidateAndImprove",
-    "Vote",
-]
 
 
 @final
@@ -194,6 +159,17 @@ class Program:
     python: tuple[PythonImport, ...] = ()
     corpora: tuple[Corpus, ...] = ()
     simulators: tuple[PythonImport, ...] = ()
+
+    @property
+    def bodies(self) -> dict[str, Region]:
+        """The bodies of its schemes and scores, by name."""
+        bodies = {scheme.name: scheme.body for scheme in self.schemes}
+        return bodies | {score.name: score.body for score in self.scores}
+
+    @property
+    def functions(self) -> set[str]:
+        """The names of the Python functions that it imports."""
+        return {name for module in self.python for name in module.names}
 
     def prompt(self, name: str) -> Prompt:
         """The prompt of a name; KeyError where there is none."""

@@ -16,8 +16,7 @@ def used_params(program: ir.Program, scheme: ir.Scheme) -> set[str]:
 
 def reached_names(program: ir.Program, scheme: ir.Scheme) -> set[str]:
     """Every name in a scheme and in what it calls: of params, prompts, scores, schemes and functions."""
-    bodies = {each.name: each.body for each in program.schemes}
-    bodies |= {score.name: score.body for score in program.scores}
+    bodies = program.bodies
     others = {each.name: expressions_in((each.settings, each.count)) for each in program.prompts}
     others |= {each.name: expressions_in((each.value,)) for each in program.scores}
     seen, pending = {scheme.name}, [scheme.name]

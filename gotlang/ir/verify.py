@@ -74,10 +74,9 @@ class _ProgramVerifier:
 
     def _functions(self) -> Iterable[str]:
         """The names of Python functions: those imported, and those that the host passes."""
-        yield from (name for module in self.program.python for name in module.names)
+        yield from self.program.functions
         known = {*self.prompts, *self.schemes, *self.scores, *BUILTINS, *THOUGHT_FUNCTIONS}
-        bodies = [scheme.body for scheme in self.program.schemes]
-        for body in (*bodies, *(score.body for score in self.program.scores)):
+        for body in self.program.bodies.values():
             for step in body.all_steps():
                 for expression in own_expressions(step):
                     for node in walk(expression):

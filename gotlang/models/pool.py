@@ -56,7 +56,7 @@ class ModelPool:
 def models_named(program: Program) -> set[str] | None:
     """The models that a program's prompts and steps name; None if a name is computed."""
     settings = [setting for prompt in program.prompts for setting in prompt.settings]
-    for body in (*(scheme.body for scheme in program.schemes), *(score.body for score in program.scores)):
+    for body in program.bodies.values():
         for step in body.all_steps():
             if isinstance(step, Sampling | ValidateAndImprove):
                 settings.extend(step.settings)

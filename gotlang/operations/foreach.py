@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -11,7 +11,7 @@ from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Guess, Result, a
 from gotlang.operations.names import looks_at_pool, needed_names
 from gotlang.operations.record import Block, Label, grows
 from gotlang.operations.stages import Estimating, Verifying
-from gotlang.operations.step import GIVEN, Region, Step
+from gotlang.operations.step import GIVEN, Step, WithBody
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression, Reference
 from gotlang.types import ANY, INT, ListType
@@ -22,23 +22,13 @@ MAX_ONE_BY_ONE = 64
 
 @final
 @dataclass(frozen=True, slots=True)
-class Foreach(Step):
+class Foreach(WithBody):
     """`after` gives the positions of the elements whose results an element waits for."""
 
     iterable: Expression | None
     name: str
     position: str | None
     after: Expression | None
-    body: Region
-
-    @property
-    def regions(self) -> tuple[Region, ...]:
-        """The body."""
-        return (self.body,)
-
-    def with_regions(self, change: Callable[[Region], Region]) -> Foreach:
-        """The step with its body changed."""
-        return replace(self, body=change(self.body))
 
     @property
     def bound_names(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -10,26 +9,16 @@ from gotlang.flows import FlowScope, Result
 from gotlang.operations.record import Block as BlockRecord
 from gotlang.operations.record import Label, grows
 from gotlang.operations.stages import Estimating
-from gotlang.operations.step import Region, Step
+from gotlang.operations.step import WithBody
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Block(Step):
+class Block(WithBody):
     """`names` gives pools the names they have inside."""
 
     label: str
     names: tuple[tuple[str, str], ...]
-    body: Region
-
-    @property
-    def regions(self) -> tuple[Region, ...]:
-        """The body."""
-        return (self.body,)
-
-    def with_regions(self, change: Callable[[Region], Region]) -> Block:
-        """The step with its body changed."""
-        return replace(self, body=change(self.body))
 
     @property
     def bound_names(self) -> tuple[str, ...]:

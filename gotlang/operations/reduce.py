@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -13,7 +13,7 @@ from gotlang.operations.foreach import any_element, hops_before_elements, known_
 from gotlang.operations.names import own_expressions
 from gotlang.operations.record import Block, Label, grows
 from gotlang.operations.stages import GUESSED_ROUNDS, Estimating, Verifying
-from gotlang.operations.step import Region, Step
+from gotlang.operations.step import WithBody
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression, Field, Reference
 from gotlang.syntax.walk import walk
@@ -28,23 +28,13 @@ MAX_ITEMS = 4096
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reduce(Step):
+class Reduce(WithBody):
     """`left` and `right` name the thoughts of a merge, `step` its place."""
 
     iterable: Expression | None
     left: str
     right: str
     step: str | None
-    body: Region
-
-    @property
-    def regions(self) -> tuple[Region, ...]:
-        """The body."""
-        return (self.body,)
-
-    def with_regions(self, change: Callable[[Region], Region]) -> Reduce:
-        """The step with its body changed."""
-        return replace(self, body=change(self.body))
 
     @property
     def bound_names(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -11,7 +10,7 @@ from gotlang.flows import FREE, UNBOUNDED, Bill, Flow, FlowScope, Guess, Result,
 from gotlang.operations.if_ import hops_before
 from gotlang.operations.record import Block, Label, grows
 from gotlang.operations.stages import Estimating, Verifying
-from gotlang.operations.step import Region, Step
+from gotlang.operations.step import WithBody
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression
 from gotlang.syntax.format import format_expression
@@ -23,22 +22,12 @@ MAX_ROUNDS = 200
 
 @final
 @dataclass(frozen=True, slots=True)
-class Repeat(Step):
+class Repeat(WithBody):
     """`count` rounds at most; `counter` names their number, from 0."""
 
     count: Expression
     counter: str | None
     until: Expression | None
-    body: Region
-
-    @property
-    def regions(self) -> tuple[Region, ...]:
-        """The body."""
-        return (self.body,)
-
-    def with_regions(self, change: Callable[[Region], Region]) -> Repeat:
-        """The step with its body changed."""
-        return replace(self, body=change(self.body))
 
     @property
     def bound_names(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ names of the regions around it. Expressions are those of the syntax tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, final
 
 from gotlang.span import NOWHERE, Span
@@ -92,3 +92,19 @@ class Region:
             if step.result == self.result:
                 return step.single
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class WithBody(Step):
+    """Base of the steps that hold one block."""
+
+    body: Region = field(kw_only=True)
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The body."""
+        return (self.body,)
+
+    def with_regions(self, change: Callable[[Region], Region]) -> Step:
+        """The step with its body changed."""
+        return replace(self, body=change(self.body))

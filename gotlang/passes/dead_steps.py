@@ -21,16 +21,18 @@ from dataclasses import replace
 from gotlang.ir import program as ir
 from gotlang.ir.effects import NOTED, Effects
 from gotlang.operations.names import free_names, used_names
+from gotlang.passes.rewrite import with_bodies
 
 
 def drop_dead_steps(program: ir.Program) -> ir.Program:
     """Take away the steps that no result and no measurement needs."""
     effects = Effects(program)
-    return replace(
-        program,
-        schemes=tuple(replace(s, body=_alive(s.body, (), effects)) for s in program.schemes),
-        scores=tuple(replace(s, body=_alive(s.body, free_names(s.value), effects)) for s in program.scores),
-    )
+
+    def alive(declared: ir.Scheme | ir.ScoreFunction) -> ir.Region:
+        needed = free_names(declared.value) if isinstance(declared, ir.ScoreFunction) else ()
+        return _alive(declared.body, needed, effects)
+
+    return with_bodies(program, alive)
 
 
 def _alive(region: ir.Region, needed_outside: Iterable[str], effects: Effects) -> ir.Region:

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from gotlang.ir import program as ir
 from gotlang.operations.names import free_names, looks_at_pool, needed_names, own_expressions, used_names
-from gotlang.passes.rewrite import rewrite_region, schemes_invoked, values_in
+from gotlang.passes.rewrite import rewrite_region, schemes_invoked, values_in, with_bodies
 
 
 def stop_early(program: ir.Program) -> ir.Program:
@@ -28,19 +28,12 @@ def stop_early(program: ir.Program) -> ir.Program:
     local = {score.name for score in program.scores if score.best is not None and not score.body.steps}
     invoked = schemes_invoked(program)
 
-    def body(region: ir.Region, values: Collection[str]) -> ir.Region:
-        return rewrite_region(region, lambda inner: _marked(inner, local, values))
+    def body(declared: ir.Scheme | ir.ScoreFunction) -> ir.Region:
+        plain = isinstance(declared, ir.Scheme) and declared.name not in invoked
+        values = values_in(program, declared, plain=plain)
+        return rewrite_region(declared.body, lambda inner: _marked(inner, local, values))
 
-    return replace(
-        program,
-        schemes=tuple(
-            replace(s, body=body(s.body, values_in(program, s, plain=s.name not in invoked)))
-            for s in program.schemes
-        ),
-        scores=tuple(
-            replace(s, body=body(s.body, values_in(program, s, plain=False))) for s in program.scores
-        ),
-    )
+    return with_bodies(program, body)
 
 
 def _marked(region: ir.Region, local: Collection[str], values: Collection[str]) -> ir.Region:
@@ -79,5 +72,4 @@ def _known(before: tuple[ir.Step, ...], ask: ir.Step) -> set[str]:
 
 
 def _names(stop: ir.Stop) -> set[str]:
-    expressions = [*(value for _, value in stop.arguments), stop.count]
-    return {name for expression in expressions for name in free_names(expression)}
+    return {name for expression in stop.expressions for name in free_names(expression)}

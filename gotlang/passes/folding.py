@@ -34,9 +34,7 @@ Fold = Callable[[e.Expression], e.Expression]
 
 def fold_constants(program: ir.Program) -> ir.Program:
     """Compute what is constant in expressions, and take out the branches of constant conditions."""
-    declared = {name for module in program.python for name in module.names}
-    declared |= {score.name for score in program.scores}
-    builtin = frozenset(BUILTINS.keys() - declared)
+    builtin = frozenset(BUILTINS.keys() - program.functions - {score.name for score in program.scores})
 
     def inner(node: e.Expression) -> e.Expression:
         return rebuilt(node, lambda part: _folded(part, builtin))

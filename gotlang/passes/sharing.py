@@ -17,7 +17,7 @@ from dataclasses import replace
 from gotlang.ir import program as ir
 from gotlang.ir.effects import Effects
 from gotlang.operations.names import bound_inside, own_expressions, used_names
-from gotlang.passes.rename import renamed, renamed_expression
+from gotlang.passes.rewrite import renamed, renamed_expression
 from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import walk
 
