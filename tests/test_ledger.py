@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.generated import SIMULATORS, Generated, programs
 from support.laws import tried
-from support.orders import Delayed, on_virtual_time
+from support.orders import Delayed, compiled, on_virtual_time
 from support.plans import Failing
 
-from gotlang.api import Options, Session, compile
+from gotlang.api import Options, Session
 from gotlang.cache.base import StoredSample
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import RunError
@@ -129,7 +129,7 @@ def test_sums_are_those_of_the_operations_and_no_path_is_longer(
 
         async def work() -> Result:
             given = Options(model=cheap, observe=seen, cache=cache, concurrency=limit, **options)
-            async with Session(compile(text, "program.got"), given) as session:
+            async with Session(compiled(text), given) as session:
                 session.runner.models = lambda name: dear if name == "dear" else cheap
                 return await session.run(program.inputs, truth=3)
 

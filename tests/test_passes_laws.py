@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 from support.generated import Generated, programs
+from support.orders import compiled
 
-from gotlang.api import compile as compile_text
 from gotlang.ir.parse import from_text
 from gotlang.ir.text import to_text
 from gotlang.ir.verify import verify
@@ -34,7 +34,7 @@ def test_levels_give_the_same_answer(program: Generated) -> None:
 @given(programs())
 def test_the_text_of_generated_programs_reads_back(program: Generated) -> None:
     for level in (0, 1, 2):
-        ir = compile_text(program.text, "generated.got").ir(level)
+        ir = compiled(program.text).ir(level)
         verify(ir)
         assert from_text(to_text(ir)) == ir
 

@@ -22,9 +22,9 @@ from support.generated import SIMULATORS, Generated, programs
 from support.gotc import vote
 from support.laws import tried
 from support.openai_server import Fault, OpenAIServer, Seen, dropped, edited, half_body, limited, status
-from support.orders import on_virtual_time
+from support.orders import compiled, on_virtual_time
 
-from gotlang.api import Options, Session, compile, load
+from gotlang.api import Options, Session, load
 from gotlang.errors import RunError
 from gotlang.models.base import DecodingSettings, Message, Price, Request, Usage, token_bound
 from gotlang.models.simulated import SimulatedModel
@@ -50,8 +50,7 @@ def spend(
     """Rows of a data set at the same time, with one budget; what that has counted, dollars and answers."""
 
     async def work() -> tuple[list[Result | BaseException], Fraction, int]:
-        compiled = compile(program.text, "program.got")
-        async with Session(compiled, Options(model=model, **options)) as session:
+        async with Session(compiled(program.text), Options(model=model, **options)) as session:
             inputs = [{**program.inputs, "x": row} for row in range(1, rows + 1)]
             runs = [session.run(given, truth=3) for given in inputs]
             found = await asyncio.gather(*runs, return_exceptions=True)

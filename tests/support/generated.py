@@ -13,8 +13,9 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+from support.orders import compiled
 
-from gotlang.api import Options, compile
+from gotlang.api import Options
 from gotlang.errors import RunError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
@@ -96,7 +97,7 @@ class Generated:
     def run(self, **options: Any) -> Result:
         """One run. Raises RunError where the program leaves no result."""
         options.setdefault("model", SimulatedModel(SIMULATORS))
-        return compile(self.text, "generated.got").run(self.inputs, truth=3, options=Options(**options))
+        return compiled(self.text).run(self.inputs, truth=3, options=Options(**options))
 
     def try_run(self, **options: Any) -> Result | RunError:
         """One run; the error where there is no result."""

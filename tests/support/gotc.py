@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from support import forking
+
 ROOT = Path(__file__).parents[2]
 SORT128 = ROOT / "programs" / "sort128.got"
 SORTING = ROOT / "programs" / "sorting.got"
@@ -61,8 +63,11 @@ def start(*arguments: object, cwd: Path, **more: str) -> subprocess.Popen[str]:
 
 def gotc(*arguments: object, cwd: Path, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
     """`gotc` to its end; the keyword arguments are environment variables."""
+    words = [str(argument) for argument in arguments]
+    if forking.AVAILABLE and not any(name.startswith(("PYTHON", "LC_", "LANG", "TZ")) for name in more):
+        return forking.run(words, cwd=cwd, env=environment(**more), stdin=stdin, timeout=120)
     return subprocess.run(
-        [sys.executable, "-m", "gotlang", *map(str, arguments)],
+        [sys.executable, "-m", "gotlang", *words],
         cwd=cwd,
         env=environment(**more),
         input=stdin,

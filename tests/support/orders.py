@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 from typing import Any, TypeVar
 
-from gotlang.api import Options, Session, compile
+from gotlang.api import Options, Program, Session, compile
 from gotlang.errors import RunError
 from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request
 from gotlang.models.loops import VirtualTimeLoop
@@ -80,13 +81,20 @@ def on_virtual_time(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return runner.run(watched())
 
 
+@lru_cache(maxsize=4)
+def compiled(text: str) -> Program:
+    """The program of a text. Laws run one many times: in other orders, on other budgets, on other levels."""
+    return compile(text, "program.got")
+
+
 def run_in_order(
     text: str, inputs: dict[str, Any], model: Model, truth: Any = None, **options: Any
 ) -> Result:
     """One run of a program on virtual time. Raises RunError where it has no result."""
 
     async def work() -> Result:
-        program = compile(text, "program.got", functions=options.get("functions", ()))
+        functions = options.get("functions", ())
+        program = compile(text, "program.got", functions=functions) if functions else compiled(text)
         async with Session(program, Options(model=model, **options)) as session:
             return await session.run(inputs, truth=truth)
 
