@@ -12,6 +12,7 @@ from hypothesis import given
 from support.answers import any_model, some_value
 from support.generated import SIMULATORS, Generated, programs
 from support.laws import tried
+from support.orders import compiled
 
 from benchmarks.schemes import PROGRAMS, ROWS, Row, program_of, value_of
 from benchmarks.schemes import given as inputs_of
@@ -105,7 +106,7 @@ def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, ea
 @given(programs())
 def test_a_generated_program_stays_in_its_bounds(program: Generated) -> None:
     options = Options(model=SimulatedModel(SIMULATORS))
-    estimate = compile(program.text, "generated.got").explain(program.inputs, options=options, simulate=False)
+    estimate = compiled(program.text).explain(program.inputs, options=options, simulate=False)
     for early, costs in ((False, estimate.costs), (True, estimate.early)):
         result = program.try_run(early_stop=early)
         if isinstance(result, Result):

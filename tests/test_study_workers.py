@@ -158,8 +158,10 @@ def test_two_workers_share_a_study(tmp_path: Path, clauses: str) -> None:
     documents = [ended(child) for child in both]
     assert course(kept_trials(tmp_path)) == course(alone.trials)
     assert kept_answers(tmp_path) == alone.calls
-    # Two workers may ask for the same draw at the same moment; what one has paid the other takes.
-    assert alone.calls <= the_spend_log(tmp_path).calls <= 1.2 * alone.calls
+    # Samples that both request at the same moment are paid twice, all others are cached for the other worker.
+    # How many those are depends on the scheduling of the processes (1.2 was seen on a busy machine); without
+    # sharing, it would be all of them.
+    assert alone.calls <= the_spend_log(tmp_path).calls <= 1.5 * alone.calls
     for document in documents:
         assert document["trials"] == len(alone.trials)
         assert document["winner"]["trial"] == alone.winner.number
