@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +12,9 @@ from hypothesis import settings
 from support.laws import NEW, times
 
 import gotlang.options
+from gotlang.syntax.grammar import TABLES, from_tables, grammar_text
+
+BUILD_TABLES = Path(__file__).parents[1] / "grammars" / "build_tables.py"
 
 # Laws are not timed: a busy machine is no mistake. Each run tries the same cases, so that one that fails
 # tells of a change; how often laws have been tried with new ones stands in benchmarks/README.md.
@@ -24,6 +30,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="rewrite expected texts by what the code gives now",
     )
     parser.addoption("--screenshots", metavar="FOLDER", help="where tests in a browser keep what they saw")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Build the parser's tables where the grammar has changed: each process would need 0.2 s without them."""
+    if hasattr(config, "workerinput"):
+        return
+    try:
+        current = from_tables(grammar_text(TABLES)) is not None
+    except OSError:
+        current = False
+    if not current:
+        subprocess.run([sys.executable, BUILD_TABLES], check=True)
 
 
 @pytest.fixture

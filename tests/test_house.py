@@ -68,7 +68,8 @@ def test_the_wheel_runs_a_program_in_an_empty_environment(tmp_path: Path) -> Non
     assert "gotlang/py.typed" in ZipFile(wheel).namelist()
     interpreter = tmp_path / "empty" / "bin" / "python"
     target = tmp_path / "empty" / "site"
-    installed = python("-m", "pip", "install", "--no-deps", "--no-index", "--target", str(target), str(wheel))
+    how = ("--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check", "--target", str(target))
+    installed = python("-m", "pip", "install", *how, str(wheel))
     assert installed.returncode == 0, installed.stderr
     # Its dependencies are lent from this environment, the package itself is not: a path entry is no site
     # directory, so an editable install of the source tree stays out of sight.
