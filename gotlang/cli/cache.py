@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.group("cache")
-def command() -> None:
+def cache_command() -> None:
     """Show the cache of samples, prune it, export it to text and import it."""
 
 
@@ -38,7 +38,7 @@ def _opened(where: str, *, readonly: bool = True) -> Iterator[Cache]:
         found.close()
 
 
-@command.command("stats")
+@cache_command.command("stats")
 @opt.cache_option
 @opt.json_option
 def stats(cache: str, json: bool) -> int:
@@ -65,7 +65,7 @@ def stats(cache: str, json: bool) -> int:
     return 0
 
 
-@command.command("list")
+@cache_command.command("list")
 @opt.cache_option
 @opt.text("--model", "NAME", "Only requests to this model. [default: all]")
 @opt.text("--prompt", "NAME", "Only requests of this prompt. [default: all]")
@@ -94,7 +94,7 @@ def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
     return 0
 
 
-@command.command("show")
+@cache_command.command("show")
 @click.argument("key")
 @opt.cache_option
 @opt.json_option
@@ -146,7 +146,7 @@ def _find(cache: Cache, key: str) -> str:
     return found[0]
 
 
-@command.command("export")
+@cache_command.command("export")
 @click.argument("file", default="-")
 @opt.cache_option
 def export(file: str, cache: str) -> int:
@@ -170,7 +170,7 @@ def export(file: str, cache: str) -> int:
     return 0
 
 
-@command.command("import")
+@cache_command.command("import")
 @click.argument("file")
 @opt.cache_option
 def import_(file: str, cache: str) -> int:
@@ -198,7 +198,7 @@ def import_(file: str, cache: str) -> int:
     return 0
 
 
-@command.command("prune")
+@cache_command.command("prune")
 @opt.cache_option
 @opt.text("--keep-size", "SIZE", "Prune down to this size, such as 100MB. [default: no limit]")
 @opt.text("--older-than", "AGE", "Prune older requests, such as 30d or 12h. [default: no limit]")

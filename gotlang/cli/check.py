@@ -1,18 +1,38 @@
-"""`gotc check`: the errors of all files at once, for people, for scripts and for code hosts."""
+"""`gotc check` and `gotc fmt`: the errors of all files at once, in several formats; the canonical form."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
 
 import click
 
-from gotlang.cli import errors, formats
 from gotlang.cli import options as opt
-from gotlang.cli.inputs import compilation
-from gotlang.cli.output import Style, complain, count, document, plain_document, say
+from gotlang.cli.inputs import compilation, source
+from gotlang.cli.output import (
+    Style,
+    annotation,
+    complain,
+    count,
+    document,
+    known,
+    message,
+    plain_document,
+    say,
+)
+from gotlang.codes import CODES
+from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.diagnostics import render
-from gotlang.errors import UsageError
+from gotlang.errors import GotError, UsageError
+from gotlang.version import __version__
+
+if TYPE_CHECKING:
+    from gotlang.api import Compilation
 
 
 @click.command("check")
@@ -23,7 +43,7 @@ from gotlang.errors import UsageError
     "text for people, json for scripts, github for annotations in GitHub's CI, sarif for code scanning.",
     "text",
 )
-def command(files: tuple[str, ...], format: str) -> int:
+def check_command(files: tuple[str, ...], format: str) -> int:
     """Parse and check programs and their imports. A FILE of `-` is standard input.
 
     The exit code is 2 if a file has an error; warnings do not count.
@@ -33,30 +53,30 @@ def command(files: tuple[str, ...], format: str) -> int:
     found = [_check(name) for name in dict.fromkeys(files)]
     match format:
         case "json":
-            document(formats.check_json(found))
+            document(check_json(found))
         case "github":
-            for line in formats.check_github(found):
+            for line in check_github(found):
                 say(line)
         case "sarif":
-            plain_document(formats.check_sarif(found))
+            plain_document(check_sarif(found))
         case _:
             _text(found)
     return 0 if all(one.ok for one in found) else 2
 
 
-def _check(name: str) -> formats.CheckedFile:
+def _check(name: str) -> CheckedFile:
     try:
-        return formats.CheckedFile(name, compilation(name))
+        return CheckedFile(name, compilation(name))
     except UsageError as error:
-        return formats.CheckedFile(name, error)
+        return CheckedFile(name, error)
 
 
-def _text(found: Sequence[formats.CheckedFile]) -> None:
+def _text(found: Sequence[CheckedFile]) -> None:
     """Errors with their lines on stdout, their number on stderr."""
     severities = []
     for one in found:
         if isinstance(one.result, UsageError):
-            errors.message(one.result.message, one.result.help)
+            message(one.result.message, one.result.help)
             severities.append("error")
             continue
         for diagnostic in one.result.diagnostics:
@@ -65,3 +85,178 @@ def _text(found: Sequence[formats.CheckedFile]) -> None:
     warnings = severities.count("warning")
     also = f", {count(warnings, 'warning')}" if warnings else ""
     complain(f"{count(len(found), 'file')}: {count(severities.count('error'), 'error')}{also}")
+
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_REASONS = 5
+_LONGEST_NAME = 20
+"""Characters of a baseline in a column head; a longer name makes the table too wide."""
+_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """The result of checking one file: its compilation, or the error that it could not be read."""
+
+    name: str
+    result: Compilation | UsageError
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error."""
+        return not isinstance(self.result, UsageError) and self.result.ok
+
+    @property
+    def unreadable(self) -> UsageError | None:
+        """Why it could not be read, if so."""
+        return self.result if isinstance(self.result, UsageError) else None
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Its diagnostics as plain data."""
+        if isinstance(self.result, UsageError):
+            return []
+        return [diagnostic_json(d, self.result.sources) for d in self.result.diagnostics]
+
+
+def check_json(found: Sequence[CheckedFile]) -> dict[str, Any]:
+    """`ok`, every diagnostic with its place, and the files that could not be read."""
+    return {
+        "ok": all(one.ok for one in found),
+        "files": [one.name for one in found],
+        "diagnostics": [entry for one in found for entry in one.entries()],
+        "unreadable": [
+            {"file": one.name, "message": one.unreadable.message, "help": one.unreadable.help}
+            for one in found
+            if one.unreadable is not None
+        ],
+    }
+
+
+def check_github(found: Sequence[CheckedFile]) -> Iterator[str]:
+    """One workflow command per diagnostic, which GitHub shows at the line."""
+    for one in found:
+        if one.unreadable is not None:
+            yield annotation("error", one.unreadable.message, file=one.name)
+        for entry in one.entries():
+            yield annotation(
+                entry["severity"],
+                _whole(entry),
+                file=entry["file"],
+                line=entry["line"],
+                endLine=entry["end_line"],
+                col=entry["column"],
+                endColumn=entry["end_column"],
+                title=entry["code"],
+            )
+
+
+def _whole(entry: dict[str, Any]) -> str:
+    """Message, notes and help on lines of their own."""
+    lines = [entry["message"], *entry["notes"]]
+    if entry["help"]:
+        lines.append(f"help: {entry['help']}")
+    return "\n".join(lines)
+
+
+def check_sarif(found: Sequence[CheckedFile]) -> dict[str, Any]:
+    """A SARIF log with one run."""
+    entries = [entry for one in found for entry in one.entries()]
+    unreadable = [
+        {"level": "error", "message": {"text": one.unreadable.message}}
+        for one in found
+        if one.unreadable is not None
+    ]
+    rules = [
+        {
+            "id": code,
+            "shortDescription": {"text": CODES[code].title},
+            "fullDescription": {"text": CODES[code].text},
+        }
+        for code in dict.fromkeys(entry["code"] for entry in entries)
+        if code in CODES
+    ]
+    run = {
+        "tool": {"driver": {"name": "gotc", "version": __version__, "rules": rules}},
+        "invocations": [{"executionSuccessful": not unreadable, "toolExecutionNotifications": unreadable}],
+        "results": [
+            {
+                "ruleId": entry["code"],
+                "level": entry["severity"],
+                "message": {"text": _whole(entry)},
+                "locations": [_location(entry)],
+                "relatedLocations": [
+                    {**_location(label), "message": {"text": label["text"]}} for label in entry["labels"]
+                ],
+            }
+            for entry in entries
+        ],
+        # Our columns count characters, not units of UTF-16.
+        "columnKind": "unicodeCodePoints",
+    }
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _location(place: dict[str, Any]) -> dict[str, Any]:
+    region = {
+        "startLine": place["line"],
+        "startColumn": place["column"],
+        "endLine": place["end_line"],
+        "endColumn": place["end_column"],
+    }
+    uri = place["file"].replace("\\", "/")
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
+
+
+@click.command("fmt")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@opt.flag("--check", "Change nothing; exit with 1 if a file would be changed.")
+def fmt_command(files: tuple[str, ...], check: bool) -> int:
+    """Rewrite programs in canonical form. A FILE of `-` is read from standard input and written to standard
+    output.
+
+    The meaning of a program never changes, nor do its comments. A file that does not parse is left as it is.
+    """
+    changed, code = [], 0
+    for name in dict.fromkeys(files):
+        try:
+            if _format(name, check):
+                changed.append("standard input" if name == "-" else name)
+        except GotError as error:
+            code = known(error)
+    for name in changed:
+        complain(f"{'would change' if check else 'changed'} {name}")
+    complain(f"{count(len(changed), 'file')} of {len(set(files))} {'would change' if check else 'changed'}")
+    return code or (1 if check and changed else 0)
+
+
+def _format(name: str, check: bool) -> bool:
+    """Whether a file was not in canonical form; it is now, unless `check`."""
+    from gotlang.api import formatted
+
+    read = source(name)
+    text = formatted(read)
+    if name == "-":
+        if not check:
+            click.echo(text, nl=False)
+        return text != read.text
+    path, content = Path(name), text.encode("utf-8")
+    try:
+        if path.read_bytes() == content:
+            return False
+        if not check:
+            _replace(path.resolve(), content)
+    except OSError as error:
+        raise UsageError(f"cannot write {name}: {error.strerror}") from None
+    return True
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file atomically, and keep its permissions."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(content)
+        draft.chmod(path.stat().st_mode & 0o7777)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

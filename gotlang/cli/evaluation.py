@@ -1,24 +1,48 @@
-"""What `gotc eval` and `gotc compare` share: options, a program with its data, an interruptible run."""
+"""`gotc eval` and `gotc compare`: schemes over a data set, with thresholds and paired intervals."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import click
 
-from gotlang.cli import errors
 from gotlang.cli import options as opt
-from gotlang.cli.interrupts import CONTINUE, Interrupts
-from gotlang.cli.output import check_writable, complain, count, write_file
-from gotlang.cli.progress import Display, Progress
-from gotlang.errors import UsageError
+from gotlang.cli.output import (
+    INTERRUPTED,
+    annotation,
+    as_json,
+    check_writable,
+    complain,
+    count,
+    document,
+    interrupted,
+    say,
+    shortened,
+    to_json,
+    write_file,
+)
+from gotlang.cli.progress import CONTINUE, Display, Interrupts, Progress
+from gotlang.errors import RunError, UsageError
 
 if TYPE_CHECKING:
-    from gotlang.api import Comparison, Dataset, Evaluation, Options, Program, Scheme
+    from gotlang.api import (
+        ComparedScheme,
+        Comparison,
+        Dataset,
+        Evaluation,
+        Options,
+        Program,
+        RowRun,
+        Scheme,
+        Threshold,
+    )
 
 T = TypeVar("T")
 
@@ -90,7 +114,7 @@ class Job:
 
     def interrupted(self) -> int:
         """Report the interruption, and how to continue."""
-        return errors.interrupted(CONTINUE if self.options.cache is not None else "")
+        return interrupted(CONTINUE if self.options.cache is not None else "")
 
     def page(self, path: str, found: Comparison | Evaluation) -> None:
         """Write the page of a comparison or of an evaluation."""
@@ -149,3 +173,309 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
             command += [f"--{name}", str(chosen[name])]
     flags = ("no_early_stop", "no_batching")
     return command + [f"--{name.replace('_', '-')}" for name in flags if chosen[name]]
+
+
+@click.command("eval")
+@click.argument("file")
+@opt.scheme_option
+@data_options
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    metavar="K",
+    default=1,
+    help="Runs per row, each with its own seed.",
+)
+@click.option(
+    "--fail-if",
+    metavar="CONDITION",
+    multiple=True,
+    help="Exit with code 4 if this holds, such as 'mean(score) > 2' or 'mean(correct) < 0.9'.",
+)
+@many_run_options
+@opt.together(
+    click.option(
+        "--format",
+        type=click.Choice(("text", "json", "junit", "github")),
+        default="text",
+        callback=as_json,
+        help="text for people, json for scripts, junit for test reports, github for annotations.",
+    ),
+    click.option("--json", is_flag=True, callback=as_json, help="The same as --format json."),
+    opt.text("--html", "FILE", "Write a report: one page that works offline."),
+)
+def eval_command(**chosen: Any) -> int:
+    """Run a scheme of the program FILE on every row of a data file.
+
+    Cost, calls and seconds are those of a run with an empty cache. A row that fails does not stop the others;
+    it counts as a wrong answer and has no score. The exit code is 1 if too many failed, 3 if a limit stopped
+    the evaluation, 4 if a --fail-if holds.
+    """
+    form = "json" if chosen["json"] else chosen["format"]
+    name, repeat = chosen["scheme"], chosen["repeat"]
+    todo = job(chosen, lambda program: program.scheme(name))
+    thresholds = todo.program.thresholds(chosen["fail_if"], scheme=name)
+    try:
+        todo.progress.planned(len(todo.data) * repeat)
+        found = todo.run(todo.program.evaluate, scheme=name, repeat=repeat)
+    except KeyboardInterrupt:
+        return todo.interrupted()
+    complete = found.stopped is None and any(run.state == "done" for run in found.runs)
+    crossed, undecided = _crossed(thresholds, found) if complete else (None, None)
+    if undecided is not None and form == "json":
+        raise undecided
+    match form:
+        case "json":
+            judged = [
+                {"condition": one.text, "crossed": None if crossed is None else one in crossed}
+                for one in thresholds
+            ]
+            document({**found.to_dict(), "thresholds": judged})
+        case "junit":
+            sys.stdout.write(eval_junit(found, thresholds, crossed))
+        case "github":
+            for line in eval_github(found, crossed or ()):
+                say(line)
+        case _:
+            for line in eval_text(found):
+                say(line)
+    sys.stdout.flush()
+    if chosen["html"] is not None:
+        todo.page(chosen["html"], found)
+    if not chosen["quiet"]:
+        complain(todo.progress.summary(simulated=found.simulated))
+    if undecided is not None:
+        raise undecided
+    code = todo.code(found)
+    for one in () if code else crossed or ():
+        complain(f"threshold crossed: {one.text}")
+    return code or (4 if crossed else 0)
+
+
+def _crossed(
+    thresholds: Sequence[Threshold], found: Evaluation
+) -> tuple[list[Threshold] | None, RunError | None]:
+    """The conditions that hold; or why that cannot be decided."""
+    try:
+        return [one for one in thresholds if one.crossed(found)], None
+    except RunError as error:
+        return None, error
+
+
+@click.command("compare")
+@click.argument("file")
+@opt.text(
+    "--schemes",
+    "NAMES",
+    "Comma-separated names: schemes of the program, and the baselines `single`, `best-of-N` and "
+    "`vote-of-N` (self-consistency); N may be `n`: as many calls as cost what the most expensive other one "
+    "costs. [default: all schemes with the same inputs and result]",
+)
+@data_options
+@opt.together(
+    opt.text("--baseline", "NAME", "What the others are compared with. [default: the first]"),
+    opt.flag(
+        "--equal-cost",
+        "Repeat the cheaper schemes until they cost as much as the most expensive one (if nothing has a "
+        "price: until they make as many calls); the best result of a row counts, by its score, otherwise the "
+        "most frequent one.",
+    ),
+)
+@many_run_options
+@opt.together(
+    opt.json_option,
+    opt.text(
+        "--html", "FILE", "Where to write the report: one page that works offline.", ".gotc/compare.html"
+    ),
+)
+def compare_command(**chosen: Any) -> int:
+    """Run several schemes of the program FILE on the same rows and compare them.
+
+    Intervals of differences are paired: row by row, so that what makes a row hard for both cancels out.
+    """
+    names = [name.strip() for name in (chosen["schemes"] or "").split(",") if name.strip()]
+    todo = job(chosen, lambda program: program.contenders(names)[0].scheme)
+    try:
+        found = todo.run(
+            todo.program.compare,
+            schemes=names,
+            baseline=chosen["baseline"],
+            equal_cost=chosen["equal_cost"],
+            on_planned=todo.progress.planned,
+        )
+    except KeyboardInterrupt:
+        return todo.interrupted()
+    if chosen["json"]:
+        document(found.to_dict())
+    else:
+        for line in compare_text(found):
+            say(line)
+    sys.stdout.flush()
+    todo.page(chosen["html"], found)
+    if not chosen["quiet"]:
+        complain(todo.progress.summary(simulated=found.entries[0].evaluation.simulated))
+    code = 0
+    for entry in found.entries:
+        own = todo.code(entry.evaluation, f"{entry.name}: ")
+        if own == INTERRUPTED:
+            return own
+        code = own if own == 1 or code == 0 else code
+    return code
+
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_REASONS = 5
+_LONGEST_NAME = 20
+"""Characters of a baseline in a column head; a longer name makes the table too wide."""
+_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+
+def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """Columns under heads, the first one flush left, all others flush right."""
+    widths = [max(len(row[i]) for row in (heads, *lines)) for i in range(len(heads))]
+    return [
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *lines)
+    ]
+
+
+def _title(name: str, about: Mapping[str, Any], more: str = "") -> str:
+    simulated = " (simulated: no real model was asked)" if about["simulated"] else ""
+    return f"{name} by {about['model']}{simulated} · {count(about['rows'], 'row')} of {about['data']}{more}"
+
+
+def _metric(found: Evaluation | Comparison) -> str:
+    return (
+        f"metric: {found.kind.name}({found.kind.of}); {'lower' if found.kind.lower else 'higher'} is better"
+    )
+
+
+def eval_text(found: Evaluation) -> Iterator[str]:
+    """A table of metrics, then failures by reason."""
+    from gotlang.report.charts import bounds, shown
+
+    yield _title(found.scheme, found.about(), f", {found.repeat} times each" if found.repeat > 1 else "")
+    lines = []
+    for name, label, interval in _intervals(found):
+        total = found.sum(name) if name in ("cost", "calls") else None
+        summed = "" if total is None else f"{total:,.0f}" if name == "calls" else shown(name, total)
+        lines.append((label, shown(name, interval.mean), bounds(name, interval), str(interval.rows), summed))
+    if lines:
+        yield from table(("", "mean", "95% CI", "rows", "sum"), lines)
+    if found.kind.of and found.values("score"):
+        yield _metric(found)
+    failed = found.failures()
+    if failed:
+        yield f"failed: {failed.total()} of {count(len(found.runs), 'run')}"
+        for reason, number in failed.most_common(_REASONS):
+            yield f"{number:>6} x {shortened(reason, 200)}"
+        if len(failed) > _REASONS:
+            yield f"       and {count(len(failed) - _REASONS, 'more reason')}; see --json"
+
+
+def _intervals(found: Evaluation) -> Iterator[tuple[str, str, Any]]:
+    """The known metrics: name, label and interval."""
+    for name in ("score", "correct", "cost", "calls", "seconds"):
+        if (interval := found.interval(name)) is not None:
+            yield name, found.kind.name if name == "score" else name, interval
+
+
+def eval_junit(
+    found: Evaluation, thresholds: Sequence[Threshold], crossed: Sequence[Threshold] | None
+) -> str:
+    """One test case per run and per threshold: a wrong answer and a crossed threshold are failures. `crossed`
+    None: the evaluation ended early, so thresholds are skipped."""
+    cases = [_case(run, found) for run in found.runs]
+    for one in thresholds:
+        inside = '<skipped message="not checked: the evaluation ended early"/>' if crossed is None else ""
+        if one in (crossed or ()):
+            inside = f"<failure message={_quoted('this holds: ' + one.text)}/>"
+        where = _quoted(found.program + ".fail-if")
+        cases.append(f"<testcase classname={where} name={_quoted(one.text)}>{inside}</testcase>")
+    wrong = sum("<failure" in case for case in cases)
+    broken = sum("<error" in case for case in cases)
+    name = _quoted(f"{found.program} {found.scheme}")
+    counts = f'tests="{len(cases)}" failures="{wrong}" errors="{broken}"'
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite name={name} {counts}>'
+    return "\n".join((head, *cases, "</testsuite></testsuites>\n"))
+
+
+def _case(run: RowRun, found: Evaluation) -> str:
+    name = f"row {run.row.number}" + (f" run {run.repeat + 1}" if found.repeat > 1 else "")
+    inside = ""
+    if run.state == "failed":
+        inside = f"<error message={_quoted(run.reason or 'failed')}/>"
+    elif run.state == "partial":
+        inside = f"<skipped message={_quoted(run.reason or 'partial')}/>"
+    elif run.truth is False:
+        wrong = f"not the known answer: {shortened(to_json(run.value), 500)}"
+        inside = f"<failure message={_quoted(wrong)}/>"
+    seconds = f' time="{run.seconds:.3f}"' if run.seconds is not None else ""
+    classname = _quoted(f"{found.program}.{found.scheme}")
+    return f"<testcase classname={classname} name={_quoted(name)}{seconds}>{inside}</testcase>"
+
+
+def _quoted(words: str) -> str:
+    """An XML attribute's value; characters that XML does not allow are left out."""
+    return f'"{escape(_NOT_XML.sub("", words))}"'
+
+
+def eval_github(found: Evaluation, crossed: Sequence[Threshold]) -> Iterator[str]:
+    """A notice with the means, a warning for each reason of failures, an error for each crossed threshold."""
+    from gotlang.report.charts import shown
+
+    title = f"gotc eval {found.program} {found.scheme}"
+    means = ", ".join(f"{label} {shown(name, interval.mean)}" for name, label, interval in _intervals(found))
+    yield annotation("notice", f"{count(found.row_count, 'row')}: {means}", title=title)
+    for reason, number in found.failures().most_common(_REASONS):
+        yield annotation("warning", f"{count(number, 'run')} failed: {reason}", title=title)
+    for one in crossed:
+        yield annotation("error", "this holds: " + one.text, title=title)
+
+
+def compare_text(found: Comparison) -> Iterator[str]:
+    """A table with a line for each scheme, and what the differences show."""
+    from gotlang.statistics import FEWEST_ROWS
+
+    about = found.to_dict()
+    yield _title(about["program"], about, f", at equal {found.cost_metric}" if found.equal_cost else "")
+    metrics = [name for name in ("correct", "cost", "calls", "seconds") if name != found.metric]
+    metrics = [name for name in metrics if any(entry.evaluation.values(name) for entry in found.entries)]
+    baseline = found.baseline if len(found.baseline) <= _LONGEST_NAME else "baseline"
+    heads = ["scheme", found.label, "95% CI", *metrics, f"to {baseline}", "95% CI", "verdict"]
+    yield from table(heads, [_line(found, entry, metrics) for entry in found.entries])
+    if found.metric == "score" and found.kind.of:
+        yield _metric(found)
+    if front := ", ".join(entry.name for entry in found.front()):
+        yield f"Pareto-optimal in ({found.label}, {found.cost_metric}): {front}"
+    if any(d.rows < FEWEST_ROWS for e in found.entries if (d := e.to_baseline.get(found.metric))):
+        yield f"with fewer than {FEWEST_ROWS} common rows no difference is significant"
+    for entry in found.entries:
+        for reason, number in entry.evaluation.failures().most_common(3):
+            yield f"{entry.name}: failed {number} x {shortened(reason, 200)}"
+
+
+def _line(found: Comparison, entry: ComparedScheme, metrics: list[str]) -> list[str]:
+    from gotlang.report.charts import shown
+
+    name = f"{entry.name} x {entry.repeats}" if entry.repeats > 1 else entry.name
+    cells = [name, *_cells(found.metric, entry.evaluation.interval(found.metric))]
+    for metric in metrics:
+        interval = entry.evaluation.interval(metric)
+        cells.append(shown(metric, interval.mean) if interval is not None else "unknown")
+    if entry.name == found.baseline:
+        return [*cells, "", "", "baseline"]
+    difference = _cells(found.metric, entry.to_baseline.get(found.metric), signed=True)
+    return [*cells, *difference, entry.verdict or "unknown"]
+
+
+def _cells(metric: str, interval: Any, *, signed: bool = False) -> list[str]:
+    from gotlang.report.charts import bounds, shown
+
+    if interval is None:
+        return ["unknown", ""]
+    plus = "+" if signed and interval.mean > 0 else ""
+    return [plus + shown(metric, interval.mean), bounds(metric, interval)]

@@ -1,7 +1,8 @@
-"""`gotc explain`: what a program will cost, or what an error code means and how to fix it."""
+"""`gotc explain`, `gotc ir` and `gotc prompts`: a program before it runs; error codes."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from gotlang.cli import options as opt
-from gotlang.cli.output import Style, document, errors_as_document, say
+from gotlang.cli.output import Style, document, say
 from gotlang.errors import UsageError
 
 _CODE = re.compile(r"(?i)(got)?\d+|all")
@@ -24,25 +25,20 @@ _CODE = re.compile(r"(?i)(got)?\d+|all")
 @opt.optimizer_options
 @opt.flag("--no-simulate", "Skip the simulated run that gives expected costs.")
 @opt.json_option
-def command(what: str, json: bool, **chosen: Any) -> int:
+def explain_command(what: str, json: bool, **chosen: Any) -> int:
     """Estimate the cost of the program FILE (`-` is standard input) before any request is sent: calls,
     requests, critical path, volume, tokens and dollars, as numbers and as formulas of the params.
 
     Or explain an error CODE, such as GOT0203: what is wrong and how to fix it. `all` lists them.
     """
-    with errors_as_document(json):
-        if _CODE.fullmatch(what):
-            return _explain(what, json=json)
-        return _cost(what, chosen, json=json)
-
-
-def _cost(file: str, chosen: dict[str, Any], *, json: bool) -> int:
+    if _CODE.fullmatch(what):
+        return _explain(what, json=json)
     from dataclasses import replace
 
     from gotlang.cli.inputs import given_inputs, given_params, program
     from gotlang.report.estimate import estimate_lines
 
-    loaded = program(file, chosen["tuned"])
+    loaded = program(what, chosen["tuned"])
     given = None
     if any(chosen[name] for name in ("input", "inputs", "data")):
         given = given_inputs(loaded.scheme(chosen["scheme"]), chosen).inputs
@@ -94,3 +90,77 @@ def _explain(code: str, *, json: bool) -> int:
             say(f"\n{style.bold(title)}\n")
             say("\n".join(f"    {line}" for line in text.splitlines()))
     return 0
+
+
+@click.command("ir")
+@click.argument("file")
+@opt.level_option
+def ir_command(file: str, optimize: int) -> int:
+    """Print the intermediate representation of the program FILE (`-` is standard input): names resolved,
+    pools explicit, types on every step."""
+    from gotlang.cli.inputs import program
+
+    click.echo(program(file).ir_text(optimize), nl=False)
+    return 0
+
+
+@click.command("prompts")
+@click.argument("file")
+@opt.scheme_option
+@opt.text("--prompt", "NAME", "Only this prompt; then --input gives its own parameters. [default: all]")
+@opt.input_options
+@opt.param_options
+@opt.flag("--no-python", "Refuse programs that import Python.")
+@opt.json_option
+def prompts_command(file: str, prompt: str | None, json: bool, **chosen: Any) -> int:
+    """Show the prompts of the program FILE (`-` is standard input), without asking a model.
+
+    With the inputs of a scheme, what is requested before the first response is complete. Prompts that depend
+    on responses have `{{ ... }}` as placeholders, and so have all without inputs.
+    """
+    shown = _previews(file, prompt, chosen)
+    if json:
+        prompts = [
+            {
+                "prompt": one.name,
+                "placeholders": one.placeholders,
+                "messages": [{"role": m.role, "content": m.content} for m in one.messages],
+            }
+            for one in shown
+        ]
+        document({"prompts": prompts})
+        return 0
+    style = Style.of(sys.stdout)
+    for one in shown:
+        for message in one.messages:
+            holes = "  (with placeholders for unknown values)" if one.placeholders else ""
+            say(style.blue(f"--- {one.name}: {message.role} ---") + style.dim(holes))
+            say(message.content)
+            say("")
+    return 0
+
+
+def _previews(file: str, prompt: str | None, chosen: dict[str, Any]) -> list[Any]:
+    from gotlang.cli.inputs import Given, given_inputs, given_params, program
+    from gotlang.data import parse_value
+    from gotlang.preview import find_prompt, preview, preview_prompt
+
+    loaded = program(file, chosen["tuned"])
+    if prompt is not None:
+        types = dict(find_prompt(loaded, prompt).parameters)
+        written = opt.pairs(chosen["input"], "--input")
+        values = {
+            n: parse_value(t, types[n], f"--input {n}") if n in types else t for n, t in written.items()
+        }
+        return [preview_prompt(loaded, prompt, values)]
+    known = any(chosen[name] for name in ("input", "inputs", "data"))
+    given = given_inputs(loaded.scheme(chosen["scheme"]), chosen) if known else Given()
+    work = preview(
+        loaded,
+        given.inputs if known else None,
+        scheme=chosen["scheme"],
+        truth=given.truth,
+        params=given_params(loaded, chosen["set"]),
+        python=not chosen["no_python"],
+    )
+    return asyncio.run(work)

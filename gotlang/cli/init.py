@@ -50,7 +50,7 @@ TEMPLATES = {
 @click.argument("template", default="blank")
 @click.argument("file", required=False)
 @opt.flag("--force", "Overwrite existing files.")
-def command(template: str, file: str | None, force: bool) -> int:
+def init_command(template: str, file: str | None, force: bool) -> int:
     """Write a small program from TEMPLATE to FILE (default: TEMPLATE.got), with a simulator of its prompts in
     Python next to it, so that it runs without a model.
     """

