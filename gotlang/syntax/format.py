@@ -79,7 +79,7 @@ class _Printer:
         """The pieces of the parts of a line."""
         pieces: list[Piece] = []
         for part in parts:
-            if isinstance(part, str | LongText | Brackets):
+            if isinstance(part, (str, LongText, Brackets)):
                 pieces.append(part)
             elif not isinstance(part, tuple):
                 pieces += self.pieces(part)
@@ -220,8 +220,10 @@ class _Printer:
                 if otherwise:
                     self._line(depth, self._keyword("else", node, otherwise.statements[0]), "else:")
                     self._suite(otherwise, depth + 1)
+            case n.Step():
+                self._line(depth, start, *before, *self._step(node))
             case _:
-                self._line(depth, start, *before, node)
+                self._line(depth, start, *before, *self.expression(node))
 
     def _keyword(self, word: str, block: e.Node, first: e.Node) -> int:
         """Where the line with a word like `else` starts in a block: the last one before what follows it."""
@@ -235,9 +237,9 @@ class _Printer:
         """The pieces of a node within a line."""
         match node:
             case e.Constant() | e.Reference() | e.ListDisplay():  # first, since they are most frequent
-                return self.expression(node)
-            case e.Identifier(text=text):
-                return [text]
+                return self._bare(node)[1]
+            case e.Identifier():
+                return [node.text]
             case e.Argument(name=name, value=value):
                 return self._join((name, "="), value)
             case n.NamedType(name=name, arguments=arguments):
@@ -330,7 +332,7 @@ class _Printer:
             case e.ListDisplay(elements=elements):
                 return _VALUE, [self._brackets("[", elements, node.span)]
             case e.RecordDisplay(entries=entries):
-                items = tuple(Item((_key(key), ": ", *part(value)), value.span) for key, value in entries)
+                items = [Item([_key(key), ": ", *part(value)], value.span) for key, value in entries]
                 return _VALUE, [Brackets("{", items, node.span)]
             case e.Comprehension(element=element, name=name, position=position, iterable=iterable):
                 test = [" if ", *part(node.condition, _OR)] if node.condition else []
@@ -338,16 +340,15 @@ class _Printer:
                 return _VALUE, ["[", *part(element), *loop, "]"]
 
     def _brackets(self, opening: str, nodes: Iterable[_Inline], place: Span) -> Brackets:
-        return Brackets(opening, tuple(Item(tuple(self.pieces(node)), node.span) for node in nodes), place)
+        return Brackets(opening, [Item(self.pieces(node), node.span) for node in nodes], place)
 
     def _number(self, node: e.Constant) -> str:
         """A number, with the digits that its author wrote."""
-        raw, value = self._written(node), node.value
-        if _NUMBER.fullmatch(raw):
-            again = float(raw) if set(raw) & set(".eE") else int(raw)
-            if repr(again) == repr(value):
-                return raw
-        return repr(value)
+        raw, plain = self._written(node), repr(node.value)
+        if raw == plain or not _NUMBER.fullmatch(raw):
+            return plain
+        again = float(raw) if set(raw) & set(".eE") else int(raw)
+        return raw if repr(again) == plain else plain
 
     def _quoted(self, node: e.Constant, hang: int = INDENT) -> Piece:
         """A text in the quotes that it has."""
@@ -356,8 +357,8 @@ class _Printer:
             return quote(value)
         raw = self._written(node)
         if len(raw) >= 6 and raw.startswith('"""') and raw.endswith('"""'):
-            return LongText(value, tuple(reindented(raw[3:-3], value)), hang)
-        return LongText(value, tuple(long_lines(value)), hang)
+            return LongText(quote(value), reindented(raw[3:-3], value), hang)
+        return LongText(quote(value), long_lines(value), hang)
 
     def _written(self, node: e.Constant) -> str:
         """A constant as its author wrote it; empty without the source."""

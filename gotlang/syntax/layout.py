@@ -19,13 +19,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from math import inf
 
 from gotlang.span import Source, Span
 from gotlang.syntax.nodes import Comment
-from gotlang.syntax.texts import quote
 
 WIDTH = 100
 """How long a line may be before it is broken, in characters."""
@@ -41,30 +40,45 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 # ---------------------------------------------------------------- one line
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LongText:
     """A text in triple quotes; its lines are indented by `hang` more than the line they belong to."""
 
-    value: str
-    lines: tuple[str, ...]
+    text: str
+    """The text in quotes on one line."""
+    lines: list[str]
     hang: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Item:
-    """One thing between brackets, with its place in the source."""
+    """One thing between brackets, with its place in the source; `text` is all of it on one line."""
 
-    pieces: tuple[Piece, ...]
+    pieces: list[Piece]
     span: Span
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.text = flat(self.pieces)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Brackets:
-    """Things between brackets, with the place of the brackets in the source."""
+    """Things between brackets, with their place in the source; `long` ones have a LongText inside."""
 
     opening: str
-    items: tuple[Item, ...]
+    items: list[Item]
     span: Span
+    text: str = field(init=False)
+    long: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.text = self.opening + ", ".join([item.text for item in self.items]) + _CLOSING[self.opening]
+        self.long = any(
+            isinstance(piece, LongText) or (isinstance(piece, Brackets) and piece.long)
+            for item in self.items
+            for piece in item.pieces
+        )
 
 
 Piece = str | LongText | Brackets
@@ -81,13 +95,7 @@ class Output:
 
 def flat(pieces: Iterable[Piece]) -> str:
     """The pieces on one line."""
-    return "".join(piece if isinstance(piece, str) else _flat(piece) for piece in pieces)
-
-
-def _flat(piece: LongText | Brackets) -> str:
-    if isinstance(piece, LongText):
-        return quote(piece.value)
-    return piece.opening + ", ".join(flat(item.pieces) for item in piece.items) + _CLOSING[piece.opening]
+    return "".join([piece if isinstance(piece, str) else piece.text for piece in pieces])
 
 
 def lay_out(
@@ -102,7 +110,7 @@ def lay_out(
     placed = {c.span.start for held in inside.values() for c in held}
     homeless = [c.text for c in comments if c.span.start not in placed]
     broken = {key for key, held in inside.items() if held}
-    whole = sorted((b for b in brackets if id(b) not in broken), key=lambda b: len(flat([b])))
+    whole = sorted((b for b in brackets if id(b) not in broken), key=lambda b: len(b.text))
     while True:
         lines = [Output(" " * margin)]
         for piece in pieces:
@@ -134,6 +142,8 @@ def _append(
         else:
             lines.extend(_one_per_line(piece, margin + INDENT, inside[id(piece)]))
         lines.append(Output(" " * margin + _CLOSING[piece.opening]))
+    elif not piece.long:
+        lines[-1].text += piece.text
     else:
         lines[-1].text += piece.opening
         for number, item in enumerate(piece.items):
@@ -144,16 +154,18 @@ def _append(
 
 
 def _is_word(item: Item) -> bool:
-    return all(isinstance(piece, str) and " " not in piece for piece in item.pieces)
+    return " " not in item.text and all(isinstance(piece, str) for piece in item.pieces)
 
 
 def _filled(brackets: Brackets, margin: int) -> list[Output]:
     """As many items on a line as fit."""
-    from textwrap import TextWrapper
-
-    words = ", ".join(flat(item.pieces) for item in brackets.items)
-    filler = TextWrapper(WIDTH, " " * margin, " " * margin, break_long_words=False, break_on_hyphens=False)
-    return [Output(line) for line in filler.wrap(words)]
+    lines: list[Output] = []
+    for word in ", ".join(item.text for item in brackets.items).split(" "):
+        if lines and len(lines[-1].text) + len(word) < WIDTH:
+            lines[-1].text += " " + word
+        else:
+            lines.append(Output(" " * margin + word))
+    return lines
 
 
 def _one_per_line(brackets: Brackets, margin: int, comments: Sequence[Comment]) -> Iterator[Output]:
