@@ -26,7 +26,7 @@ from gotlang.errors import GotError, RunError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 from gotlang.runtime.context import Context
-from gotlang.runtime.expansion.calls import ROLES
+from gotlang.runtime.expansion import ROLES
 from gotlang.runtime.graph import Frame, Graph, Handle, Operation
 from gotlang.runtime.scheduler import SCHEDULERS
 

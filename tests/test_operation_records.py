@@ -111,7 +111,7 @@ def test_a_neutral_field_is_missed(name: str, field: str, monkeypatch: pytest.Mo
 
 
 def test_every_block_is_laid_out() -> None:
-    from gotlang.runtime.expansion.calls import BLOCKS as LAYOUTS
+    from gotlang.runtime.expansion import BLOCKS as LAYOUTS
 
     assert {record.step for record in BLOCKS.values()} == set(LAYOUTS)
 

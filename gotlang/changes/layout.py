@@ -18,7 +18,7 @@ from gotlang.changes.view import View
 from gotlang.errors import EvaluationError, GotError, OperationFailed
 from gotlang.ir import program as ir
 from gotlang.runtime.execution import Execution
-from gotlang.runtime.expansion.expander import Element, Expander
+from gotlang.runtime.expansion import Element, Expander
 from gotlang.runtime.graph import REMOVED, Frame, Handle, Operation
 from gotlang.runtime.python import call_function
 from gotlang.thought import Thought
@@ -99,12 +99,8 @@ class _Changing:
 def carry_out(x: Expander, step: ir.Call, change: Change) -> None:
     """Change the graph as an operation asked for. Raises GotError, and changes nothing, if what it added
     cannot be laid out."""
-    start = x.graph.mark()
-    try:
+    with x.graph.all_or_nothing():
         builder = _Builder(x, step, change)
-    except GotError:
-        x.graph.undo(start)
-        raise
     _rewire(x, change, builder.operation, step)
     if change.result is not None and change.result.state != REMOVED:
         x.fill(change.result, [builder.operation(node) for node in change.parts()])

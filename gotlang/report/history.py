@@ -113,7 +113,11 @@ class History:
             # Only `\n` ends a line; `splitlines` would also split at characters inside a text.
             for line in path.read_text("utf-8").split("\n"):
                 if line:
-                    yield from_json(line, dict[str, Any])
+                    found = from_json(line, dict[str, Any])
+                    for asked in found.get("asked", ()):
+                        if "draws" in asked:  # written by gotc 0.1.0
+                            asked["samples"] = asked.pop("draws")
+                    yield found
 
     def _replace(self, name: str, lines: Iterable[object]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from gotlang.operations.record import Operation as OperationRecord
 from gotlang.operations.step import Step
 from gotlang.runtime.context import MOST_CALLS, Context
 from gotlang.runtime.execution import Execution
-from gotlang.runtime.expansion.calls import ROLES
+from gotlang.runtime.expansion import ROLES
 from gotlang.runtime.graph import DONE, FAILED, NOTHING, RUNNING, Operation
 from gotlang.runtime.outcome import truly_failed
 from gotlang.runtime.sampler.events import Added, Ended, Started

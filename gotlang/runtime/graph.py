@@ -8,6 +8,7 @@ which, is in the thoughts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, final
@@ -188,9 +189,6 @@ class Frame(Mapping[str, Any]):
 
 # -------------------------------------------------------------------- the graph
 
-Mark = tuple[int, int, int, int]
-"""A state of a graph, for `Graph.undo`."""
-
 
 @final
 class Graph:
@@ -355,22 +353,25 @@ class Graph:
         operation.state = state
         self.ended.append(operation)
 
-    def mark(self) -> Mark:
-        """The present state, for `undo`."""
-        return len(self.operations), len(self.ready), len(self.ended), self.constants
-
-    def undo(self, mark: Mark) -> None:
-        """Remove what was added since `mark`: a failure while growing the graph adds nothing to it."""
-        operations, ready, ended, self.constants = mark
-        gone = set(self.operations[operations:])
-        for source in {source for operation in gone for source in operation.inputs} - gone:
-            if source.successors is not None:
-                source.successors = [o for o in source.successors if o not in gone]
-        for operation in gone:
-            operation.state = FAILED
-        del self.operations[operations:]
-        del self.ready[ready:]
-        del self.ended[ended:]
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Remove what its block added if that raises GotError."""
+        operations, ready, ended = len(self.operations), len(self.ready), len(self.ended)
+        constants = self.constants
+        try:
+            yield
+        except GotError:
+            self.constants = constants
+            gone = set(self.operations[operations:])
+            for source in {source for operation in gone for source in operation.inputs} - gone:
+                if source.successors is not None:
+                    source.successors = [o for o in source.successors if o not in gone]
+            for operation in gone:
+                operation.state = FAILED
+            del self.operations[operations:]
+            del self.ready[ready:]
+            del self.ended[ended:]
+            raise
 
 
 @final

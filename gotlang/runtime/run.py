@@ -15,9 +15,8 @@ from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model
 from gotlang.runtime.context import Context, RunSettings
 from gotlang.runtime.engine import Engine
-from gotlang.runtime.expansion.calls import BLOCKS, score
-from gotlang.runtime.expansion.calls import scheme as lay_out
-from gotlang.runtime.expansion.expander import Expander, Layout
+from gotlang.runtime.expansion import Expander, Layout
+from gotlang.runtime.expansion import scheme as lay_out
 from gotlang.runtime.gc_tuning import relaxed_gc
 from gotlang.runtime.graph import Frame, Graph, GraphFull
 from gotlang.runtime.outcome import Outcome, outcome_of
@@ -83,7 +82,7 @@ class Runner:
         )
         frame = Frame(Frame(None, (), dict(self.params)), (scheme.name,), dict(inputs))
         try:
-            handle = lay_out(Expander(context, BLOCKS, remaining, score, self.changes), scheme, frame)
+            handle = lay_out(Expander(context, remaining, self.changes), scheme, frame)
         except GraphFull as error:
             raise RunError(error.message, help=error.help) from None
         engine = Engine(context, order, settings.concurrency)

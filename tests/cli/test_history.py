@@ -53,6 +53,18 @@ def test_a_run_is_shown_with_every_prompt_and_answer(gotc: Gotc) -> None:
     assert found["result"] in values
 
 
+def test_a_run_that_version_0_1_0_recorded_is_shown(gotc: Gotc, folder: Path) -> None:
+    """It wrote `draws` for the numbers of samples."""
+    run = gotc(*RUN).json()["run"]
+    whole = gotc("show", run, "--json").json()["operations"]
+    path = folder / ".gotc" / "runs" / f"{run}.graph.jsonl"
+    old = path.read_text("utf-8").replace('"samples":[', '"draws":[')
+    assert '"draws":[' in old
+    path.write_text(old, "utf-8")
+    assert gotc("show", run, "--json").json()["operations"] == whole
+    assert gotc("graph", run, "--out", "run.html").code == 0
+
+
 def test_answers_that_gave_nothing_are_counted(gotc: Gotc, folder: Path) -> None:
     (folder / "vote_sim.py").write_text(
         "def answer(rng, question):\n    return str(7) if rng.random() < 0.5 else 'no idea'\n"

@@ -16,7 +16,7 @@ from gotlang.changes.view import Place, View
 from gotlang.estimate.remaining import CallsRemaining
 from gotlang.ir import program as ir
 from gotlang.runtime.context import Context
-from gotlang.runtime.expansion.expander import Expander
+from gotlang.runtime.expansion import Expander
 from gotlang.runtime.graph import DONE, READY, RUNNING, STATES, WAITING, Frame, Graph, Operation
 from gotlang.span import NOWHERE
 from gotlang.syntax.expressions import Constant
@@ -176,7 +176,7 @@ class Built:
         self.frame = Frame(None, (), {})
         missing = cast(Any, None)
         context = Context(ir.Program("t"), missing, self.graph, missing, missing, {}, {}, {})
-        self.x = Expander(context, {}, CallsRemaining(context.program))
+        self.x = Expander(context, CallsRemaining(context.program))
         self.operations: list[Operation] = []
         for at, sources in enumerate(shape.sources):
             absorbs = at in shape.absorbing

@@ -1,0 +1,678 @@
+"""Grows the execution graph: each block of the program becomes operations as soon as its shape is known.
+
+What depends on constants alone is laid out at once. What depends on an answer (a `foreach` over a list that
+a model writes, an `if` on its verdict, a recursion) becomes a `grow` operation, which adds operations when it
+runs, and a `join`, which stands for their result from the start. A `grow` operation adds only between itself
+and its own join: its exclusive descendants, as section 3.2 of Framework of Thoughts requires.
+
+A `grow` operation finds what it needs by name in its own frame, so that its connections may be moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, final
+
+from gotlang.errors import EvaluationError, GotError, OperationFailed
+from gotlang.estimate.remaining import CallsRemaining
+from gotlang.ir import program as ir
+from gotlang.ir.evaluate import Layer
+from gotlang.ir.foreign import changes_graph
+from gotlang.operations import record_of
+from gotlang.operations.checks import count, mean, number
+from gotlang.operations.names import free_names, looks_at_pool, needed_names
+from gotlang.operations.record import Block, Grows
+from gotlang.runtime.context import Context
+from gotlang.runtime.execution import bound_thoughts, derived, whole
+from gotlang.runtime.graph import DONE, FAILED, NOTHING, Frame, GraphFull, Handle, Operation
+from gotlang.syntax import expressions as e
+from gotlang.thought import Thought, Thoughts, named_thoughts
+from gotlang.types import ANY
+
+Layout = Callable[["Expander", Any, Frame, Handle], Handle]
+"""Lays out a step that stands for several operations, from its frame and its pool."""
+Build = Callable[[Frame, Operation | None], list[Operation]]
+"""Adds the operations of a block, from the names in a frame and the operation that adds them (None if the
+shape is known when the program is laid out). Returns those whose thoughts are the block's."""
+
+NO_PARTS: tuple[Operation, ...] = ()
+MAX_DEPTH = 200
+"""How deeply schemes may call schemes."""
+EAGER_DEPTH = 8
+"""After so many nested calls the next one waits for the scheduler, which bounds the depth of the stack."""
+
+
+class Uses(NamedTuple):
+    """The names that an expression uses, and whether it uses the current thoughts."""
+
+    names: tuple[str, ...]
+    pool: bool
+
+
+class Element(NamedTuple):
+    """One element of what a block iterates over: a thought, or a `value` with the thoughts it came from."""
+
+    thoughts: tuple[Thought, ...]
+    value: Any = None
+    computed: bool = False
+
+
+@final
+class Expander:
+    """Turns regions into operations of one run's graph.
+
+    `changes` lays out a `Call` of Python that changes the graph.
+    """
+
+    def __init__(self, context: Context, remaining: CallsRemaining, changes: Layout | None = None) -> None:
+        self.context = context
+        self.graph = context.graph
+        self.remaining = remaining
+        self._grown = {"score": score, "change": changes}
+        self._layouts: dict[int, Layout | None] = {}
+        self._needed: dict[int, tuple[str, ...]] = {}
+        self._uses: dict[int, Uses] = {}
+        self.changing = {name for name, f in context.functions.items() if changes_graph(f)}
+        """The functions of the program that change graphs."""
+
+    def region(self, region: ir.Region, frame: Frame) -> Handle:
+        """Lay out a region whose entry is bound in the frame; the handle of what it yields."""
+        for step in region.steps:
+            frame.names[step.result] = self.step(step, frame)
+        return frame.pool(region.result)
+
+    def step(self, step: ir.Step, frame: Frame) -> Handle:
+        """Lay out one step."""
+        pool = frame.pool(step.pool)
+        try:
+            layout = self._layouts[id(step)]
+        except KeyError:
+            layout = self._layouts[id(step)] = self._layout(step)
+        if layout is not None:
+            return layout(self, step, frame, pool)
+        operation = Operation(step, type(step).__name__, frame, step.result, frame.origin)
+        if not isinstance(step, ir.Pool) or any(self.uses(value).pool for value in step.values):
+            self.graph.add(operation, (pool.operation, *self.waits(step, frame)))
+        else:
+            operation.parts = NO_PARTS
+            self.graph.add(operation, self.waits(step, frame))
+        return Handle(operation, step.single)
+
+    def _layout(self, step: ir.Step) -> Layout | None:
+        """What lays out a step that stands for several operations; None for one that is a single one."""
+        record = record_of(step)
+        if isinstance(record, Block):
+            return BLOCKS[type(step)]
+        way = record.run(step, self.context.declared)
+        return self._grown[way.layout] if isinstance(way, Grows) else None
+
+    # ---------------------------------------------------------------- what waits for what
+
+    def waits(self, step: ir.Step, frame: Frame) -> list[Operation]:
+        """The operations behind the names that a step's own expressions use."""
+        names = self._needed.get(id(step))
+        if names is None:
+            names = self._needed[id(step)] = needed_names(step)
+        return behind(names, frame) if names else []
+
+    def uses(self, node: e.Expression) -> Uses:
+        """What an expression of the program uses; computed once."""
+        found = self._uses.get(id(node))
+        if found is None:
+            found = self._uses[id(node)] = Uses(tuple(free_names(node)), looks_at_pool(node))
+        return found
+
+    def waits_for(self, node: e.Expression, frame: Frame, pool: Handle) -> list[Operation]:
+        """The operations behind what an expression uses, the pool's first."""
+        uses = self.uses(node)
+        waits = behind(uses.names, frame)
+        return [pool.operation, *waits] if uses.pool else waits
+
+    # ---------------------------------------------------------------- now, or later
+
+    def later(self, step: ir.Step, frame: Frame, waits: list[Operation], build: Build) -> Operation:
+        """The join of the operations that `build` adds: at once if there is nothing to wait for."""
+        join = Operation(step, "join", frame, step.result, frame.origin)
+        if all(operation.constant for operation in waits):
+            self.graph.add(join, (), held=1)
+            self.attempt(join, lambda: self.fill(join, build(frame, frame.origin)))
+            return join
+
+        def work(operation: Operation) -> None:
+            self.fill(join, build(operation.frame, operation))
+            waiting, join.on_parts = join.on_parts, None
+            for tell in waiting or ():
+                tell()
+
+        return self.graph.add(join, (self.grow(step, frame, waits, work),), held=1)
+
+    def grow(
+        self,
+        step: ir.Step,
+        frame: Frame,
+        waits: Iterable[Operation],
+        work: Callable[[Operation], None],
+        name: str = "grow",
+    ) -> Operation:
+        """Add an operation that does `work`, which adds more, when it runs."""
+        operation = Operation(step, "grow", frame, (step.result, name), frame.origin)
+        operation.work = work
+        return self.graph.add(operation, waits)
+
+    def fill(self, join: Operation, parts: list[Operation]) -> None:
+        """Give a join that is held back the operations it joins."""
+        join.parts = parts
+        self.graph.connect(parts, join)
+        self.graph.release(join)
+
+    def attempt(self, join: Operation, work: Callable[[], None]) -> None:
+        """Add the operations of a join; if that fails none is added, and the join fails."""
+        try:
+            with self.graph.all_or_nothing():
+                work()
+        except GraphFull:
+            raise  # whatever is around it has no room either
+        except GotError as error:
+            self.context.lost(join, error)
+
+    def joined(
+        self,
+        frame: Frame,
+        name: Any,
+        parts: Sequence[Operation],
+        origin: Operation | None,
+        after: Sequence[Operation] = (),
+    ) -> Operation:
+        """The thoughts of several operations as those of one, which waits for `after` too."""
+        join = Operation(None, "join", frame, name, origin)
+        join.parts = parts
+        return self.graph.add(join, (*parts, *after))
+
+    # ---------------------------------------------------------------- constants
+
+    def element(self, frame: Frame, element: Element, grow: Operation | None) -> Operation:
+        """An element: the thought itself, or a new one with its value."""
+        thoughts, value, computed = element
+        operation = self.graph.constant(thoughts, frame, "element", grow)
+        if computed:
+            operation.output = Thoughts([derived(operation, value, 0, thoughts)])
+        return operation
+
+    def empty(self, frame: Frame, name: Any, origin: Operation | None) -> Operation:
+        """The empty thought, which a pipeline starts with."""
+        operation = self.graph.constant((), frame, name, origin)
+        operation.output = Thoughts([Thought(None, operation, empty=True)])
+        return operation
+
+
+def behind(names: Iterable[str], frame: Frame) -> list[Operation]:
+    """The operations whose thoughts names refer to."""
+    handles = map(frame.handle, names)
+    return [handle.operation for handle in handles if handle is not None]
+
+
+# -------------------------------------------------------------------- foreach
+
+
+def foreach(x: Expander, step: ir.Foreach, frame: Frame, pool: Handle) -> Handle:
+    """`foreach`: the body once per thought or element."""
+    rest = x.remaining.after(step)
+
+    def build(frame: Frame, grow: Operation | None) -> list[Operation]:
+        tails: list[Operation] = []
+        for index, found in enumerate(_elements(x, step, frame)):
+            names: dict[str, Any] = {}
+            inner = frame.inside((step.result, index), names, grow, rest)
+            element = x.element(inner, found, grow)
+            names[step.name] = Handle(element, True)
+            if step.position is not None:
+                names[step.position] = index
+            if step.after is not None:
+                names["done"] = Handle(_done(x, step, step.after, inner, element, tails, grow), False)
+            tails.append(x.region(step.body, inner).operation)
+        return tails
+
+    return Handle(x.later(step, frame, _list_waits(x, step, frame), build), False)
+
+
+def _list_waits(x: Expander, step: ir.Foreach | ir.Reduce, frame: Frame) -> list[Operation]:
+    """The operations that a block waits for which iterates over its pool, or over a list."""
+    waits = x.waits(step, frame)
+    if step.iterable is None or x.uses(step.iterable).pool:
+        waits = [frame.pool(step.pool).operation, *waits]
+    return waits
+
+
+def _elements(x: Expander, step: ir.Foreach | ir.Reduce, frame: Frame) -> list[Element]:
+    """What a block iterates over."""
+    thoughts = frame.pool(step.pool).operation.output
+    if step.iterable is None:
+        return [Element((thought,)) for thought in thoughts]
+    names = whole(frame, thoughts)
+    bound = bound_thoughts(x.context, step.iterable, names)
+    if bound is not None and (
+        isinstance(bound, Thoughts) or not (len(bound) == 1 and isinstance(bound[0].value, list))
+    ):
+        return [Element((thought,)) for thought in bound]
+    values = x.context.evaluate(step.iterable, names)
+    if not isinstance(values, list):
+        raise EvaluationError(f"expected a list to iterate over, not {values!r:.60}")
+    used = (thought for name in free_names(step.iterable) for thought in named_thoughts(names, name))
+    parents = tuple(thought for thought in used if not thought.empty)
+    return [Element(parents, value, True) for value in values]
+
+
+def _done(
+    x: Expander,
+    step: ir.Foreach,
+    after: e.Expression,
+    frame: Frame,
+    element: Operation,
+    tails: list[Operation],
+    grow: Operation | None,
+) -> Operation:
+    """The results of the earlier elements that an element waits for; an empty thought for any other index, so
+    that each keeps its position."""
+    positions = x.context.evaluate(after, Layer({step.name: element.output[0]}, frame))
+    if not isinstance(positions, list):
+        raise EvaluationError("`after` takes a list of positions")
+    parts = [
+        tails[position]
+        if isinstance(position, int) and 0 <= position < len(tails)
+        else x.empty(frame, ("missing", number), grow)
+        for number, position in enumerate(positions)
+    ]
+    return x.joined(frame, "done", parts, grow)
+
+
+# -------------------------------------------------------------------- reduce
+
+
+def reduce(x: Expander, step: ir.Reduce, frame: Frame, pool: Handle) -> Handle:
+    """`reduce`: neighbours merged pairwise, level by level."""
+    source: Operation | None = pool.operation
+    if step.iterable is not None:
+        name = step.iterable.name if isinstance(step.iterable, e.Reference) else None
+        handle = frame.handle(name) if name is not None else None
+        source = handle.operation if handle is not None else None
+    # Python that changes graphs may let the list gather more than its parts: then it has to be complete.
+    if source is not None and _one_each(source) and not x.changing:
+        return Handle(_merge_parts(x, step, frame, source), True)
+
+    def build(frame: Frame, grow: Operation | None) -> list[Operation]:
+        items = [
+            x.element(frame.inside((step.result, "element", index), {}, grow), element, grow)
+            for index, element in enumerate(_elements(x, step, frame))
+        ]
+        return [_tree(x, step, frame, items, grow)]
+
+    return Handle(x.later(step, frame, _list_waits(x, step, frame), build), True)
+
+
+def _one_each(operation: Operation) -> bool:
+    """Whether an operation joins the results of a `foreach` whose body leaves exactly one thought."""
+    step = operation.step
+    if operation.role != "join" or not isinstance(step, ir.Foreach):
+        return False
+    result = (inner for inner in reversed(step.body.steps) if inner.result == step.body.result)
+    return next((inner.single for inner in result), True)
+
+
+def _merge_parts(x: Expander, step: ir.Reduce, frame: Frame, source: Operation) -> Operation:
+    """Merge two neighbours as soon as both are done: the shape is known before the thoughts are.
+
+    Whether the source knows its parts by now may be a matter of time. So the graph is the same either way:
+    a join that waits for the operation that adds the parts, if there is one.
+    """
+    join = Operation(step, "join", frame, step.result, frame.origin)
+    grower = tuple(o for o in source.inputs[:1] if o.role == "grow")
+    # A source without parts that no operation grows failed when it was laid out.
+    x.graph.add(join, grower or ((source,) if source.parts is None else ()), held=1)
+
+    def build() -> None:
+        parts = source.parts
+        assert parts is not None
+        if join.state != FAILED:  # else the block around it could not be laid out
+            x.attempt(join, lambda: x.fill(join, [_tree(x, step, frame, parts, frame.origin, grower)]))
+
+    if source.parts is not None:
+        build()
+    elif source.state != FAILED:
+        source.on_parts = [*(source.on_parts or ()), build]
+    return join
+
+
+def _tree(
+    x: Expander,
+    step: ir.Reduce,
+    frame: Frame,
+    items: Sequence[Operation],
+    grow: Operation | None,
+    after: Sequence[Operation] = (),
+) -> Operation:
+    """The operations that merge neighbours until one is left; each merge waits for `after` too."""
+    if not items:
+        raise EvaluationError("`reduce` has nothing to merge")
+    rest, through = x.remaining.after(step), x.remaining.through(step.body)
+    level, levels = 0, (len(items) - 1).bit_length()
+    while len(items) > 1:
+        level += 1
+        merged: list[Operation] = []
+        for at in range(0, len(items) - 1, 2):
+            left, right = items[at], items[at + 1]
+            names: dict[str, Any] = {step.left: Handle(left, True), step.right: Handle(right, True)}
+            position = at // 2 + 1
+            key = (step.result, level, position)
+            inner = frame.inside(key, names, grow, rest + (levels - level) * through)
+            pair = x.joined(inner, "pair", [left, right], grow, after)
+            names[step.body.entry] = Handle(pair, False)
+            if step.step is not None:
+                names[step.step] = {"level": level, "position": position, "last": len(items) == 2}
+            merged.append(x.region(step.body, inner).operation)
+        if len(items) % 2:
+            merged.append(items[-1])
+        items = merged
+    return items[0]
+
+
+# -------------------------------------------------------------------- repeat
+
+
+def repeat(x: Expander, step: ir.Repeat, frame: Frame, pool: Handle) -> Handle:
+    """`repeat`: the body on its own result."""
+    join = Operation(step, "join", frame, step.result, frame.origin)
+    x.graph.add(join, (), held=1)
+    rounds = _Rounds(x, step, join)
+    waits = x.waits_for(step.count, frame, pool)
+    if all(operation.constant for operation in waits):
+        x.attempt(join, lambda: rounds.begin(frame, frame.origin))
+    else:
+        start = x.grow(step, frame, waits, lambda operation: rounds.begin(operation.frame, operation))
+        x.graph.connect((start,), join)
+    return Handle(join, step.single)
+
+
+@final
+class _Rounds:
+    """One `repeat` while it runs: as many rounds at a time as depend on no result."""
+
+    def __init__(self, x: Expander, step: ir.Repeat, join: Operation) -> None:
+        self.x = x
+        self.step = step
+        self.join = join
+        self.most = 0
+
+    def begin(self, frame: Frame, grow: Operation | None) -> None:
+        """Lay out the first rounds."""
+        pool = frame.pool(self.step.pool)
+        names = whole(frame, pool.operation.output)
+        self.most = count(self.x.context.evaluate(self.step.count, names), "repeat")
+        self._advance(0, frame, pool, grow)
+
+    def _advance(self, number: int, frame: Frame, handle: Handle, grow: Operation | None) -> None:
+        x, step = self.x, self.step
+        after, through = x.remaining.after(step), x.remaining.through(step.body)
+        while number < self.most:
+            names: dict[str, Any] = {step.body.entry: handle}
+            if step.counter is not None:
+                names[step.counter] = number
+            rest = after + (self.most - number - 1) * through
+            inner = frame.inside((step.result, number), names, grow, rest)
+            handle = x.region(step.body, inner)
+            number += 1
+            if step.until is not None and number < self.most:
+                self._test(step.until, number, frame, inner, handle, grow)
+                return
+        x.fill(self.join, [handle.operation])
+
+    def _test(
+        self,
+        until: e.Expression,
+        number: int,
+        frame: Frame,
+        inner: Frame,
+        handle: Handle,
+        grow: Operation | None,
+    ) -> None:
+        """Continue, or not, once the result of the last round is known. The join waits for this test instead
+        of the operation that has grown it so far."""
+        x = self.x
+
+        def work(operation: Operation) -> None:
+            result = Handle(operation.inputs[0], handle.single)
+            if _holds(x, until, result, operation.frame):
+                x.fill(self.join, [result.operation])
+            else:
+                self._advance(number, frame, result, operation)
+
+        waits = (handle.operation, *behind(x.uses(until).names, inner))
+        test = x.grow(self.step, inner, waits, work, "until")
+        if grow in self.join.inputs:
+            x.graph.move(grow, self.join, test)
+        else:
+            x.graph.connect((test,), self.join)
+
+
+def _holds(x: Expander, condition: e.Expression, handle: Handle, frame: Frame) -> bool:
+    """Whether a condition holds for the thoughts of a handle."""
+    return bool(x.context.evaluate(condition, whole(frame, handle.operation.output)))
+
+
+# -------------------------------------------------------------------- if, blocks
+
+
+def if_(x: Expander, step: ir.If, frame: Frame, pool: Handle) -> Handle:
+    """`if`: the first branch whose condition holds."""
+    rest = x.remaining.after(step)
+
+    def build(frame: Frame, grow: Operation | None) -> list[Operation]:
+        pool = frame.pool(step.pool)
+        at, chosen = len(step.branches), step.otherwise
+        for index, (condition, body) in enumerate(step.branches):
+            if _holds(x, condition, pool, frame):
+                at, chosen = index, body
+                break
+        if chosen is None:
+            return [pool.operation]
+        return [x.region(chosen, frame.inside((step.result, at), {}, grow, rest)).operation]
+
+    waits = x.waits(step, frame)
+    if any(x.uses(condition).pool for condition, _ in step.branches):
+        waits = [pool.operation, *waits]
+    return Handle(x.later(step, frame, waits, build), step.single)
+
+
+def block(x: Expander, step: ir.Block, frame: Frame, pool: Handle) -> Handle:
+    """A labelled block, or an indented pipeline."""
+    names = {inner: frame.find(outer) for inner, outer in step.names}
+    inner = frame.inside((step.label,), names, None, x.remaining.after(step))
+    return Handle(x.region(step.body, inner).operation, step.single)
+
+
+# -------------------------------------------------------------------- calls of schemes
+
+
+def scheme(x: Expander, declared: ir.Scheme, frame: Frame) -> Handle:
+    """Lay out a scheme whose parameters are bound in a frame."""
+    x.remaining.through(declared.body)
+    frame.names[declared.body.entry] = Handle(x.empty(frame, "start", frame.origin), True)
+    result = x.region(declared.body, frame)
+    if not declared.collect:
+        return Handle(result.operation, not declared.many)
+    values = Operation(None, "collect", frame, "collect", frame.origin)
+    return Handle(x.graph.add(values, (result.operation,)), True)
+
+
+def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
+    """A call of a scheme, once per current thought."""
+    one = pool.single or (pool.operation.constant and len(pool.operation.output) == 1)
+    if one and (frame.depth + 1) % EAGER_DEPTH:
+        try:
+            with x.graph.all_or_nothing():
+                return Handle(_call(x, step, frame, pool, 0, frame.origin), step.single)
+        except GraphFull:
+            raise
+        except GotError as error:
+            lost = x.graph.add(Operation(step, "join", frame, step.result, frame.origin), (), held=1)
+            x.context.lost(lost, error)
+            return Handle(lost, step.single)
+
+    def build(frame: Frame, grow: Operation | None) -> list[Operation]:
+        if frame.depth >= MAX_DEPTH:
+            raise EvaluationError(f"schemes call each other more than {MAX_DEPTH} deep")
+        parts = []
+        for index, thought in enumerate(frame.pool(step.pool).operation.output):
+            inner = frame.inside((step.result, "it", index), {}, grow)
+            inner.scheme = step.scheme
+            element = x.element(inner, Element((thought,)), grow)
+            parts.append(_call(x, step, inner, Handle(element, True), index, grow))
+        return parts
+
+    waits = [pool.operation, *x.waits(step, frame)]
+    if all(operation.constant for operation in waits):
+        # There is nothing to wait for, but the stack is deep: wait for a turn of the scheduler.
+        waits = [x.joined(frame, (step.result, "turn"), NO_PARTS, frame.origin)]
+    return Handle(x.later(step, frame, waits, build), step.single)
+
+
+def _call(
+    x: Expander, step: ir.Invoke, frame: Frame, pool: Handle, index: int, grow: Operation | None
+) -> Operation:
+    names: dict[str, Any] = {}
+    inner = frame.apart((step.result, index), names, grow, x.remaining.after(step))
+    inner.depth, inner.scheme = frame.depth + 1, step.scheme
+    for name, value in step.arguments:
+        names[name] = _argument(x, name, value, frame, pool, inner)
+    return scheme(x, x.context.program.scheme(step.scheme), inner).operation
+
+
+def _argument(x: Expander, name: str, value: e.Expression, frame: Frame, pool: Handle, inner: Frame) -> Any:
+    """The binding of a parameter: thoughts as they are, constants as values, anything else once known."""
+    if isinstance(value, e.Reference) and value.name != "it":
+        try:
+            return frame.find(value.name)
+        except KeyError:
+            pass
+    waits = x.waits_for(value, frame, pool)
+    if not waits:
+        return x.context.evaluate(value, frame)
+    step = ir.Pool(name, ANY, True, "", (value,), span=value.span)
+    let = Operation(step, "Pool", frame, (*inner.path[-1], name), frame.origin)
+    if not x.uses(value).pool:
+        let.parts = NO_PARTS
+    return Handle(x.graph.add(let, waits), True)
+
+
+# -------------------------------------------------------------------- scores that ask a model
+
+
+def score(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
+    """`Score` by a score that asks a model: its body once per thought and sample."""
+    assert step.score is not None
+    declared = x.context.program.score(step.score)
+
+    def build(frame: Frame, grow: Operation | None) -> list[Operation]:
+        scored = frame.pool(step.pool).operation
+        k = count(x.context.evaluate(step.k, whole(frame, scored.output)), "k", 1)
+        numbers: list[Operation] = []
+        for index, thought in enumerate(scored.output):
+            names = Layer({"it": thought}, frame)
+            values = {key: _bind_value(x, value, names) for key, value in step.arguments}
+            for sample in range(k):
+                key = (step.result, index, sample)
+                inner = frame.apart(key, dict(values), grow, x.remaining.after(step))
+                inner.context = frame.context * k + sample
+                numbers.append(_sample(x, step, declared, inner, grow))
+        rated = Operation(step, "rated", frame, (step.result, "rated"), grow)
+        return [x.graph.add(rated, (scored, *numbers))]
+
+    return Handle(x.later(step, frame, [pool.operation, *x.waits(step, frame)], build), step.single)
+
+
+def _bind_value(x: Expander, value: e.Expression, names: Mapping[str, Any]) -> Any:
+    """An argument, as a thought if it is one, so that the reasoning graph stays connected."""
+    bound = bound_thoughts(x.context, value, names)
+    if bound is not None and len(bound) == 1:
+        return bound[0]
+    return x.context.evaluate(value, names)
+
+
+def _sample(
+    x: Expander, step: ir.Score, score: ir.ScoreFunction, frame: Frame, grow: Operation | None
+) -> Operation:
+    x.remaining.through(score.body)
+    start = x.empty(frame, "start", grow)
+    frame.names[score.body.entry] = Handle(start, True)
+    x.region(score.body, frame)
+    value = ir.Pool("%score", step.type, True, score.body.entry, (score.value,), span=step.span)
+    operation = Operation(value, "Pool", frame, "score", frame.origin)
+    names = [name for name in x.uses(score.value).names if name in frame.names]
+    return x.graph.add(operation, (start, *behind(names, frame)))
+
+
+# -------------------------------------------------------------------- how the added operations run
+
+
+def join(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
+    """The thoughts of several operations as those of one."""
+    return thoughts
+
+
+def collect(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
+    """The result of a scheme that returns a list: the values of its thoughts as one."""
+    return Thoughts([derived(operation, [t.value for t in thoughts], 0, thoughts)])
+
+
+def grow(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
+    """Add operations to the graph, or none if that fails."""
+    work, operation.work = operation.work, None
+    assert work is not None
+    with context.graph.all_or_nothing():
+        work(operation)
+    return NOTHING
+
+
+def rated(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
+    """Thoughts with the mean of the numbers that the samples of a score gave for each."""
+    step = operation.step
+    assert isinstance(step, ir.Score) and step.score is not None
+    declared = context.program.score(step.score)
+    what = f"score `{declared.name}`"
+    samples = operation.inputs[1:]
+    share = len(samples) // max(1, len(thoughts))
+    out = []
+    for at, thought in enumerate(thoughts):
+        numbers = []
+        for sample in samples[at * share : (at + 1) * share]:
+            if sample.state == DONE and sample.output:
+                try:
+                    numbers.append(number(sample.output[0].value, what))
+                except EvaluationError as error:
+                    context.failed(operation, error.message, thought.index)
+        try:
+            if numbers:
+                out.append(thought.known(score=mean(numbers, what), lower=declared.lower))
+        except EvaluationError as error:
+            context.failed(operation, error.message, thought.index)
+    if thoughts and not out:
+        raise OperationFailed(f"{what} has no value for any thought")
+    return Thoughts(out) if out else NOTHING
+
+
+BLOCKS: dict[type, Layout] = {
+    ir.Foreach: foreach,
+    ir.Reduce: reduce,
+    ir.Repeat: repeat,
+    ir.If: if_,
+    ir.Block: block,
+    ir.Invoke: invoke,
+}
+"""How each step that stands for several operations is laid out."""
+
+ROLES: dict[str, Callable[[Context, Operation, Thoughts], Thoughts]] = {
+    "join": join,
+    "collect": collect,
+    "grow": grow,
+    "rated": rated,
+}
+"""How the operations run that expansion adds, by their role."""

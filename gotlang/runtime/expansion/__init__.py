@@ -1,1 +1,0 @@
-"""How regions of the IR become operations of an execution graph."""
