@@ -145,8 +145,7 @@ class Session:
         options = self.options
         changes = None
         if any(map(changes_graph, functions.values())):
-            from gotlang.changes.added import AddedSteps
-            from gotlang.changes.layout import GraphChanges
+            from gotlang.changes.layout import AddedSteps, GraphChanges
 
             checked = self.program.compilation.checked
             changes = GraphChanges(AddedSteps(checked, self.ir, options.level, options.skipped_passes))

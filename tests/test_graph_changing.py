@@ -21,14 +21,14 @@ from support.orders import Delayed, everything, on_virtual_time, try_in_order
 
 from gotlang import ForbiddenEdit, GraphError, Options, View, compile, load
 from gotlang.api import Session
-from gotlang.changes.regions import RULES, Regions, sources
+from gotlang.changes.change import RULES, Regions, sources
 from gotlang.errors import GotError, RunError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 from gotlang.runtime.context import Context
+from gotlang.runtime.engine import SCHEDULERS
 from gotlang.runtime.expansion import ROLES
 from gotlang.runtime.graph import Frame, Graph, Handle, Operation
-from gotlang.runtime.scheduler import SCHEDULERS
 
 
 def spread(view: View, x: int) -> Any:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.graphs import Built, Name, Oracle, Shape, below, shapes
 from support.laws import tried
 
-from gotlang.changes.regions import RULES, ForbiddenEdit
+from gotlang.changes.change import RULES, ForbiddenEdit
 from gotlang.runtime.graph import STATES
 from gotlang.thought import Thought, Thoughts
 

@@ -29,8 +29,8 @@ from gotlang.errors import RunError
 from gotlang.models.base import DecodingSettings, Message, Price, Request, Usage, token_bound
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
+from gotlang.runtime.engine import SCHEDULERS
 from gotlang.runtime.sampler.budget import cost, worst_case
-from gotlang.runtime.scheduler import SCHEDULERS
 
 amounts = st.sampled_from([0.0, 0.001, 0.15, 0.5, 1.5, 60.0]) | st.floats(0, 100)
 prices = st.builds(Price, amounts, amounts, st.none() | amounts)

@@ -13,7 +13,7 @@ from support.orders import Delayed, everything, run_in_order, try_in_order
 from gotlang.errors import RunError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
-from gotlang.runtime.scheduler import SCHEDULERS
+from gotlang.runtime.engine import SCHEDULERS
 
 limits = st.none() | st.integers(1, 100)
 orders = st.tuples(st.integers(0, 2**32), limits, st.sampled_from(sorted(SCHEDULERS)))

@@ -11,7 +11,7 @@ from gotlang.cache.memory import MemoryCache
 from gotlang.cache.sqlite import SqliteCache
 from gotlang.errors import CacheError
 from gotlang.models.base import Completion, Message, Request, Usage
-from gotlang.runtime.sampler.store import SampleStore
+from gotlang.runtime.sampler.sampler import SampleStore
 
 
 class Full(MemoryCache):

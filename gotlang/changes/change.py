@@ -1,4 +1,14 @@
-"""The changes of the graph that an operation asks for: checked edit by edit, made together in the end.
+"""What an operation may change in the execution graph, and its changes: checked edit by edit, made together.
+
+(Framework of Thoughts, section 3.2 and Table 4.) The rules let operations that run concurrently change the
+graph without locks: what one may change, no other can. One relaxation goes beyond the paper: an operation may
+add a connection to a descendant that it shares with others, if that takes any number of thoughts. Such
+additions commute, since added thoughts come in the order of their paths, never in that of their arrival.
+
+The rules keep the regions of a running operation as they were when it started, whatever other operations do
+to the graph meanwhile. So what was found once stays true, and a question takes time for what lies between the
+operation and what is asked about, not for the whole graph. Connections are an operation's inputs; one without
+inputs is connected to the operation that added it.
 
 Nothing happens to the graph while the Python that asks for changes runs; if it fails, nothing ever happens.
 Edits lie over the graph as it is: `sources` and `targets` say what they would be.
@@ -6,29 +16,223 @@ Edits lie over the graph as it is: `sources` and `targets` say what they would b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, final
+from typing import Any, Literal, final
 
-from gotlang.changes.regions import (
-    PROTECTS,
-    ForbiddenEdit,
-    GraphError,
-    Region,
-    Regions,
-    What,
-    may_connect,
-    may_disconnect,
-    may_move,
-    sources,
-)
+from gotlang.errors import GotError
 from gotlang.ir import program as ir
-from gotlang.runtime.graph import DONE, Graph, Operation
+from gotlang.runtime.graph import DONE, FAILED, REMOVED, Graph, Operation
 from gotlang.runtime.outcome import named as named_operation
 from gotlang.scope import PoolType
 from gotlang.thought import Thought
 from gotlang.types import ANY
+
+Region = Literal["itself", "ancestor", "exclusive", "shared"]
+"""Where an operation is, seen from another: `shared` descendants can also be reached from elsewhere."""
+
+Rule = Literal["sight", "ancestors", "shared", "exclusive", "feeding", "moving"]
+
+RULES: dict[Rule, str] = {
+    "sight": "an operation sees only its ancestors, its descendants and itself",
+    "ancestors": "an operation cannot change its ancestors",
+    "shared": "an operation cannot change descendants that can be reached from elsewhere",
+    "exclusive": "an operation adds and removes only its exclusive descendants, and connections from itself "
+    "to them",
+    "feeding": "an operation adds connections only from its ancestors, and only to its exclusive descendants",
+    "moving": "only connections from the operation itself or an exclusive descendant can be moved, to start "
+    "there or at an ancestor",
+}
+"""The six rules, by the name that an error has for them."""
+
+What = Callable[[], str]
+"""What cannot be done, in words; called only for an error, since names of operations may be long."""
+
+
+# -------------------------------------------------------------------- rules
+
+
+class GraphError(GotError):
+    """A change after which the graph could not run."""
+
+
+@final
+class ForbiddenEdit(GraphError):
+    """A change of the graph that a rule forbids; `rule` is the rule's name in `RULES`."""
+
+    def __init__(self, rule: Rule, what: What) -> None:
+        super().__init__(f"{what()}: {RULES[rule]} (rule `{rule}`)")
+        self.rule = rule
+
+
+PROTECTS: dict[Region, Rule] = {
+    "ancestor": "ancestors",
+    "shared": "shared",
+    "itself": "exclusive",
+    "exclusive": "exclusive",
+}
+
+
+def may_connect(source: Region, target: Region, what: What, *, gathers: bool) -> None:
+    """Check a new connection; `gathers` says that the target takes any number of thoughts, so that additions
+    commute. Raises ForbiddenEdit."""
+    if source == "shared":
+        raise ForbiddenEdit("feeding", what)
+    if target != "exclusive" and not (target == "shared" and gathers):
+        raise ForbiddenEdit(PROTECTS[target], what)
+
+
+def may_disconnect(source: Region, target: Region, what: What) -> None:
+    """Check the removal of a connection. Raises ForbiddenEdit."""
+    if target in ("ancestor", "itself"):
+        raise ForbiddenEdit("ancestors", what)
+    if source == "shared" or target == "shared":
+        raise ForbiddenEdit("shared", what)
+    if source == "ancestor":
+        # Also one that this operation added: such connections are only ever added.
+        raise ForbiddenEdit("feeding", what)
+
+
+def may_move(source: Region, start: Region, what: What) -> None:
+    """Check that a connection from `source` may start at `start` instead. Raises ForbiddenEdit."""
+    if source not in ("itself", "exclusive") or start == "shared":
+        raise ForbiddenEdit("moving", what)
+
+
+# -------------------------------------------------------------------- regions
+
+
+def sources(operation: Operation) -> tuple[Operation, ...]:
+    """Where the connections that lead to an operation start."""
+    if operation.inputs or operation.origin is None:
+        return operation.inputs
+    return (operation.origin,)
+
+
+@final
+class Regions:
+    """The regions of one running operation, found as far as they are asked for."""
+
+    __slots__ = ("_ancestors", "_descends", "_exclusive", "_known", "_looked", "operation")
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self._known = [operation]
+        """It and its ancestors, the nearest first; the sources of `_looked` of them are known."""
+        self._looked = 0
+        self._ancestors: set[Operation] = set()
+        self._exclusive: dict[Operation, bool] = {operation: True}
+        self._descends: dict[Operation, bool] = {operation: True}
+
+    def of(self, other: Operation) -> Region | None:
+        """Where another operation is; None if this one cannot see it."""
+        if other is self.operation:
+            return "itself"
+        if other.state == REMOVED:
+            return None
+        if other.state in (DONE, FAILED) and self.is_ancestor(other):
+            return "ancestor"
+        if self.is_exclusive(other):
+            return "exclusive"
+        return "shared" if self.is_descendant(other) else None
+
+    def is_ancestor(self, other: Operation) -> bool:
+        """Whether a path leads from another operation to this one."""
+        while other not in self._ancestors and self._look_up():
+            pass
+        return other in self._ancestors
+
+    def ancestors(self) -> Iterator[Operation]:
+        """Every operation from which a path leads here, the nearest first."""
+        at = 1
+        while at < len(self._known) or self._look_up():
+            while at < len(self._known):
+                yield self._known[at]
+                at += 1
+
+    def _look_up(self) -> bool:
+        """Find the sources of one more ancestor; False if none is left."""
+        if self._looked == len(self._known):
+            return False
+        at = self._known[self._looked]
+        # A failed operation need not have waited for all its inputs, and no thought came through it.
+        for source in sources(at) if at.state != FAILED else ():
+            if source not in self._ancestors:
+                self._ancestors.add(source)
+                self._known.append(source)
+        self._looked += 1
+        return True
+
+    def descendants(self) -> Iterator[Operation]:
+        """Every operation to which a path leads from here, the nearest first."""
+        queue, seen = deque((self.operation,)), {self.operation}
+        while queue:
+            for target in self.targets(queue.popleft()):
+                if target not in seen:
+                    seen.add(target)
+                    self._descends[target] = True
+                    queue.append(target)
+                    yield target
+
+    def targets(self, operation: Operation) -> list[Operation]:
+        """Where the connections from this operation, or from a descendant, lead."""
+        found = [
+            o for o in operation.successors or () if o.state not in (DONE, REMOVED) and self._in_sight(o)
+        ]
+        return [o for o in found if not o.inputs_optional or self.is_descendant(o)]
+
+    def is_exclusive(self, other: Operation) -> bool:
+        """Whether every path to an operation goes through this one."""
+        return self._search(other, self._exclusive, every=True)
+
+    def is_descendant(self, other: Operation) -> bool:
+        """Whether a path leads from here to another operation, so that it cannot run before this one ended.
+
+        An operation with optional inputs still runs if an unrelated failure removes one; no path leads
+        through such an input.
+        """
+        return self._search(other, self._descends, every=False)
+
+    def _surely(self, source: Operation, target: Operation) -> bool:
+        """Whether a target waits for this operation if one of its sources, a descendant, does."""
+        return not target.inputs_optional or source.inputs_optional or self.is_exclusive(source)
+
+    def _search(self, other: Operation, known: dict[Operation, bool], *, every: bool) -> bool:
+        """Go up from an operation until its sources say whether all of them (or one) are in the region."""
+        stack = [other]
+        while stack:
+            at = stack[-1]
+            if at in known:
+                stack.pop()
+                continue
+            if at.state in (DONE, REMOVED) or not self._in_sight(at):
+                known[at] = False  # it depends on nothing that runs
+                continue
+            above = sources(at)
+            if not every:
+                above = tuple(s for s in above if self._surely(s, at))
+            decided = not every
+            answer: bool | None = next((decided for s in above if known.get(s) is decided), None)
+            if answer is None:
+                if unknown := [s for s in above if s not in known]:
+                    stack.append(unknown[0])
+                    continue
+                answer = every and bool(above)
+            known[at] = answer
+        return known[other]
+
+    def _in_sight(self, other: Operation) -> bool:
+        """Whether an operation was there when this one started: what others add meanwhile is not seen, so
+        that what is seen does not depend on time."""
+        origin = other.origin
+        if origin is None or origin is self.operation.origin:
+            return True
+        return origin.state in (DONE, FAILED) and self.is_ancestor(origin)
+
+
+# -------------------------------------------------------------------- changes
 
 
 @final
@@ -63,6 +267,9 @@ class Edit:
     start: Node | None = None
 
 
+_ABSENT: Any = object()
+
+
 @final
 class Change:
     """The edits of one operation of a graph. `result` is the join that takes its thoughts; `kept` cannot be
@@ -82,11 +289,12 @@ class Change:
         self.connected: dict[Node, Connections] = {}
         """Where the connections start that lead to what was added or changed."""
         self.removed: dict[Operation, None] = {}
-        self.edits: list[Edit] = []
-        """What was asked of operations that were there before, in order."""
+        self.edits: dict[int, Edit] = {}
+        """What was asked of operations that were there before, numbered in order."""
         self._kept = kept
         self._leads: dict[Node, Connections] = {}
-        self._undo: list[Callable[[], Any]] = []
+        self._log: list[tuple[dict[Any, Any], Any, Any]] = []
+        """What was set in which table, with what it was before."""
 
     # ---------------------------------------------------------------- what is there
 
@@ -136,8 +344,6 @@ class Change:
         found: Connections = dict.fromkeys(after)
         for source in found:
             may_connect(self.region(source, what), "exclusive", what, gathers=True)
-        self.connected[block] = {}
-        self._undo.append(lambda: self.connected.pop(block))
         self._lead(block, found)
         return block
 
@@ -194,8 +400,7 @@ class Change:
                 f"{what()}: {named(taken[0])} takes its thoughts", help="move or remove that first"
             )
         if isinstance(node, Block):
-            before = self.connected.pop(node)
-            self._undo.append(lambda: self.connected.__setitem__(node, before))
+            self._set(self.connected, node, _ABSENT)
             return
         self._take_away(node)
         if node.role == "join" and node.parts is None:
@@ -208,40 +413,43 @@ class Change:
 
     def mark(self) -> int:
         """The present state, for `undo`."""
-        return len(self._undo)
+        return len(self._log)
 
     def undo(self, mark: int) -> None:
         """Forget the edits since `mark`."""
-        while len(self._undo) > mark:
-            self._undo.pop()()
+        while len(self._log) > mark:
+            table, key, before = self._log.pop()
+            if before is _ABSENT:
+                table.pop(key, None)
+            else:
+                table[key] = before
+
+    def _set(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        """Set what is in a table, or remove it, so that it can be undone."""
+        self._log.append((table, key, table.get(key, _ABSENT)))
+        if value is _ABSENT:
+            del table[key]
+        else:
+            table[key] = value
 
     def _note(self, target: Node, source: Node | None, start: Node | None) -> None:
         if isinstance(target, Operation):
-            self.edits.append(Edit(target, source, start))
-            self._undo.append(self.edits.pop)
+            self._set(self.edits, len(self.edits), Edit(target, source, start))
 
     def _take_away(self, operation: Operation) -> None:
-        self.removed[operation] = None
-        self._undo.append(lambda: self.removed.pop(operation))
+        self._set(self.removed, operation, None)
         self._note(operation, None, None)
 
     def _lead(self, target: Node, more: Iterable[Node]) -> None:
-        at = self.connected.get(target)
-        if at is None:
-            at = self.connected[target] = dict.fromkeys(self.sources(target))
-            self._undo.append(lambda: self.connected.pop(target))
+        if target not in self.connected:
+            self._set(self.connected, target, dict.fromkeys(self.sources(target)))
         for source in more:
-            at[source] = None
+            self._set(self.connected[target], source, None)
             self._leads.setdefault(source, {})[target] = None
-            self._undo.append(lambda at=at, source=source: at.pop(source))  # type: ignore[misc]
 
-    def _replace(self, target: Node, now: list[Node]) -> None:
-        self._lead(target, ())
-        before = self.connected[target]
-        self.connected[target] = dict.fromkeys(now)
-        for source in now:
-            self._leads.setdefault(source, {})[target] = None
-        self._undo.append(lambda: self.connected.__setitem__(target, before))
+    def _replace(self, target: Node, now: Iterable[Node]) -> None:
+        self._set(self.connected, target, {})
+        self._lead(target, now)
 
     # ---------------------------------------------------------------- what would not run
 

@@ -8,23 +8,105 @@ until then, and if that fails, the graph stays as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, final
 
-from gotlang.changes.added import ENTRY, AddedSteps
 from gotlang.changes.change import Block, Change, Edit, Node, kind
 from gotlang.changes.view import View
+from gotlang.diagnostics import Report
 from gotlang.errors import EvaluationError, GotError, OperationFailed
 from gotlang.ir import program as ir
+from gotlang.ir.build import build_region
+from gotlang.ir.program import Program, Region
+from gotlang.passes import optimize_region
 from gotlang.runtime.execution import Execution
 from gotlang.runtime.expansion import Element, Expander
 from gotlang.runtime.graph import REMOVED, Frame, Handle, Operation
-from gotlang.runtime.python import call_function
+from gotlang.scope import PoolType, Scope, Variable
+from gotlang.semantics.check import Checked
+from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.pipelines import PipelineChecker
+from gotlang.semantics.symbols import RESERVED
+from gotlang.span import Source, Span
+from gotlang.syntax import nodes as n
+from gotlang.syntax.parse import parse
 from gotlang.thought import Thought
+from gotlang.types import ANY, ListType
 
 MAX_NESTED = 1_000
 """How deeply operations that change the graph may be nested in operations that others of them added."""
+ENTRY = "%given"
+"""The name of the pool that added steps start from."""
+_HEAD = "scheme added() -> many any:\n"
+
+
+@final
+class AddedSteps:
+    """Compiles steps in the names of one program, at the optimization level of its run; each text once."""
+
+    def __init__(self, checked: Checked, program: Program, level: int, skip: frozenset[str]) -> None:
+        self._checked = checked
+        self._program = program
+        self._level = level
+        self._skip = skip
+        self._known: dict[Any, tuple[Region, PoolType]] = {}
+
+    def __call__(
+        self, text: str, names: Mapping[str, PoolType | None], pool: PoolType, span: Span
+    ) -> tuple[Region, PoolType]:
+        """The region of some steps that start from `pool`, and the pool they leave.
+
+        `names` are those they may use: of thoughts with their pool, of plain values with None. Every step
+        gets the place `span`, that of the call which adds them. Raises EvaluationError for the first mistake.
+        """
+        key = (text, tuple(names.items()), pool, span)
+        if key not in self._known:
+            region, left = self._compile(text, names, pool)
+            region = optimize_region(self._program, _placed(region, span), self._level, self._skip)
+            self._known[key] = region, left
+        return self._known[key]
+
+    def _compile(
+        self, text: str, names: Mapping[str, PoolType | None], pool: PoolType
+    ) -> tuple[Region, PoolType]:
+        lines = "".join(f"    {line}\n" for line in text.splitlines() if line.strip())
+        module, problems = parse(Source.of("<added>", _HEAD + lines))
+        for problem in problems:
+            raise EvaluationError(f"{problem.message} in `{text}`", help=problem.help)
+        scheme, symbols = module.declarations[0], self._checked.symbols
+        assert isinstance(scheme, n.Scheme)
+        report = Report()
+        expressions = ExpressionChecker(symbols, report)
+        pipelines = PipelineChecker(symbols, report, expressions)
+        scope = Scope()
+        for name, pool_type in names.items():
+            if name in RESERVED or name in symbols.nodes:
+                raise EvaluationError(f"`{name}` is declared or reserved, and cannot be given a value")
+            scope.add(_variable(name, pool_type))
+        pipelines.suite(scheme.body, pool, scope)
+        for diagnostic in report.diagnostics:
+            if diagnostic.severity == "error":
+                raise EvaluationError(f"{diagnostic.message} in `{text}`", help=diagnostic.help)
+        arguments, named = expressions.arguments, frozenset(pipelines.named)
+        checked = Checked((), symbols, pipelines.pools, arguments, named, ())
+        return build_region(checked, scheme.body, ENTRY, pool, names)
+
+
+def _variable(name: str, kind: PoolType | None) -> Variable:
+    if kind is None:
+        return Variable(name, ANY, "value", used=True)
+    if kind.single:
+        return Variable(name, kind.type, "thought", scored=kind.scored, used=True)
+    return Variable(name, ListType(kind.type), "thoughts", scored=kind.scored, used=True)
+
+
+def _placed(region: Region, span: Span) -> Region:
+    def at(inner: Region) -> Region:
+        return _placed(inner, span)
+
+    return replace(region, steps=tuple(replace(s.with_regions(at), span=span) for s in region.steps))
 
 
 @final
@@ -35,35 +117,24 @@ class GraphChanges:
         self.compile = compile
 
     def __call__(self, x: Expander, step: ir.Call, frame: Frame, pool: Handle) -> Handle:
-        change = Operation(step, "change", frame, (step.result, "change"), frame.origin)
+        operation = Operation(step, "change", frame, (step.result, "change"), frame.origin)
         join = Operation(step, "join", frame, step.result, frame.origin)
-        change.work = _Changing(x, step, join, self.compile)
-        x.graph.add(change, (pool.operation, *x.waits(step, frame)))
-        return Handle(x.graph.add(join, (change,), held=1), step.single)
+        operation.work = partial(self._change, x, step, join)
+        x.graph.add(operation, (pool.operation, *x.waits(step, frame)))
+        return Handle(x.graph.add(join, (operation,), held=1), step.single)
 
-
-@final
-class _Changing:
-    """One `Call` while it runs."""
-
-    def __init__(self, x: Expander, step: ir.Call, join: Operation, compile: AddedSteps) -> None:
-        self.x = x
-        self.step = step
-        self.join = join
-        self.compile = compile
-
-    async def __call__(self, running: Execution) -> None:
+    async def _change(self, x: Expander, step: ir.Call, join: Operation, running: Execution) -> None:
         """Run the function for each thought in turn, then change the graph. Raises GotError."""
-        context, step, operation = self.x.context, self.step, running.operation
+        operation = running.operation
         if len(operation.frame.path) > MAX_NESTED:
             raise EvaluationError(f"calls that change the graph are nested more than {MAX_NESTED:,} deep")
         thoughts = operation.pool
         gave = 0
-        change = Change(operation, self.x.graph, self.join, context.result)
+        change = Change(operation, x.graph, join, x.context.result)
         for thought in thoughts:
             mark = change.mark()
             try:
-                await self._run(running, change, thought)
+                await self._run(step, running, change, thought)
                 gave += 1
             except GotError as error:
                 change.undo(mark)
@@ -76,21 +147,13 @@ class _Changing:
                 f"`{step.function}` returned several thoughts, and the program needs one: "
                 "end the added steps with `KeepBestN(1)`, `Vote()` or `Aggregate()`"
             )
-        carry_out(self.x, step, change)
+        carry_out(x, step, change)
 
-    async def _run(self, running: Execution, change: Change, thought: Thought) -> None:
-        context, step = self.x.context, self.step
-        names = running.each(thought)
-        values = [(key, context.evaluate(value, names)) for key, value in step.arguments]
-        positional = [value for key, value in values if key is None]
-        named = {key: value for key, value in values if key is not None}
-        function, timeout_s = context.functions[step.function], context.settings.timeout_s
+    async def _run(self, step: ir.Call, running: Execution, change: Change, thought: Thought) -> None:
         view = View(change, running.frame, partial(self.compile, span=step.span), (thought,))
         try:
-            async with context.calls:
-                value = await call_function(
-                    function, step.function, [view, *positional], named, timeout_s, raw=True
-                )
+            async with running.context.calls:
+                value = await running.call_python(step.function, step.arguments, running.each(thought), view)
         finally:
             view.close()
         view.take(value, step.function)
@@ -162,10 +225,10 @@ def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], ste
     """Make the changes to operations that were there before."""
     graph = x.graph
     more: dict[Operation, list[Operation]] = {}
-    targets = dict.fromkeys(edit.target for edit in change.edits)
+    targets = dict.fromkeys(edit.target for edit in change.edits.values())
     for target in targets:
         target.waiting += 1  # none of them becomes ready before all is done
-    for edit in change.edits:
+    for edit in change.edits.values():
         target = edit.target
         match edit:
             case _ if target is change.result and edit.start is not None:

@@ -8,7 +8,7 @@
         return view.add("Aggregate() merge(thoughts)", after=drafts)
 
 `Call spread(question)` in a program runs it: three operations and the one that takes their thoughts are added
-between the call and what follows. Every edit must obey the rules of `gotlang.changes.regions`; a
+between the call and what follows. Every edit must obey the rules of `gotlang.changes.change`; a
 ForbiddenEdit names the one it breaks. The graph changes when the function has ended, and not at all if it
 raises.
 """
@@ -20,8 +20,7 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Any, TypeVar, final
 
-from gotlang.changes.change import Block, Change, Node, kind
-from gotlang.changes.regions import ForbiddenEdit, GraphError, Region
+from gotlang.changes.change import Block, Change, ForbiddenEdit, GraphError, Node, Region, kind
 from gotlang.ir.foreign import CHANGES_GRAPH, given_back
 from gotlang.ir.program import Region as Steps
 from gotlang.runtime.graph import STATES, WAITING, Frame, Operation, path_key, path_text

@@ -27,8 +27,7 @@ from gotlang.ir.program import Program, Scheme
 from gotlang.operations.names import free_names
 from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.runtime.run import Runner
-from gotlang.runtime.sampler.events import Asked, Event, Observer
-from gotlang.runtime.sampler.store import MissingSample
+from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Observer
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.session import Session
 from gotlang.statistics import Interval, bounded, mean_interval, share_interval, within

@@ -14,8 +14,9 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
+from gotlang.errors import UsageError
 from gotlang.models.base import Request, Usage, token_bound
 from gotlang.models.failures import duration, number
 
@@ -394,6 +395,67 @@ class SendSlot:
     tokens: Take
 
 
+Waiters = list[tuple[Any, int, "asyncio.Future[None]"]]
+"""The waiting requests of one queue, as a heap: the most urgent first, equal ones in order of arrival."""
+
+
+@final
+class FairSemaphore:
+    """A semaphore with queues that take turns, and in each the most urgent request goes first.
+
+    `limit` None means no limit. Raises UsageError for one below 1; `what` names it there.
+    """
+
+    def __init__(self, limit: int | None, what: str) -> None:
+        if limit is not None and limit < 1:
+            raise UsageError(f"{what} is {limit}", help="give at least 1")
+        self.limit = limit
+        self._taken = 0
+        self._arrivals = 0
+        self._queues: deque[Waiters] = deque()
+
+    @property
+    def free(self) -> bool:
+        """Whether a slot is free."""
+        return self.limit is None or self._taken < self.limit
+
+    def try_acquire(self) -> bool:
+        """Take a slot if one is free; return whether it was."""
+        if not self.free:
+            return False
+        self._taken += 1
+        return True
+
+    async def acquire(self, queue: Waiters, urgency: Callable[[], Any]) -> None:
+        """Take a slot, or wait for one in this queue. A cancelled wait takes none."""
+        if self.try_acquire():
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if not queue:
+            self._queues.append(queue)
+        self._arrivals += 1
+        heapq.heappush(queue, (urgency(), self._arrivals, waiter))
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.release()  # the slot came at the same moment
+            raise
+
+    def release(self) -> None:
+        """Hand the slot to the next waiter of the next queue, or free it."""
+        while self._queues:
+            queue = self._queues.popleft()
+            while queue:
+                _, _, waiter = heapq.heappop(queue)
+                if not waiter.done():
+                    if queue:
+                        self._queues.append(queue)
+                    waiter.set_result(None)
+                    return
+        self._taken -= 1
+
+
 @final
 class Limits:
     """The gate in front of one endpoint.
@@ -421,9 +483,8 @@ class Limits:
         self._clock = clock
         self._sleep = sleep
         self._tickets = itertools.count()
-        self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._order = itertools.count()
-        self._busy = False
+        self._turn = FairSemaphore(1, "the turn")
+        self._queue: Waiters = []
         self._changed = asyncio.Event()
         self._paused_until = 0.0
         self.in_flight = 0
@@ -440,7 +501,7 @@ class Limits:
 
     async def acquire(self, ticket: int, tokens: Tokens) -> SendSlot:
         """Wait until a request may be sent."""
-        await self._turn(ticket)
+        await self._turn.acquire(self._queue, lambda: ticket)
         try:
             while not self._unlimited and (delay := self._delay(*tokens())) > 0:
                 await self._wait(delay)
@@ -450,7 +511,7 @@ class Limits:
             self._pace.sent(now, self._even(likely, most))
             return SendSlot(now, self._requests.take(1, 1, now), self._tokens.take(likely, most, now))
         finally:
-            self._next_turn()
+            self._turn.release()
 
     def release(self, slot: SendSlot, tokens: float | None, headers: Mapping[str, str]) -> None:
         """Return a slot. `tokens` is what the request used: 0 if it was refused, None if that is unknown, so
@@ -508,27 +569,3 @@ class Limits:
             for wait in waits:
                 wait.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
-
-    async def _turn(self, ticket: int) -> None:
-        if not self._busy:
-            self._busy = True
-            return
-        turn = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._queue, (ticket, next(self._order), turn))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                # We were handed the turn just before we were cancelled: pass it on, or all wait for ever.
-                self._next_turn()
-            raise
-
-    def _next_turn(self) -> None:
-        """Hand the turn to the eldest that still waits. The turn stays taken while it changes hands, so that
-        no newcomer overtakes the head of the queue."""
-        while self._queue:
-            turn = heapq.heappop(self._queue)[2]
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._busy = False

@@ -11,7 +11,7 @@ from gotlang.flows import FREE, NOTHING_KNOWN, FlowScope, Result
 from gotlang.operations.record import Grows, Label, Operation, Syntax, Tool, passed_on
 from gotlang.operations.sampling import one_call
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
-from gotlang.operations.step import Step
+from gotlang.operations.step import PythonArguments, Step
 from gotlang.scope import PoolType
 from gotlang.syntax import expressions
 from gotlang.syntax import nodes as n
@@ -25,7 +25,7 @@ class Call(Step):
     """A Python function's value, as a new thought for each current one."""
 
     function: str
-    arguments: tuple[tuple[str | None, expressions.Expression], ...]
+    arguments: PythonArguments
 
 
 def _check(node: n.Step, c: Checking) -> PoolType:
@@ -64,10 +64,7 @@ async def _call(step: Call, thoughts: Thoughts, running: Running) -> Thoughts:
     """`Call`: a thought for which the function fails is left out."""
 
     async def run(thought: Thought) -> Any:
-        names = running.each(thought)
-        positional = [running.evaluate(value, names) for key, value in step.arguments if key is None]
-        named = {key: running.evaluate(value, names) for key, value in step.arguments if key is not None}
-        value = await running.call_python(step.function, positional, named)
+        value = await running.call_python(step.function, step.arguments, running.each(thought))
         if value is None:
             raise EvaluationError(f"`{step.function}` returned None, which is not a value of the language")
         return value

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from gotlang.amounts import Amount
 from gotlang.flows import Bill, Flow, FlowScope, Guess, Result
-from gotlang.operations.step import Arguments, Effect, Region, Step
+from gotlang.operations.step import Arguments, Effect, PythonArguments, Region, Step
 from gotlang.scope import PoolType, Scope
 from gotlang.span import Span
 from gotlang.syntax.expressions import Expression
@@ -418,8 +418,8 @@ class Running(Protocol):
     def some(self, thoughts: Sequence[Thought], found: list[T]) -> list[T]:
         """`found` as it is. Raises OperationFailed if there are thoughts, and nothing was found for any."""
 
-    async def call_python(self, name: str, positional: list[Any], named: dict[str, Any]) -> Any:
-        """The value of an imported function."""
+    async def call_python(self, name: str, arguments: PythonArguments, names: Mapping[str, Any]) -> Any:
+        """The value of an imported function for arguments in these names."""
 
     async def search(self, corpus: str, query: Any, k: int) -> Any:
         """The k best documents of a corpus."""

@@ -15,6 +15,8 @@ from gotlang.span import NOWHERE, Span
 from gotlang.syntax.expressions import Expression
 from gotlang.types import Type
 
+PythonArguments = tuple[tuple[str | None, Expression], ...]
+"""Arguments of a Python function, by keyword or (None) by position."""
 Arguments = tuple[tuple[str, Expression], ...]
 
 GIVEN = frozenset({"it", "thoughts", "truth"})

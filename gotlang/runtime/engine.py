@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections.abc import Callable
 from typing import Any, final
 
-from gotlang.errors import EvaluationError, GotError, RunError
+from gotlang.errors import EvaluationError, GotError, RunError, UsageError
+from gotlang.estimate.remaining import CallsRemaining
 from gotlang.operations import record_of
 from gotlang.operations.record import Asks, Grows, Local, Run, Tool
 from gotlang.operations.record import Operation as OperationRecord
@@ -14,10 +16,9 @@ from gotlang.operations.step import Step
 from gotlang.runtime.context import MOST_CALLS, Context
 from gotlang.runtime.execution import Execution
 from gotlang.runtime.expansion import ROLES
-from gotlang.runtime.graph import DONE, FAILED, NOTHING, RUNNING, Operation
+from gotlang.runtime.graph import DONE, FAILED, NOTHING, RUNNING, Operation, critical_path
 from gotlang.runtime.outcome import truly_failed
 from gotlang.runtime.sampler.events import Added, Ended, Started
-from gotlang.runtime.scheduler import Scheduler
 from gotlang.semantics.limits import MAX_ELEMENTS
 from gotlang.thought import Thoughts
 
@@ -26,6 +27,56 @@ _PATIENCE = 500
 _SHIFT = 16
 """Consecutive operations that one task runs before it yields."""
 _REPORT = "this is a bug in gotc; please report it with the program"
+
+
+# -------------------------------------------------------------------- schedulers
+# They decide about time only: the result of a run does not depend on them.
+
+Scheduler = Callable[[Operation], Any]
+"""The urgency of a ready operation, an ordered value: the smallest first; ties go to the one added first."""
+
+
+def _breadth_first(operation: Operation) -> int:
+    """Operations with the fewest model calls before them first."""
+    return critical_path(operation)[0]
+
+
+def _depth_first(operation: Operation) -> int:
+    """Operations with the most model calls before them first: partial results come early."""
+    return -critical_path(operation)[0]
+
+
+def _best_first(operation: Operation) -> float:
+    """Operations whose thoughts have the best scores first; those without a score last."""
+    return -max((thought.goodness for thought in operation.pool), default=float("-inf"))
+
+
+def _critical_path_first(remaining: CallsRemaining) -> Scheduler:
+    """Operations with the most model calls after them, as estimated, first."""
+
+    def urgency(operation: Operation) -> int:
+        step, rest = operation.step, operation.frame.rest
+        return -rest if step is None else -(rest + remaining.after(step) + remaining.own(step))
+
+    return urgency
+
+
+SCHEDULERS: dict[str, Callable[[CallsRemaining], Scheduler]] = {
+    "breadth-first": lambda _: _breadth_first,
+    "depth-first": lambda _: _depth_first,
+    "best-first": lambda _: _best_first,
+    "critical-path-first": _critical_path_first,
+}
+
+
+def scheduler(name: str, remaining: CallsRemaining) -> Scheduler:
+    """The scheduler of a name. Raises UsageError for an unknown one."""
+    if name not in SCHEDULERS:
+        raise UsageError(f"unknown scheduler `{name}`", help=f"choose from {', '.join(SCHEDULERS)}")
+    return SCHEDULERS[name](remaining)
+
+
+# -------------------------------------------------------------------- the engine
 
 
 @final

@@ -22,13 +22,13 @@ from gotlang.models.base import DecodingSettings, Model, Request, Usage
 from gotlang.operations.checks import count, number, position
 from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import PROMPT_SETTINGS
-from gotlang.operations.step import GIVEN
+from gotlang.operations.step import GIVEN, PythonArguments
 from gotlang.runtime.context import Context
 from gotlang.runtime.graph import FAILED, Frame, Operation, critical_path, path_key
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
+from gotlang.runtime.sampler.events import MissingSample, Sample
 from gotlang.runtime.sampler.ledger import Round, latency
-from gotlang.runtime.sampler.store import MissingSample, Sample
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, named_thoughts
 from gotlang.types import FLOAT, fits
@@ -225,9 +225,18 @@ class Execution:
 
     # ---------------------------------------------------------------- Python functions
 
-    async def call_python(self, name: str, positional: list[Any], named: dict[str, Any]) -> Any:
-        timeout_s = self.context.settings.timeout_s
-        return await call_function(self.context.functions[name], name, positional, named, timeout_s)
+    async def call_python(
+        self, name: str, arguments: PythonArguments, names: Mapping[str, Any], view: Any = None
+    ) -> Any:
+        """With a `view`, the function gets that first, and may return what is not a value of the language."""
+        context = self.context
+        values = [(key, context.evaluate(value, names)) for key, value in arguments]
+        positional = [value for key, value in values if key is None]
+        named = {key: value for key, value in values if key is not None}
+        function, timeout_s, raw = context.functions[name], context.settings.timeout_s, view is not None
+        if raw:
+            positional.insert(0, view)
+        return await call_function(function, name, positional, named, timeout_s, raw=raw)
 
     async def search(self, corpus: str, query: Any, k: int) -> Any:
         # A Python function may stand for a corpus.

@@ -22,8 +22,7 @@ from typing import Any, final
 from gotlang.operations import block_title, record_of
 from gotlang.operations.record import Block as BlockRecord
 from gotlang.runtime.graph import STATES, Graph, Operation, path_text
-from gotlang.runtime.sampler.events import Asked, Event, Failure
-from gotlang.runtime.sampler.store import MissingSample, Sample
+from gotlang.runtime.sampler.events import Asked, Event, Failure, MissingSample, Sample
 from gotlang.span import Source
 from gotlang.thought import Thought
 

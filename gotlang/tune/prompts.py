@@ -49,10 +49,9 @@ from gotlang.models.tokens import estimate_tokens
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.records import from_json, to_json
-from gotlang.runtime.sampler.events import Asked, Event
+from gotlang.runtime.sampler.events import Asked, Event, MissingSample
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.sampler import Sampler
-from gotlang.runtime.sampler.store import MissingSample
 from gotlang.session import run_program, run_to_end
 from gotlang.templates import Template
 from gotlang.tune.plan import SEEDS, PromptSearch

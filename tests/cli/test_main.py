@@ -101,7 +101,7 @@ def test_help_loads_no_command(folder: Path) -> None:
 
 def test_names_that_are_spelt_twice_are_the_same() -> None:
     from gotlang.runtime.context import DEFAULT_CONCURRENCY as CONCURRENCY
-    from gotlang.runtime.scheduler import SCHEDULERS
+    from gotlang.runtime.engine import SCHEDULERS
 
     assert tuple(SCHEDULERS) == SCHEDULES == studies.SCHEDULES
     assert CONCURRENCY == DEFAULT_CONCURRENCY

@@ -9,9 +9,8 @@ from typing import Any, cast
 
 from hypothesis import strategies as st
 
-from gotlang.changes.change import Change
+from gotlang.changes.change import Change, GraphError
 from gotlang.changes.layout import carry_out
-from gotlang.changes.regions import GraphError
 from gotlang.changes.view import Place, View
 from gotlang.estimate.remaining import CallsRemaining
 from gotlang.ir import program as ir

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import final
+from typing import Literal, final
 
+from gotlang.cache.base import StoredSample
 from gotlang.models.base import Request
 from gotlang.runtime.graph import Operation, PathKey
-from gotlang.runtime.sampler.store import Sample
 from gotlang.span import Span
+
+SampleSource = Literal["model", "process", "persistent"]
+"""Where a completion came from: requested now, requested by another operation of this run, stored before."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MissingSample:
+    """A sample without a completion, and why; `cut_off` if it was never requested."""
+
+    reason: str
+    cut_off: bool = False
+
+
+Sample = tuple[StoredSample, SampleSource] | MissingSample
 
 
 @final

@@ -2,73 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import heapq
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-from gotlang.errors import UsageError
-
-_Waiters = list[tuple[Any, int, "asyncio.Future[None]"]]
-"""The waiting requests of one run, as a heap: the most urgent first, equal ones in order of arrival."""
-
-
-@final
-class FairSemaphore:
-    """A semaphore with a queue per run: queues take turns, and in each the most urgent request goes first.
-
-    `limit` None means no limit. Raises UsageError for one below 1; `what` names it there.
-    """
-
-    def __init__(self, limit: int | None, what: str) -> None:
-        if limit is not None and limit < 1:
-            raise UsageError(f"{what} is {limit}", help="give at least 1")
-        self.limit = limit
-        self._taken = 0
-        self._arrivals = 0
-        self._queues: deque[_Waiters] = deque()
-
-    @property
-    def free(self) -> bool:
-        """Whether a slot is free."""
-        return self.limit is None or self._taken < self.limit
-
-    def try_acquire(self) -> bool:
-        """Take a slot if one is free; return whether it was."""
-        if not self.free:
-            return False
-        self._taken += 1
-        return True
-
-    async def acquire(self, queue: _Waiters, urgency: Callable[[], Any]) -> None:
-        """Take a slot, or wait for one in this queue. A cancelled wait takes none."""
-        if self.try_acquire():
-            return
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if not queue:
-            self._queues.append(queue)
-        self._arrivals += 1
-        heapq.heappush(queue, (urgency(), self._arrivals, waiter))
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self.release()  # the slot came at the same moment
-            raise
-
-    def release(self) -> None:
-        """Hand the slot to the next waiter of the next queue, or free it."""
-        while self._queues:
-            queue = self._queues.popleft()
-            while queue:
-                _, _, waiter = heapq.heappop(queue)
-                if not waiter.done():
-                    if queue:
-                        self._queues.append(queue)
-                    waiter.set_result(None)
-                    return
-        self._taken -= 1
+from gotlang.models.limits import FairSemaphore, Waiters
 
 
 @final
@@ -99,8 +36,8 @@ class RequestQueue:
     def __init__(self, limits: RequestLimits) -> None:
         self._total = limits.total
         self._models = limits.models
-        self._waiting: _Waiters = []
-        self._waiting_for: dict[str, _Waiters] = {name: [] for name in limits.models}
+        self._waiting: Waiters = []
+        self._waiting_for: dict[str, Waiters] = {name: [] for name in limits.models}
 
     def try_acquire(self, model: str) -> bool:
         """Take a slot for one request if one is free; return whether it was."""

@@ -12,8 +12,7 @@ from gotlang.cache.cassette import RecordedModel, check_replaceable, write_casse
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
-from gotlang.runtime.sampler.events import Asked, Event
-from gotlang.runtime.sampler.store import MissingSample
+from gotlang.runtime.sampler.events import Asked, Event, MissingSample
 
 
 @final
