@@ -1,25 +1,23 @@
-"""How fast the cache answers, beside what it stands on: plain sqlite3 for the file, a dictionary for memory.
+"""Hits per second of the cache, compared with plain sqlite3 and with a dictionary.
 
     python benchmarks/cache.py            # files of 1 and of 100,000 entries, about a minute
     python benchmarks/cache.py --entries 1000
 
-Prints hits a second and what opening takes. A hit is `get` of one stored answer; the plain select reads the
-same row of the same file as text and parses its JSON, and does not make an answer of it.
+A hit is `get` of one stored sample. The plain select reads the same row of the same file and parses its JSON
+without building a sample; opening is the time to open a file and read one sample.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sqlite3
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from measurement import options, report
 
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache, StoredSample
@@ -36,18 +34,18 @@ def a_request(number: int) -> Request:
 
 
 def fill(cache: Cache, entries: int) -> list[str]:
-    """Store one answer each for so many requests; their keys."""
+    """Store one sample for each of so many requests; their keys."""
     keys = []
     for number in range(entries):
         request = a_request(number)
-        answer = Completion("[0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9]", output_tokens=48)
+        completion = Completion("[0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9]", output_tokens=48)
         keys.append(request.key())
-        cache.put(keys[-1], request, {0: StoredSample(answer, Usage(120, 48), 1.5, created=1000.0)})
+        cache.put(keys[-1], request, {0: StoredSample(completion, Usage(120, 48), 1.5, created=1000.0)})
     return keys
 
 
-def a_second(keys: Sequence[str], get: Callable[[str], object]) -> float:
-    """Hits a second over keys in random order."""
+def hits_per_second(keys: Sequence[str], get: Callable[[str], object]) -> float:
+    """Hits per second over keys in random order."""
     chosen = random.Random(0).choices(keys, k=10_000)
     hits, start = 0, time.perf_counter()
     while (passed := time.perf_counter() - start) < SECONDS:
@@ -58,8 +56,8 @@ def a_second(keys: Sequence[str], get: Callable[[str], object]) -> float:
     return hits / passed
 
 
-def opening(path: Path, key: str) -> float:
-    """Seconds to open a file and read one answer: the median."""
+def opening_seconds(path: Path, key: str) -> float:
+    """Seconds to open a file and read one sample: the median."""
     times = []
     for _ in range(OPENINGS):
         start = time.perf_counter()
@@ -70,41 +68,44 @@ def opening(path: Path, key: str) -> float:
     return sorted(times)[OPENINGS // 2]
 
 
-def measure(entries: int) -> None:
+def measure(entries: int) -> tuple[float, ...]:
+    """A row of the table."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cache.sqlite"
         cache = open_cache(path)
         keys = fill(cache, entries)
-        disk = a_second(keys, lambda key: cache.get(key, (0,)))
+        disk = hits_per_second(keys, lambda key: cache.get(key, (0,)))
         cache.close()
         memory_cache = MemoryCache()
         fill(memory_cache, entries)
-        memory = a_second(keys, lambda key: memory_cache.get(key, (0,)))
+        memory = hits_per_second(keys, lambda key: memory_cache.get(key, (0,)))
         plain = sqlite3.connect(path)
         select = "SELECT value FROM answers WHERE key = ?"
-        plain_disk = a_second(
+        plain_disk = hits_per_second(
             keys, lambda key: json.loads(plain.execute(select, (f"{key}:0",)).fetchone()[0])
         )
         plain.close()
         table = {(key, 0): memory_cache.get(key, (0,))[0] for key in keys}
-        plain_memory = a_second(keys, lambda key: table[key, 0])
-        seconds = opening(path, keys[0])
-    print(
-        f"{entries:>9,} {disk:>12,.0f} {plain_disk:>14,.0f} {memory:>12,.0f} {plain_memory:>12,.0f} "
-        f"{1000 * seconds:>9.1f} ms"
-    )
+        plain_memory = hits_per_second(keys, lambda key: table[key, 0])
+        seconds = opening_seconds(path, keys[0])
+    return entries, disk, plain_disk, memory, plain_memory, 1000 * seconds
+
+
+COLUMNS = {
+    "entries": "{:,}",
+    "file, hits/s": "{:,.0f}",
+    "plain sqlite3": "{:,.0f}",
+    "memory, hits/s": "{:,.0f}",
+    "dictionary": "{:,.0f}",
+    "opening": "{:.1f} ms",
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--entries", type=int, nargs="+", default=[1, 100_000], metavar="N")
-    entries = parser.parse_args().entries
-    print(
-        f"{'entries':>9} {'file: hits/s':>12} {'plain sqlite3':>14} {'memory':>12} {'dict':>12} "
-        f"{'opening':>12}"
-    )
-    for count in entries:
-        measure(count)
+    given = parser.parse_args()
+    report(given, COLUMNS, map(measure, given.entries))
 
 
 if __name__ == "__main__":

@@ -1,27 +1,38 @@
-"""How near `gotc explain` comes to runs that it has not seen; `python benchmarks/estimates.py` prints it.
+"""Estimated against actual cost: what `gotc explain` expects, and runs with other seeds.
 
-What it expects a scheme to cost comes from one simulated run, with the seed that a run has where nothing
-else is said; such a run costs exactly that. Here runs with other seeds are held against it: what they cost in
-parts of the estimate, for every scheme of programs/ on one input of its task.
+    python benchmarks/estimates.py
+
+The estimate of a scheme comes from one simulated run with the default seed. Each row of the table
+summarizes, for every scheme of programs/ on one input of its task, the ratio of the cost of runs with five
+other seeds to the estimate.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 from statistics import fmean
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from measurement import options, report
+from schemes import ROWS, Row, given, program_of
 
-from benchmarks.schemes import ROWS, Row, given, program_of
 from gotlang.api import Options
 
 SEEDS = range(1, 6)
 NEAR = 0.25
+COLUMNS = {
+    "schemes": "{}",
+    "early stopping": "{}",
+    "rows": "{}",
+    "runs within 25%": "{}",
+    "means within 25%": "{}",
+    "least mean": "{:.2f}",
+    "greatest mean": "{:.2f}",
+}
 
 
 def ratios(row: Row, early_stop: bool) -> list[float]:
-    """What each run costs in parts of what was expected."""
+    """The cost of each run divided by the estimate."""
     program, (found, _) = program_of(row.program), given(row)
     options = Options(params=row.params, early_stop=early_stop)
     estimate = program.explain(found, scheme=row.scheme, options=options)
@@ -30,32 +41,29 @@ def ratios(row: Row, early_stop: bool) -> list[float]:
     out = []
     for seed in SEEDS:
         own = Options(params=row.params, early_stop=early_stop, seed=seed)
-        paid = program.run(found, scheme=row.scheme, options=own).outcome.ledger.accounts[0].usd
-        assert paid is not None
-        out.append(paid / costs.expected)
+        spent = program.run(found, scheme=row.scheme, options=own).outcome.ledger.accounts[0].usd
+        assert spent is not None
+        out.append(spent / costs.expected)
     return out
 
 
-def main() -> None:
-    """Print a line for each kind of scheme, then those whose mean is not near."""
-    print("| schemes | early stop | rows | runs near | means near | least mean | greatest mean |")
-    print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
-    far = []
+def near(values: list[float]) -> str:
+    """How many ratios are within 25% of 1."""
+    return f"{sum(abs(ratio - 1) <= NEAR for ratio in values)} of {len(values)}"
+
+
+def rows() -> Iterator[tuple[Any, ...]]:
     for early in (False, True):
         for dynamic in (False, True):
-            rows = [row for row in ROWS if row.dynamic == dynamic]
-            found = {row.name: ratios(row, early) for row in rows}
+            found = {row.name: ratios(row, early) for row in ROWS if row.dynamic == dynamic}
             every = [ratio for some in found.values() for ratio in some]
-            means = {name: fmean(some) for name, some in found.items()}
-            near = sum(abs(ratio - 1) <= NEAR for ratio in every)
-            cells = ["a model decides" if dynamic else "static", "on" if early else "off", str(len(rows))]
-            cells += [f"{near} of {len(every)}"]
-            cells += [f"{sum(abs(mean - 1) <= NEAR for mean in means.values())} of {len(means)}"]
-            cells += [f"{min(means.values()):.2f}", f"{max(means.values()):.2f}"]
-            print("| " + " | ".join(cells) + " |", flush=True)
-            far += [(name, early, mean) for name, mean in means.items() if abs(mean - 1) > NEAR]
-    for name, early, mean in far:
-        print(f"{name}, early stop {'on' if early else 'off'}: {mean:.2f}")
+            means = [fmean(some) for some in found.values()]
+            kind, state = "dynamic" if dynamic else "static", "on" if early else "off"
+            yield kind, state, len(found), near(every), near(means), min(means), max(means)
+
+
+def main() -> None:
+    report(options(__doc__).parse_args(), COLUMNS, rows())
 
 
 if __name__ == "__main__":

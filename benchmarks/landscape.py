@@ -1,10 +1,10 @@
-"""Where the best settings of a study are, on the simulated model: every setting that is allowed, on all rows.
+"""Quality of every allowed setting of a study on the simulated model.
 
-    python benchmarks/landscape.py studies/sort128.got --seeds 3 --out benchmarks/landscape.jsonl
+    python benchmarks/landscape.py studies/sort128.got --seeds 3
 
-Each setting that costs no more than the study allows runs on all rows of the data, train and test, with
-seeds that no study of `benchmarks/tuning.py` has. What must be too dear, since smaller settings are, is left
-out. A line a setting goes to the file, so that the benchmark can be stopped and gone on with.
+Each setting within the study's cost bound runs on all rows of the data, train and test, with seeds that
+`benchmarks/tuning.py` does not use. Settings larger than one that is far beyond the bound are skipped. Each
+setting appends a line to `--out`, so that the benchmark can be interrupted and continued.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 from typing import Any, final
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from measurement import RESULTS
 
 from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
@@ -30,7 +29,7 @@ from gotlang.tune.study import split
 
 FIRST_SEED = 101
 SURELY = 0.05
-"""By how much of the bound a mean must be beyond it before larger settings are left out unseen."""
+"""How far a mean must be beyond the bound, as a share of it, before larger settings are skipped."""
 
 
 @final
@@ -41,7 +40,7 @@ class Landscape:
         by_point: dict[str, list[dict[str, Any]]] = {}
         for line in lines:
             by_point.setdefault(json.dumps(line["point"], sort_keys=True), []).append(line)
-        # A seed that not all settings have run with says how they differ from the original with that seed.
+        # Not all settings have run with all seeds: what is averaged is the difference from the original.
         originals = {x["seed"]: x["value"] for some in by_point.values() for x in some if x["original"]}
         middle = fmean(originals.values())
         self.value = {
@@ -50,11 +49,11 @@ class Landscape:
         }
         self.allowed = {key for key, some in by_point.items() if fmean(x["excess"] for x in some) <= 0}
         self.original = next(key for key, some in by_point.items() if some[0]["original"])
-        # The least of many noisy means is too small: the mean of the five least is nearer to what is best.
+        # The minimum of many noisy means is biased: the mean of the five least is a better estimate.
         self.best = fmean(sorted(self.value[key] for key in self.allowed)[:5])
         half = (self.best + self.value[self.original]) / 2
         self.region = {key for key in self.allowed if self.value[key] <= half}
-        """Settings that give at least half of what the best allowed ones give over the original."""
+        """Settings with at least half of the best allowed improvement over the original."""
 
     @classmethod
     def read(cls, path: Path) -> Landscape:
@@ -66,12 +65,12 @@ class Landscape:
         return json.dumps(dict(point), sort_keys=True) in self.region
 
     def worth(self, point: Point) -> float | None:
-        """The mean of a setting; None where it was left out."""
+        """The mean of a setting; None if it was skipped."""
         return self.value.get(json.dumps(dict(point), sort_keys=True))
 
 
 def measure(plan: StudyPlan, seed: int, out: Path) -> None:
-    """All settings with one seed, those that the file does not hold yet."""
+    """Run all settings with one seed that are not in the file yet."""
     parts = split(plan)
     rows = plan.read_rows(parts.train + parts.test).rows
     space = space_of(plan)
@@ -113,7 +112,7 @@ def measure(plan: StudyPlan, seed: int, out: Path) -> None:
         return other["excess"] > SURELY * baseline and all(point[n] >= other["point"][n] for n in names)
 
     run_to_end(run([dict(space.start)]), virtual=True)
-    # Settings that differ in the last dimension only share most of their draws; a cache for all is too large.
+    # Settings that differ in the last dimension only share most samples; one cache for all is too large.
     for most in itertools.product(*list(space.grid().values())[:-1]):
         last = space.grid()[names[-1]]
         run_to_end(run([dict(zip(names, (*most, value), strict=True)) for value in last]), virtual=True)
@@ -123,7 +122,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("study", nargs="?", default="studies/sort128.got")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/landscape.jsonl"))
+    parser.add_argument("--out", type=Path, default=RESULTS / "landscape.jsonl")
     given = parser.parse_args()
     for seed in range(FIRST_SEED, FIRST_SEED + given.seeds):
         measure(read_plan(given.study), seed, given.out)

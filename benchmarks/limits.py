@@ -1,29 +1,26 @@
-"""How much of what an endpoint allows a minute is used, and how much is refused on the way.
+"""Share of an endpoint's rate limits that is used, and share of requests that it refuses.
 
     python benchmarks/limits.py            # some minutes
     python benchmarks/limits.py --hours 2
 
-More requests than are allowed are wanted all the time, each of 100 tokens and up to 200 of answer. The clock
-is virtual: the endpoint counts by a sliding minute, by fixed minutes, or as a bucket that refills. Limits are
-given (`--rpm`, `--tpm`), told in the endpoint's headers, or found out from its refusals alone, each of which
-says when to come again. A row is the worst of the three ways of counting. The claim: 90% used, 2% refused.
+More requests are waiting than the limits allow, each of 100 prompt tokens and up to 200 completion tokens.
+The clock is virtual. The endpoint counts by a sliding minute, by fixed minutes, or by a token bucket; a row
+has the worst of the three. Limits are given (`--rpm`, `--tpm`), read from the endpoint's headers, or
+inferred from its refusals, each of which says when to retry. The target: at least 90% used, at most 2%
+refused.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import sys
-from pathlib import Path
-from typing import get_args
+from collections.abc import Iterator
+from typing import Any, get_args
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+from measurement import options, report
+from support.allowance import Allowance, Kind
+from support.rationing import rush
 
-from support.allowance import Allowance, Kind  # noqa: E402 - beside the tests, which use it too
-from support.rationing import rush  # noqa: E402
-
-from gotlang.models.limits import Limits  # noqa: E402
+from gotlang.models.limits import Limits
 
 GRID: list[tuple[float | None, float | None]] = [
     (20, None),
@@ -45,8 +42,8 @@ def worst(known: str, requests: float | None, tokens: float | None, minutes: flo
     """The least share used and the largest refused, over the ways of counting."""
     used, refused = 1e9, 0.0
     for kind in get_args(Kind):
-        told = (requests, tokens) if known == "given" else (None, None)
-        limits = Limits(*told, clock=lambda: asyncio.get_running_loop().time())
+        stated = (requests, tokens) if known == "given" else (None, None)
+        limits = Limits(*stated, clock=lambda: asyncio.get_running_loop().time())
         allowance = Allowance(requests, tokens, kind=kind, headers=known == "headers")
         done = rush(limits, allowance, minutes=minutes, latency_s=LATENCY_S)
         used, refused = min(used, done.throughput), max(refused, done.refused)
@@ -54,30 +51,33 @@ def worst(known: str, requests: float | None, tokens: float | None, minutes: flo
 
 
 def minutes_of(known: str, requests: float | None, tokens: float | None, hours: float | None) -> float:
-    """How long a run is measured: what is told needs ten minutes, what is not some thousand requests."""
+    """How long a run is measured: ten minutes where limits are known, otherwise some thousand requests."""
     if hours is not None:
         return 60 * hours
     if known != "refusals":
         return 10.0
-    a_minute = min(requests or 1e9, (tokens or 1e9) / 200)
-    return max(10.0, min(60.0, 3000 / a_minute))
+    per_minute = min(requests or 1e9, (tokens or 1e9) / 200)
+    return max(10.0, min(60.0, 3000 / per_minute))
+
+
+COLUMNS = {"requests/min": "{:,}", "tokens/min": "{:,}"}
+for known in KNOWN:
+    COLUMNS |= {f"{known}: used": "{:.1%}", f"{known}: refused": "{:.1%}"}
+COLUMNS |= {"minutes": "{:.0f}"}
+
+
+def rows(hours: float | None) -> Iterator[tuple[Any, ...]]:
+    for requests, tokens in GRID:
+        minutes = {known: minutes_of(known, requests, tokens, hours) for known in KNOWN}
+        shares = [worst(known, requests, tokens, minutes[known]) for known in KNOWN]
+        yield requests, tokens, *(share for pair in shares for share in pair), minutes["refusals"]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--hours", type=float, metavar="H", help="how long each run is, in virtual hours")
-    hours = parser.parse_args().hours
-    print(
-        f"{'requests':>9} {'tokens':>10}"
-        + "".join(f"  {name + ': min':>13} {'used':>6} {'refused':>7}" for name in KNOWN)
-    )
-    for requests, tokens in GRID:
-        line = f"{requests or '-':>9} {tokens or '-':>10}"
-        for known in KNOWN:
-            minutes = minutes_of(known, requests, tokens, hours)
-            used, refused = worst(known, requests, tokens, minutes)
-            line += f"  {minutes:>13.0f} {used:>6.1%} {refused:>7.1%}"
-        print(line, flush=True)
+    given = parser.parse_args()
+    report(given, COLUMNS, rows(given.hours))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@
     python benchmarks/orderings.py --write     # writes docs/calibration.md
 
 For each pair that a paper orders, the paired difference of quality over the same rows with its 95% interval,
-and what both cost. A claim holds where the interval shows it, and where the better one costs no more than the
-paper lets it. Published figures are of other rows and of real models: they say how well the simulators are
-fitted, not more. Exit code 1 where an ordering does not hold.
+and what both cost. A claim holds where the interval shows it, and where the better one costs no more than
+the paper lets it. Published figures are of other rows and of real models: they say how well the simulators
+are fitted, not more. Exit code 1 where an ordering does not hold.
 """
 
 from __future__ import annotations

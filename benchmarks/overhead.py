@@ -1,11 +1,11 @@
-"""What an operation costs besides its model call: seconds and bytes, beside a bare asyncio task.
+"""Overhead of an operation beyond its model call, in time and memory, compared with a bare asyncio task.
 
-    python benchmarks/overhead.py [--sizes 100,1000,10000,100000] [--rounds 3] [--json]
+    python benchmarks/overhead.py [--sizes 100 1000 10000 100000] [--rounds 3]
 
-The model answers at once, after giving the event loop one turn. A bare task waits for its turn at a semaphore
-of as many places as a run may use, and asks the same model. Both are measured in this order again and again,
-each pair in a process of its own, in seconds of the processor; the table has the smallest of each. Bytes are
-those that tracemalloc counts at the peak of a run, less the thoughts with their values, for one operation.
+The model responds immediately, after yielding to the event loop once. A bare task acquires a semaphore of
+the run's concurrency and calls the same model. Each pair is measured in a separate process, in processor
+time; the table has the minimum of the rounds. Bytes are the peak that tracemalloc reports, less the thoughts
+and their values, per operation. `growth` is the time per operation relative to the graph of 1,000 calls.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Coroutine
-from pathlib import Path
+from collections.abc import Coroutine, Iterator
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from measurement import options, report
 
 from gotlang.api import Options, Session, compile
 from gotlang.models.base import PERMITTED, Completion, Message, Model, Permit, Reply, Request, Usage
@@ -66,34 +65,34 @@ scheme graph(n: int) -> many int:
                 Generate() two(it, 10 * i + j)
 """,
 }
-"""Graphs of about n model calls: side by side, in a row, merged pairwise, and as answers say."""
+"""Graphs of about n model calls: parallel, sequential, merged pairwise, and decided by responses."""
 
 
 CALLS = 50_000
-"""Calls of one measurement, at least."""
+"""Minimum number of calls of one measurement."""
 
 
-class AtOnce(Model):
-    """Answers at once, and never twice the same, so that no two operations ask the same."""
+class Immediate(Model):
+    """Responds immediately, each time with another text, so that no two requests are equal."""
 
-    name, simulated, price, batch = "at once", False, None, 1
+    name, simulated, price, batch = "immediate", False, None, 1
 
     def __init__(self) -> None:
-        self.answers = itertools.count(1_000_000)
+        self.numbers = itertools.count(1_000_000)
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         await asyncio.sleep(0)
-        text = "[4, 5, 6, 7]" if request.prompt == "parts" else str(next(self.answers))
+        text = "[4, 5, 6, 7]" if request.prompt == "parts" else str(next(self.numbers))
         return Reply((Completion(text, output_tokens=1),), Usage(5, 1), 0.0)
 
 
 async def bare(calls: int) -> float:
-    """As many calls without anything around them but a task and a semaphore; seconds of the processor."""
-    places, model = asyncio.Semaphore(DEFAULT_CONCURRENCY), AtOnce()
+    """So many calls with only a task and a semaphore around each; processor time in seconds."""
+    semaphore, model = asyncio.Semaphore(DEFAULT_CONCURRENCY), Immediate()
     request = Request(model.name, (Message("user", "1"),))
 
     async def call() -> None:
-        async with places:
+        async with semaphore:
             await model.ask(request, 1)
 
     started = time.process_time()
@@ -104,22 +103,22 @@ async def bare(calls: int) -> float:
 
 
 async def graph(name: str, size: int) -> tuple[float, Result]:
-    """A run of a graph, and its seconds of the processor."""
-    async with Session(compile(HEAD + GRAPHS[name], "graph.got"), Options(model=AtOnce())) as session:
+    """A run of a graph, and its processor time in seconds."""
+    async with Session(compile(HEAD + GRAPHS[name], "graph.got"), Options(model=Immediate())) as session:
         started = time.process_time()
         result = await session.run({"n": size})
         return time.process_time() - started, result
 
 
 def fresh(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run something with nothing of what ran before in memory."""
+    """Run a coroutine after a garbage collection."""
     gc.collect()
     return asyncio.run(work)
 
 
 def seconds(name: str, size: int) -> dict[str, Any]:
-    """One measurement of a graph and of as many bare calls. Small ones are run over and over, and the mean
-    counts: what else the machine does in a few seconds then weighs on small and large alike."""
+    """One measurement of a graph and of as many bare calls: the mean over repeated runs for small graphs, so
+    that other processes affect small and large graphs alike."""
     fresh(graph(name, 100))
     ours = alone = 0.0
     repeats = max(1, CALLS // size)
@@ -133,14 +132,14 @@ def seconds(name: str, size: int) -> dict[str, Any]:
 
 
 def size_of(result: Result) -> int:
-    """Bytes of the thoughts of a run, with their values and what they came from."""
+    """Bytes of the thoughts of a run, with their values and parents."""
     operations = result.outcome.graph.operations
     thoughts = {id(t): t for operation in operations for t in operation.output}.values()
     return sum(sys.getsizeof(t) + sys.getsizeof(t.value) + sys.getsizeof(t.parents) for t in thoughts)
 
 
 def peak(name: str, size: int) -> dict[str, Any]:
-    """Bytes of an operation at the peak of a run."""
+    """Bytes per operation at the peak of a run."""
     fresh(graph(name, 100))
     gc.collect()
     tracemalloc.start()
@@ -151,64 +150,57 @@ def peak(name: str, size: int) -> dict[str, Any]:
     return {"bytes": (most - before - size_of(result)) / result.outcome.operations}
 
 
-def elsewhere(what: str, name: str, size: int) -> dict[str, Any]:
-    """A measurement in a process of its own."""
+def in_process(what: str, name: str, size: int) -> dict[str, Any]:
+    """A measurement in a separate process."""
     command = [sys.executable, __file__, "--measure", what, "--graph", name, "--sizes", str(size)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def row(name: str, size: int, rounds: int) -> dict[str, Any]:
-    """A line of the table."""
-    found = [elsewhere("seconds", name, size) for _ in range(rounds)]
+def row(name: str, size: int, rounds: int) -> tuple[Any, ...]:
+    """A row of the table but for the growth."""
+    found = [in_process("seconds", name, size) for _ in range(rounds)]
     operations, calls = found[0]["operations"], found[0]["calls"]
     ours, alone = min(x["ours"] for x in found), min(x["bare"] for x in found)
-    return {
-        "graph": name,
-        "operations": operations,
-        "calls": calls,
-        "us_per_operation": 1e6 * ours / operations,
-        "us_per_call": 1e6 * ours / calls,
-        "us_bare": 1e6 * alone / calls,
-        "ratio": ours / alone,
-        "bytes_per_operation": elsewhere("peak", name, size)["bytes"],
-    }
+    times = 1e6 * ours / operations, 1e6 * ours / calls, 1e6 * alone / calls, ours / alone
+    return name, operations, calls, *times, in_process("peak", name, size)["bytes"]
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """The rows, with how much dearer an operation gets from the smallest graph of 1,000 calls on."""
-    out = [
-        "| graph | operations | calls | µs an operation | µs a call | µs bare | a call / bare "
-        "| against 1,000 | bytes an operation |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for line in rows:
-        first = [x for x in rows if x["graph"] == line["graph"] and x["calls"] >= 990][:1]
-        more = line["us_per_operation"] / first[0]["us_per_operation"] if first else 0.0
-        out.append(
-            f"| {line['graph']} | {line['operations']:,} | {line['calls']:,} "
-            f"| {line['us_per_operation']:.1f} | {line['us_per_call']:.1f} | {line['us_bare']:.1f} "
-            f"| {line['ratio']:.2f} | {f'{more:.2f}' if line['calls'] >= 990 else ''} "
-            f"| {line['bytes_per_operation']:,.0f} |"
-        )
-    return "\n".join(out)
+COLUMNS = {
+    "graph": "{}",
+    "operations": "{:,}",
+    "calls": "{:,}",
+    "µs per operation": "{:.1f}",
+    "µs per call": "{:.1f}",
+    "µs per bare call": "{:.1f}",
+    "per call / bare": "{:.2f}",
+    "bytes per operation": "{:,.0f}",
+    "growth": "{:.2f}",
+}
+
+
+def rows(names: list[str], sizes: list[int], rounds: int) -> Iterator[tuple[Any, ...]]:
+    for name in names:
+        first = None
+        for size in sizes:
+            line = row(name, size, rounds)
+            if size >= 1000:
+                first = first or line[3]
+            yield *line, line[3] / first if first else None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--sizes", default="100,1000,10000,100000")
+    parser = options(__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--graph", default=",".join(GRAPHS))
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--graph", nargs="+", choices=GRAPHS, default=list(GRAPHS))
     parser.add_argument("--measure", choices=["seconds", "peak"], help=argparse.SUPPRESS)
     given = parser.parse_args()
-    names, sizes = given.graph.split(","), [int(size) for size in given.sizes.split(",")]
     if given.measure:
-        print(json.dumps((seconds if given.measure == "seconds" else peak)(names[0], sizes[0])))
+        print(json.dumps((seconds if given.measure == "seconds" else peak)(given.graph[0], given.sizes[0])))
         return
-    rows = [row(name, size, given.rounds) for name in names for size in sizes]
-    print(json.dumps(rows, indent=2) if given.json else table(rows))
+    report(given, COLUMNS, rows(given.graph, given.sizes, given.rounds))
 
 
 if __name__ == "__main__":

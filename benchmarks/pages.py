@@ -1,8 +1,10 @@
-"""How long pages take in a real browser, by its own clock: `python benchmarks/pages.py` prints the table.
+"""Loading and interaction times of the page of a run in a real browser, by its own clock.
 
-The page of a run of 5,000 operations is opened in a headless Chromium that reaches no host. `loaded` (the
-page's scripts have run) and `drawn` (two frames later) count from the start of navigation; the others from
-the click or the key to the second frame after it. The processor draws everything: there is no graphics card.
+    python benchmarks/pages.py
+
+The page is opened in a headless Chromium without network access and without a graphics card. `loaded` (the
+page's scripts have run) and `drawn` (two frames later) count from the start of navigation, the others from
+the click or key press to the second frame after it. The table has the median of five loads.
 """
 
 from __future__ import annotations
@@ -10,15 +12,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
-
-from support.browser import browser, installed  # noqa: E402
-from support.gotc import environment  # noqa: E402
-from support.wide import WIDE, WIDE_SIM  # noqa: E402
+from measurement import options, report
+from support.browser import browser, installed
+from support.gotc import environment
+from support.wide import WIDE, WIDE_SIM
 
 SIZES = ((5, 50), (25, 50), (100, 50))
 """Rows and columns of the program: each pair is four operations, each row one more."""
@@ -64,28 +66,34 @@ def page(folder: Path, rows: int, columns: int) -> Path:
     return out
 
 
-def main() -> None:
-    """Print a line a size: the medians of several loads, in seconds."""
-    if not installed():
-        raise SystemExit("chromium and chromedriver are not installed (Debian: chromium chromium-driver)")
-    heads = ["operations", "MB", "loaded", "drawn", *ACTIONS]
-    print("| " + " | ".join(heads) + " |")
-    print("|" + " ---: |" * len(heads))
+COLUMNS = {"operations": "{:,}", "MB": "{:.1f}"}
+COLUMNS |= dict.fromkeys(("loaded", "drawn", *ACTIONS), "{:.2f} s")
+
+
+def rows() -> Iterator[tuple[Any, ...]]:
     with tempfile.TemporaryDirectory() as folder, browser(Path(folder)) as window:
-        for rows, columns in SIZES:
-            made = page(Path(folder), rows, columns)
-            found: dict[str, list[float]] = {}
+        for size in SIZES:
+            made = page(Path(folder), *size)
+            found: list[list[float]] = []
             for _ in range(REPEATS):
                 window.open(made)
-                for name, milliseconds in zip(("loaded", "drawn"), window.run(DRAWN), strict=True):
-                    found.setdefault(name, []).append(milliseconds)
-                for name, action in ACTIONS.items():
-                    found.setdefault(name, []).append(window.run(TIMED % action))
+                found.append(
+                    [*window.run(DRAWN), *(window.run(TIMED % action) for action in ACTIONS.values())]
+                )
             window.run("graph.choose('execution')")
             count = window.run("return graph.chosen.view.nodes.size")
-            cells = [f"{count:,}", f"{made.stat().st_size / 1e6:.1f}"]
-            cells += [f"{median(times) / 1000:.2f} s" for times in found.values()]
-            print("| " + " | ".join(cells) + " |")
+            yield (
+                count,
+                made.stat().st_size / 1e6,
+                *(median(times) / 1000 for times in zip(*found, strict=True)),
+            )
+
+
+def main() -> None:
+    given = options(__doc__).parse_args()
+    if not installed():
+        raise SystemExit("chromium and chromedriver are not installed (Debian: chromium chromium-driver)")
+    report(given, COLUMNS, rows())
 
 
 if __name__ == "__main__":

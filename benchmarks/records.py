@@ -1,9 +1,9 @@
-"""msgspec or pydantic for records: import time in fresh interpreters, and speed on a cached answer.
+"""msgspec and pydantic for records: import time in fresh interpreters, and speed on a cached sample.
 
     pip install pydantic && python benchmarks/records.py
 
-Import times are medians, in an empty interpreter and after what `gotc run` imports besides. Both libraries
-get the same fields with the same checks.
+Import times are medians, in an empty interpreter and after the other imports of `gotc run`. Both libraries
+have the same fields with the same checks; `codec` is the cache's own, which also builds its classes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import statistics
 import subprocess
 import sys
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from importlib.metadata import version
+from typing import Annotated, Any, Literal
 
 import msgspec
+from measurement import options, report
 from pydantic import Field, TypeAdapter
 
 from gotlang.cache.base import StoredSample
@@ -77,7 +76,7 @@ class SampleP:
 
 
 def import_ms(before: str, what: str) -> float:
-    """Milliseconds that importing takes after other imports: the median of fresh interpreters."""
+    """Import time in milliseconds after other imports: the median over fresh interpreters."""
     code = f"import time\n{before}\nt = time.perf_counter()\n{what}\nprint(time.perf_counter() - t)"
     command = [sys.executable, "-c", code]
     outputs = [subprocess.run(command, capture_output=True, check=True).stdout for _ in range(STARTS)]
@@ -88,28 +87,39 @@ def microseconds(call: Callable[[], object]) -> float:
     return min(timeit.repeat(call, number=CALLS, repeat=5)) / CALLS * 1e6
 
 
-def main() -> None:
-    stored = StoredSample(
-        Completion("[0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9]", output_tokens=48), Usage(120, 48), 1.5
-    )
+COLUMNS = {
+    "library": "{}",
+    "import": "{:.0f} ms",
+    "import in a run": "{:.0f} ms",
+    "encode": "{:.2f} µs",
+    "decode": "{:.2f} µs",
+}
+
+
+def rows() -> Iterator[tuple[Any, ...]]:
+    completion = Completion("[0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9]", output_tokens=48)
+    stored = StoredSample(completion, Usage(120, 48), 1.5)
     text = encode_sample(stored).encode()
     decoder, adapter = msgspec.json.Decoder(SampleM), TypeAdapter(SampleP)
     record, data = decoder.decode(text), adapter.validate_json(text)
-    for library, what, encode, decode in (
-        ("msgspec", "import msgspec", lambda: msgspec.json.encode(record), lambda: decoder.decode(text)),
-        (
-            "pydantic",
-            "from pydantic import TypeAdapter",
-            lambda: adapter.dump_json(data),
-            lambda: adapter.validate_json(text),
-        ),
-    ):
-        print(
-            f"{library:10} import {import_ms('', what):.1f} ms, in a run {import_ms(RUN, what):.1f} ms; "
-            f"encode {microseconds(encode):5.2f} us, decode {microseconds(decode):5.2f} us"
-        )
-    whole = microseconds(lambda: encode_sample(stored)), microseconds(lambda: decode_sample(text))
-    print(f"the codec of the cache, classes included: encode {whole[0]:.2f} us, decode {whole[1]:.2f} us")
+    yield (
+        f"msgspec {version('msgspec')}",
+        *(import_ms(before, "import msgspec") for before in ("", RUN)),
+        microseconds(lambda: msgspec.json.encode(record)),
+        microseconds(lambda: decoder.decode(text)),
+    )
+    yield (
+        f"pydantic {version('pydantic')}",
+        *(import_ms(before, "from pydantic import TypeAdapter") for before in ("", RUN)),
+        microseconds(lambda: adapter.dump_json(data)),
+        microseconds(lambda: adapter.validate_json(text)),
+    )
+    codec = microseconds(lambda: encode_sample(stored)), microseconds(lambda: decode_sample(text))
+    yield "codec", None, None, *codec
+
+
+def main() -> None:
+    report(options(__doc__).parse_args(), COLUMNS, rows())
 
 
 if __name__ == "__main__":

@@ -1,28 +1,25 @@
-"""What a study costs: `gotc tune` beside plain TPE that runs every row of every trial and keeps no answers.
+"""Cost and quality of a study: `gotc tune` and plain TPE that runs every row of every trial without a cache.
 
-    python benchmarks/tuning.py studies/sort128.got --seeds 10 --out benchmarks/tuning.jsonl
-    python benchmarks/tuning.py --table benchmarks/tuning.jsonl --landscape benchmarks/landscape.jsonl
+    python benchmarks/tuning.py --seeds 10 --write
 
-Both search the same space with as many trials, on the simulated model. The plain study draws anew in each
-trial, as one without a cache does, and has no racing and no forecast. Both winners run on the same held-out
-rows. A line a study goes to the file, so that the benchmark can be stopped and gone on with. With the file of
-`benchmarks/landscape.py` the table also says how many studies ended in the best region.
+Both search the same space with as many trials, on the simulated model. The plain study takes new samples in
+each trial and has no racing and no forecast. Both winners run on the same held-out rows. Each study appends
+a line to `--out`, so that the benchmark can be interrupted and continued; those in the file are not run
+again. Whether a winner is in the best region is known from the file of `benchmarks/landscape.py`.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-
 from landscape import Landscape
+from measurement import RESULTS, options, report
 
 from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
@@ -38,18 +35,17 @@ from gotlang.tune.trials import Trial
 
 
 def ours(plan: StudyPlan) -> dict[str, Any]:
-    """A study as `gotc tune` runs it; `usd` is what its search and its finals paid, before the held-out
-    rows."""
-    paid: list[float] = []
+    """A study as `gotc tune` runs it; `usd` is spent on search and finals, without held-out rows."""
+    spent: list[float] = []
 
-    def note(progress: StudyProgress, purse: StudyBudget) -> None:
+    def note(progress: StudyProgress, budget: StudyBudget) -> None:
         if progress.stage == "held-out rows":
-            paid.append(purse.book.spent_usd)
+            spent.append(budget.book.spent_usd)
 
     done = tune(plan, Options(), folder=None, observe=note)
     return {
         "point": dict(done.winner.point),
-        "usd": paid[0],
+        "usd": spent[0],
         "ended": done.to_dict()["ended"],
         "rejected": done.rejected,
         "verdict": done.held_out.verdict if done.held_out else None,
@@ -108,72 +104,71 @@ def held_out(plan: StudyPlan, points: list[Point]) -> list[Measured]:
     return run_to_end(go(), virtual=True)
 
 
+COLUMNS = {
+    "": "{}",
+    "held-out mistakes": "{:.2f}",
+    "95% CI": "{}",
+    "cost per row": "${:.4f}",
+    "cost of the search": "${:.2f}",
+    "share": "{:.1%}",
+    "in the best region": "{}",
+    "paired difference": "{:+.2f}",
+    "95% CI of it": "{}",
+}
+
+
+def rows(lines: list[dict[str, Any]], landscape: Landscape) -> Iterator[tuple[Any, ...]]:
+    """Both arms over the seeds that both have; the difference is that to plain TPE."""
+    arms = {arm: {x["seed"]: x for x in lines if x["arm"] == arm} for arm in ("plain", "ours")}
+    seeds = sorted(arms["ours"].keys() & arms["plain"].keys())
+    plain = [arms["plain"][seed] for seed in seeds]
+    for arm, by_seed in arms.items():
+        studies = [by_seed[seed] for seed in seeds]
+        values = mean_interval([x["held_out"] for x in studies])
+        lead = difference_interval([x["held_out"] for x in studies], [x["held_out"] for x in plain])
+        yield (
+            "gotc tune" if arm == "ours" else "plain TPE",
+            values.mean,
+            f"{values.low:.2f} to {values.high:.2f}",
+            fmean(x["cost"] for x in studies),
+            fmean(x["usd"] for x in studies),
+            sum(x["usd"] for x in studies) / sum(x["usd"] for x in plain),
+            f"{sum(landscape.holds(x['point']) for x in studies)} of {len(studies)}",
+            lead.mean if arm == "ours" else None,
+            f"{lead.low:+.2f} to {lead.high:+.2f}" if arm == "ours" else None,
+        )
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("study", nargs="?", default="studies/sort128.got")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--arms", default="ours,plain")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/tuning.jsonl"))
-    parser.add_argument("--table", type=Path)
-    parser.add_argument("--landscape", type=Path)
+    parser.add_argument("--arms", nargs="+", default=["ours", "plain"])
+    parser.add_argument("--out", type=Path, default=RESULTS / "tuning.jsonl")
+    parser.add_argument("--landscape", type=Path, default=RESULTS / "landscape.jsonl")
     given = parser.parse_args()
-    if given.table:
-        lines = [json.loads(line) for line in given.table.read_text().splitlines()]
-        print(table(lines, Landscape.read(given.landscape) if given.landscape else None))
-        return
     plan = read_plan(given.study)
-    known = given.out.read_text().splitlines() if given.out.exists() else []
-    done = {(line["arm"], line["seed"]) for line in map(json.loads, known)}
+    lines = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
+    done = {(line["arm"], line["seed"]) for line in lines}
     for seed in range(1, given.seeds + 1):
-        for arm in given.arms.split(","):
+        for arm in given.arms:
             if (arm, seed) in done:
                 continue
             started = time.monotonic()
             found = (ours if arm == "ours" else plain)(replace(plan, seed=seed))
-            rows = held_out(plan, [found["point"]])
+            tested = held_out(plan, [found["point"]])
             line = {
                 "arm": arm,
                 "seed": seed,
                 **found,
-                "held_out": mean([row.objectives[0] for row in rows]),
-                "cost": mean([row.usd for row in rows]),
+                "held_out": mean([row.objectives[0] for row in tested]),
+                "cost": mean([row.usd for row in tested]),
                 "seconds": round(time.monotonic() - started, 1),
             }
             with given.out.open("a") as file:
                 file.write(json.dumps(line) + "\n")
-            print(line, flush=True)
-
-
-def table(lines: list[dict[str, Any]], landscape: Landscape | None) -> str:
-    """Both arms over the seeds that both have, with the paired interval of their difference."""
-    arms = {arm: {x["seed"]: x for x in lines if x["arm"] == arm} for arm in ("ours", "plain")}
-    seeds = sorted(arms["ours"].keys() & arms["plain"].keys())
-    out = [
-        "| | held-out value | cost a row | search, dollars | in the best region |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    spent: dict[str, list[float]] = {}
-    for arm, by_seed in arms.items():
-        values = mean_interval([by_seed[s]["held_out"] for s in seeds])
-        spent[arm] = [by_seed[s]["usd"] for s in seeds]
-        cost = sum(by_seed[s]["cost"] for s in seeds) / len(seeds)
-        name = "gotc tune" if arm == "ours" else "plain TPE"
-        hits = sum(landscape.holds(by_seed[s]["point"]) for s in seeds) if landscape else None
-        region = "" if hits is None else f"{hits} of {len(seeds)}"
-        out.append(
-            f"| {name} | {values.mean:.2f} ({values.low:.2f} to {values.high:.2f}) | {cost:.4f} | "
-            f"{sum(spent[arm]) / len(seeds):.2f} | {region} |"
-        )
-    lead = difference_interval(
-        [arms["ours"][s]["held_out"] for s in seeds], [arms["plain"][s]["held_out"] for s in seeds]
-    )
-    share = sum(spent["ours"]) / sum(spent["plain"])
-    out += [
-        "",
-        f"{len(seeds)} seeds. Difference of the held-out values, paired by seed: {lead.mean:+.2f}, 95% from "
-        f"{lead.low:+.2f} to {lead.high:+.2f}. `gotc tune` pays {share:.1%} of the dollars.",
-    ]
-    return "\n".join(out)
+            lines.append(line)
+    report(given, COLUMNS, rows(lines, Landscape.read(given.landscape)))
 
 
 if __name__ == "__main__":

@@ -1,31 +1,28 @@
-"""How long sort128 takes when every call takes 50 ms: against its critical path, and against the bound
-max(path, work / limit) where only so many calls may be under way.
+"""Wall time of sort128 where every call takes 50 ms, compared with its critical path and a lower bound.
 
-    python benchmarks/wall.py [--rounds 5] [--json]
+    python benchmarks/wall.py [--rounds 5]
 
-Time is real. The answers are those of the simulated model, made before, so that only the waiting and the
-orchestration are measured; early stop is off, so that every arm asks for the same 151 answers. Work is the
-number of requests times 50 ms. The table has the fastest of the rounds.
+Time is real. The responses are simulated in advance, so that only waiting and orchestration are measured;
+early stopping is off, so that every arm makes the same 151 calls. The bound is max(critical path, work /
+limit), where work is the number of requests times 50 ms. The table has the fastest of the rounds.
 
-That bound takes work for a liquid. No schedule does better than `turns`: before the first calls of a level
-can start the levels before have to end, and after the last of them those that wait for it are to come; in
-between only `limit` whole calls go on at a time.
+That bound treats work as divisible. No schedule is faster than `turns`: the first calls of a level wait for
+the levels before, those that depend on its last calls come after, and in between at most `limit` whole calls
+run at a time.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import csv
 import json
 import math
-import sys
 import time
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from measurement import PROGRAMS, options, report
 
 from gotlang.api import Options, Session, load
 from gotlang.models.base import PERMITTED, Model, Permit, Reply, Request
@@ -34,15 +31,14 @@ from gotlang.runtime.graph import Graph, Operation, before
 from gotlang.runtime.python import load_simulators
 from gotlang.runtime.sampler.events import Asked, Event
 
-ROOT = Path(__file__).parents[1]
-PROGRAM = load(ROOT / "programs" / "sort128.got")
+PROGRAM = load(PROGRAMS / "sort128.got")
 CALL_S = 0.05
 ARMS: list[tuple[bool, int | None]] = [(True, None), (True, 16), (False, None), (False, 16), (False, 4)]
 """With request batching or without, and how many calls may be under way."""
 
 
 class Slow(Model):
-    """Answers known before, each after 50 ms."""
+    """Responses computed in advance, each after 50 ms."""
 
     name, simulated, price, batch = "slow", False, None, 128
 
@@ -61,13 +57,13 @@ class Slow(Model):
 
 def numbers() -> list[int]:
     """The first list of the data."""
-    with (ROOT / "programs" / "data" / "digits128.csv").open(newline="") as file:
+    with (PROGRAMS / "data" / "digits128.csv").open(newline="") as file:
         found: list[int] = json.loads(next(csv.DictReader(file))["Unsorted"])
         return found
 
 
 def turns(graph: Graph, requests: Counter[Operation], limit: int) -> int:
-    """The least number of calls in a row in which all can be made, `limit` at a time."""
+    """The least number of sequential calls in which all can be made, `limit` at a time."""
     after: dict[Operation, int] = {}
     for operation in reversed(graph.ended):
         tail = after.setdefault(operation, 0) + (operation in requests)
@@ -82,8 +78,8 @@ def turns(graph: Graph, requests: Counter[Operation], limit: int) -> int:
     return max(between(head, tail) for head in levels for tail in levels)
 
 
-async def measure(batching: bool, limit: int | None, rounds: int) -> dict[str, Any]:
-    """A line of the table."""
+async def measure(batching: bool, limit: int | None, rounds: int) -> tuple[Any, ...]:
+    """A row of the table."""
     model = Slow()
     requests: Counter[Operation] = Counter()
 
@@ -95,51 +91,43 @@ async def measure(batching: bool, limit: int | None, rounds: int) -> dict[str, A
     async with Session(PROGRAM, options) as session:
         inputs = {"numbers": numbers()}
         outcome = (await session.run(inputs)).outcome
-        path, paid = outcome.hops * CALL_S, outcome.ledger.spent.requests
+        path, count = outcome.hops * CALL_S, outcome.ledger.spent.requests
         best = path if limit is None else turns(outcome.graph, requests, limit) * CALL_S
         model.call_s, walls = CALL_S, []
         for _ in range(rounds):
             started, worked = time.perf_counter(), time.process_time()
             await session.run(inputs)
             walls.append((time.perf_counter() - started, time.process_time() - worked))
-    bound = path if limit is None else max(path, paid * CALL_S / limit)
-    return {
-        "batching": batching,
-        "limit": limit,
-        "requests": paid,
-        "path_s": path,
-        "bound_s": bound,
-        "turns_s": best,
-        "wall_s": min(walls)[0],
-        "processor_s": min(walls)[1],
-        "ratio": min(walls)[0] / bound,
-        "ratio_turns": min(walls)[0] / best,
-    }
+    bound = path if limit is None else max(path, count * CALL_S / limit)
+    wall, processor = min(walls)
+    state = "on" if batching else "off"
+    return state, limit or "none", count, path, bound, best, wall, processor, wall / bound, wall / best
 
 
-def table(lines: list[dict[str, Any]]) -> str:
-    """The arms, each against its bound."""
-    out = [
-        "| request batching | limit | requests | critical path, s | bound, s | turns, s | wall, s "
-        "| processor, s | wall / bound | wall / turns |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    out += [
-        f"| {'yes' if x['batching'] else 'no'} | {x['limit'] or 'none'} | {x['requests']} "
-        f"| {x['path_s']:.2f} | {x['bound_s']:.3f} | {x['turns_s']:.2f} | {x['wall_s']:.3f} "
-        f"| {x['processor_s']:.3f} | {x['ratio']:.3f} | {x['ratio_turns']:.3f} |"
-        for x in lines
-    ]
-    return "\n".join(out)
+COLUMNS = {
+    "request batching": "{}",
+    "limit": "{}",
+    "requests": "{}",
+    "critical path": "{:.2f} s",
+    "bound": "{:.3f} s",
+    "turns": "{:.2f} s",
+    "wall time": "{:.3f} s",
+    "processor time": "{:.3f} s",
+    "wall / bound": "{:.3f}",
+    "wall / turns": "{:.3f}",
+}
+
+
+def rows(rounds: int) -> Iterator[tuple[Any, ...]]:
+    for batching, limit in ARMS:
+        yield asyncio.run(measure(batching, limit, rounds))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    lines = [asyncio.run(measure(batching, limit, given.rounds)) for batching, limit in ARMS]
-    print(json.dumps(lines, indent=2) if given.json else table(lines))
+    report(given, COLUMNS, rows(given.rounds))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""How much sooner a study ends when two workers share it: calls of 50 ms, so that the model's time counts.
+"""Wall time of a study run by one worker and by two, with calls of 50 ms.
 
     python benchmarks/workers.py --repeats 3
 
-Each worker is a process of its own. They meet in the study's storage, its book of money and its cache, all of
-them files of a fresh folder.
+Each worker is a separate process. They share the study's storage, spending log and cache, all of them files
+of a temporary folder.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from measurement import options, report
 
 from gotlang.api import Options
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
@@ -55,7 +56,7 @@ study near:
 
 
 class Slow(Model):
-    """Takes its time, and guesses best at a temperature of 0.9."""
+    """Takes 50 ms per call, and guesses best at a temperature of 0.9."""
 
     name = "slow"
     simulated = False
@@ -63,12 +64,12 @@ class Slow(Model):
     price = Price(1.0, 1.0)
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
-        """One answer, the same for the same request and sample."""
+        """One completion, the same for equal requests and sample numbers."""
         await asyncio.sleep(SECONDS)
         spread = 4 + abs(float(request.settings.temperature or 0.0) - 0.9) * 20
         off = random.Random(f"{request.key()} {first}").uniform(-spread, spread)
-        said = str(int(request.arguments["target"]) + round(off))
-        return Reply((Completion(said, output_tokens=3),), Usage(20, 3), SECONDS)
+        text = str(int(request.arguments["target"]) + round(off))
+        return Reply((Completion(text, output_tokens=3),), Usage(20, 3), SECONDS)
 
 
 def work() -> dict[str, Any]:
@@ -84,7 +85,7 @@ def work() -> dict[str, Any]:
 
 
 def timed(workers: int) -> tuple[float, list[dict[str, Any]]]:
-    """Seconds until the last of so many workers has ended, and what each says."""
+    """Seconds until the last of so many workers has ended, and the result of each."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "study.got").write_text(STUDY)
         (Path(folder) / "numbers.csv").write_text("target\n" + "".join(f"{7 * i}\n" for i in range(50)))
@@ -93,25 +94,33 @@ def timed(workers: int) -> tuple[float, list[dict[str, Any]]]:
         children = [
             subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(workers)
         ]
-        said = [json.loads(child.communicate()[0]) for child in children]
-        return time.monotonic() - started, said
+        results = [json.loads(child.communicate()[0]) for child in children]
+        return time.monotonic() - started, results
+
+
+COLUMNS = {"": "{}", "one worker": "{:.1f} s", "two workers": "{:.1f} s", "ratio": "{:.2f}"}
+
+
+def rows(repeats: int) -> Iterator[tuple[Any, ...]]:
+    pairs = []
+    for _ in range(repeats):
+        (one, alone), (two, both) = timed(1), timed(2)
+        assert {done["winner"] for done in both} == {alone[0]["winner"]}
+        pairs.append((one, two))
+    ones, twos = zip(*pairs, strict=True)
+    for name, choice in (("fastest", min), ("median", median), ("slowest", max)):
+        yield name, choice(ones), choice(twos), choice(twos) / choice(ones)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
         print(json.dumps(work()))
         return
-    ratios = []
-    for _ in range(given.repeats):
-        (one, alone), (two, both) = timed(1), timed(2)
-        ratios.append(two / one)
-        print(f"one worker {one:.1f} s, two workers {two:.1f} s: {two / one:.2f} of the time", flush=True)
-        print(f"  {alone[0]}\n  {both[0]}\n  {both[1]}", flush=True)
-    print(f"median {median(ratios):.2f}")
+    report(given, COLUMNS, rows(given.repeats))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,90 @@
+"""The result of a benchmark: its options, its table, and its file benchmarks/results/NAME.json."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+PROGRAMS = ROOT / "programs"
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+LOAD = os.getloadavg()[0]
+"""The machine's load before the benchmark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A table of measured values, and when, where and how they were measured.
+
+    `columns` maps the title of each column to the format of its values, such as `{:.1f} s`; `load` is the
+    load average of the machine before the benchmark, or None if it is not known.
+    """
+
+    date: str
+    command: str
+    machine: str
+    load: float | None
+    note: str
+    columns: Mapping[str, str]
+    rows: Sequence[Sequence[Any]]
+
+    @classmethod
+    def read(cls, path: Path) -> Measurement:
+        """The measurement in a file of benchmarks/results."""
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+    def table(self) -> str:
+        """The values as a Markdown table; numbers are aligned right, None is an empty cell."""
+        right = [any(isinstance(row[i], int | float) for row in self.rows) for i in range(len(self.columns))]
+        lines = [list(self.columns), ["---:" if aligned else "---" for aligned in right]]
+        for row in self.rows:
+            formats = zip(row, self.columns.values(), strict=True)
+            lines.append(["" if value is None else text.format(value) for value, text in formats])
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def caption(self) -> str:
+        """The command, the date and the machine."""
+        load = [] if self.load is None else [f"load {self.load:.1f}"]
+        return ", ".join([f"`{self.command}`", self.date, self.machine, *load, *filter(None, [self.note])])
+
+    def json(self) -> str:
+        """The text of its file, a row per line."""
+        head = json.dumps({**asdict(self), "rows": []}, indent=2, ensure_ascii=False)
+        rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in self.rows)
+        return head.replace('"rows": []', f'"rows": [\n{rows}\n  ]') + "\n"
+
+
+def options(doc: str | None) -> argparse.ArgumentParser:
+    """The options of every benchmark; a script adds its own."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--write", action="store_true", help="write the result to benchmarks/results/")
+    parser.add_argument("--note", default="", help="what else to know about the measurement")
+    return parser
+
+
+def report(given: argparse.Namespace, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print the result, and write it with `--write`; its name is that of the script."""
+    script = Path(sys.argv[0])
+    chosen = [a for a in sys.argv[1:] if a not in ("--json", "--write", "--note", given.note)]
+    measured = Measurement(
+        date.today().isoformat(),
+        " ".join([f"python benchmarks/{script.name}", *chosen]),
+        f"{os.cpu_count()} cores, {platform.python_implementation()} {platform.python_version()}",
+        round(LOAD, 1),
+        given.note,
+        columns,
+        list(rows),
+    )
+    print(measured.json() if given.json else measured.table())
+    if given.write:
+        (RESULTS / f"{script.stem}.json").write_text(measured.json(), encoding="utf-8")
