@@ -2,8 +2,8 @@
 
     python benchmarks/calibration.py [lists]
 
-The schemes stand here in plain Python, without the language or its runtime, so that the rates in
-programs/sorting_sim.py can be fitted and checked apart from everything else.
+The schemes are written in plain Python, without the language and its runtime, so that the rates in
+programs/sorting_sim.py can be fitted and checked independently.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Scheme = Callable[[random.Random, Digits], Digits]
 
 
 def load_simulators() -> ModuleType:
-    """programs/sorting_sim.py as a module; it is a program's file and stands in no package."""
+    """programs/sorting_sim.py, which is in no package, as a module."""
     path = Path(__file__).parents[1] / "programs" / "sorting_sim.py"
     spec = importlib.util.spec_from_file_location("sorting_sim", path)
     assert spec and spec.loader
@@ -148,7 +148,7 @@ def main() -> None:
         rows.append((length, name, statistics.fmean(counts), statistics.median(counts), published))
         if "Listing" in name:
             medians[length] = statistics.median(counts)
-    print(f"{lists} random lists a row; medians beside the graph's, in the last column")
+    print(f"{lists} random lists per row; in the last column medians relative to the graph")
     print(f"{'digits':>6}  {'scheme':<34}{'mean':>7}{'median':>8}  {'graph lower by':<15} published")
     for length, name, mean, median, published in rows:
         lower = f"{1 - medians[length] / median:.0%}" if median else ""

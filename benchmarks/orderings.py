@@ -1,12 +1,12 @@
-"""The papers' orderings and figures beside those of the simulators: every scheme that has some, on 50 rows.
+"""The papers' orderings and figures compared with those of the simulators, for every scheme that has some.
 
     python benchmarks/orderings.py [task ...] [--rows 50] [--json]
     python benchmarks/orderings.py --write     # writes docs/calibration.md
 
-For each pair that a paper orders, the paired difference of quality over the same rows with its 95% interval,
-and what both cost. A claim holds where the interval shows it, and where the better one costs no more than
-the paper lets it. Published figures are of other rows and of real models: they say how well the simulators
-are fitted, not more. Exit code 1 where an ordering does not hold.
+For each pair that a paper orders: the paired difference of quality over the same rows with its 95% CI, and
+the cost of both. A claim holds if the interval excludes zero and the better scheme costs no more than the
+paper allows. Published figures are of other rows and of real models: they show the calibration of the
+simulators only. Exit code 1 if an ordering does not hold.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ PROGRAMS = ROOT / "programs"
 PAGE = ROOT / "docs" / "calibration.md"
 ROWS = 50
 HEAD = """\
-# How well the simulators are fitted
+# How well the simulators are calibrated
 
-Programs of `programs/` bring simulators that answer in a model's place, with the mistakes that models make.
-What comes out is simulated and always says so; these tables show how near it is to what the papers report.
-Means are over the first 50 rows of our own data (40 lakes), with 95% intervals; the papers' are over other
-rows and of real models. Orderings are paired: each row's difference between two schemes, with its interval.
-A claim holds where the interval leaves no doubt and, for graph against tree, where the graph costs no more.
+Programs of `programs/` have simulators that respond in a model's place, with the mistakes that models make.
+Their results are simulated and labelled so; these tables show how near they are to the figures of the
+papers. Means are over the first 50 rows of our own data (40 lakes), with 95% CI; the papers' are over other
+rows and of real models. Orderings are paired: the difference between two schemes row by row, with its 95%
+CI. A claim holds if the interval excludes zero and, for graph against tree, if the graph costs no more.
 
-The page is written by `python benchmarks/orderings.py --write`, and a test holds it to its word.
-`python benchmarks/calibration.py` fits the simulators of sorting to all that is published, medians included.
+The page is written by `python benchmarks/orderings.py --write`, and a test compares them. `python
+benchmarks/calibration.py` compares the simulators of sorting with all published figures, medians included.
 """
 GOT = "Graph of Thoughts"
 FOT = "Framework of Thoughts"
@@ -69,7 +69,7 @@ def overlap(run: RowRun) -> float | None:
 @final
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`better` is better than `worse` by a paper, and costs no more where `cheaper`."""
+    """A paper's claim that `better` is better than `worse`, at no more cost if `cheaper`."""
 
     better: str
     worse: str
@@ -193,7 +193,7 @@ TASKS = (
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a claim came to. `holds` where the interval shows it and the cost is as it says."""
+    """The outcome of a claim."""
 
     claim: Claim
     difference: Interval
@@ -202,14 +202,14 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """Whether it came out as the paper says."""
+        """Whether the interval shows it, and the cost is as claimed."""
         return self.shown == "better" and (not self.claim.cheaper or self.costs[0] <= self.costs[1])
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A task with the quality of each scheme by row, what a row costs, and its claims."""
+    """A task with the quality of each scheme by row, its cost per row, and its claims."""
 
     task: Task
     values: dict[str, dict[int, float]]
@@ -224,7 +224,7 @@ def program(name: str) -> Program:
 
 
 def run(task: Task, rows: int) -> Outcome:
-    """Run every scheme of a task on its first rows, by simulators, with nothing kept from earlier runs."""
+    """Run every scheme of a task on its first rows, with simulators and without a cache."""
     options = Options(model="simulated", cache=None, params=dict(task.params))
     table = load_data(PROGRAMS / "data" / task.data)
     loaded = program(task.program)
@@ -265,7 +265,7 @@ def section(outcome: Outcome) -> str:
         "",
         f"`{task.program}` on {rows} rows of `{task.data}`; {task.quality}, {way} is better.",
         "",
-        f"| scheme | {task.quality} | 95% interval | cost a row | published |",
+        f"| scheme | {task.quality} | 95% CI | cost per row | published |",
         "| --- | ---: | --- | ---: | --- |",
     ]
     for name, values in outcome.values.items():
@@ -307,7 +307,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def write() -> None:
-    """Write the page anew."""
+    """Write the page."""
     PAGE.write_text("\n".join([HEAD, *(section(run(task, ROWS)) for task in TASKS)]), encoding="utf-8")
 
 

@@ -35,7 +35,7 @@ def arm(lists: list[list[int]], options: Options) -> list[Result]:
     """A run for each list."""
 
     async def go() -> list[Result]:
-        async with Session(load(PROGRAM), options, virtual=True) as session:
+        async with Session(load(PROGRAM), options) as session:
             return [await session.run({"numbers": numbers}) for numbers in lists]
 
     return run_to_end(go(), virtual=True)

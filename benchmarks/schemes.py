@@ -1,11 +1,11 @@
-"""Every scheme of programs/ on one input of its task: what it asks, by formula and by run.
+"""Every scheme of programs/ on one input of its task: its calls and critical path, by formula and by run.
 
     python benchmarks/schemes.py           # prints docs/schemes.md
     python benchmarks/schemes.py --write   # writes it
 
-A formula names the program's params and what stands in the column "with": sizes that the input fixes
-(parts of a list) or, where the scheme is dynamic, what this very run asked of one prompt. Runs are
-simulated, without early stop, so that they ask for everything the scheme describes.
+Formulas use the program's params and the names in the column "with": sizes that the input determines (parts
+of a list) or, if the scheme is dynamic, the number of calls of one prompt in this run. Runs are simulated,
+without early stopping, so that they make all calls that the scheme describes.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ PAGE = ROOT / "docs" / "schemes.md"
 class Row:
     """One scheme on one task.
 
-    `sizes` are the names in the formulas `calls` and `path` that are no params; `decided` are those that the
-    run decides: how many answers were asked of these prompts. `at_least` marks a path that may get longer.
+    `sizes` are the names in the formulas `calls` and `path` that are not params; `decided` are those that the
+    run decides, as the number of calls of these prompts. `at_least` marks a path that may get longer.
     """
 
     program: str
@@ -478,12 +478,12 @@ def line(row: Row) -> str:
 
 HEAD = """# Schemes
 
-Every program of `programs/`, one row for each scheme and task. Calls are answers asked of a model, the
-longest path is how many of them stand in a row; both by formula and by a simulated run on one input of the
-task. A formula names the program's params and what stands under "with": what the input fixes (parts of a
-list), or what the model decided in this run, where the graph is dynamic. Lines are those of the program
-without prompts and examples. The page is written by `python benchmarks/schemes.py --write`, and a test holds
-it to its word.
+Every program of `programs/`, one row for each scheme and task: the number of model calls and the length of
+the critical path in calls, both by formula and in a simulated run on one input of the task. Formulas use
+the program's params and the names in the column "with": values that the input determines (parts of a list),
+or that the model decided in this run, if the graph is dynamic. Lines are those of the program without
+prompts and examples. The page is written by `python benchmarks/schemes.py --write`, and a test compares
+them.
 
 """
 
@@ -491,14 +491,14 @@ it to its word.
 def page() -> str:
     """The whole page."""
     head = [
-        "| program | scheme | task | structure | calls | run | longest path | run | with | lines |",
+        "| program | scheme | task | structure | calls | run | critical path | run | with | lines |",
         "| --- | --- | --- | --- | --- | ---: | --- | ---: | --- | ---: |",
     ]
     table = "\n".join([*head, *map(line, ROWS)])
     pages = sorted((ROOT / "docs" / "schemes").glob("*.md"))
     titles = [path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for path in pages]
     links = [f"- [{title}](schemes/{path.name})" for title, path in zip(titles, pages, strict=True)]
-    return HEAD + table + "\n\n## What each scheme is\n\n" + "\n".join(links) + "\n"
+    return HEAD + table + "\n\n## The schemes\n\n" + "\n".join(links) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Stand-ins for the prompts of dynamic_least_to_most.got: they translate commands, with mistakes.
+"""Simulators of the prompts of dynamic_least_to_most.got: they translate commands, with mistakes.
 
 A command of several parts goes wrong where a part of it was not translated before, and an example that
-shows its words helps. How often is set by the numbers at the top, and only there.
+shows its words helps. Only the constants at the top set how often.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNSEEN = 0.15
 
 
 def clauses(rng: random.Random, command: str) -> str:
-    """The clauses, one a line."""
+    """The clauses, one per line."""
     return "\n".join(re.split(r" and | after ", command))
 
 

@@ -1,7 +1,7 @@
-"""Stand-ins for the prompts of documents.got: they merge agreements line by line, and rate what came out.
+"""Simulators of the prompts of documents.got: they merge agreements line by line, and rate what came out.
 
-A stand-in takes each line for one thing that an agreement says. Merging loses some of them and says others
-twice; rating looks at both, with some noise. How often is set by the numbers at the top, and only there:
+A simulator takes each line for one thing that an agreement says. Merging loses some of them and says others
+twice; rating looks at both, with some noise. Only the constants at the top set how often:
 fitted, not published, so that the schemes come out in the order of Figure 8 of "Graph of Thoughts" (Besta
 et al., 2024), and the graph about as well as Table 3 of "Framework of Thoughts" (2026) says, 8.4 of 10.
 """

@@ -1,8 +1,8 @@
-"""Stand-ins for the prompts of egot_lake.got: they cross frozen lakes as a small model does, with mistakes.
+"""Simulators of the prompts of egot_lake.got: they cross frozen lakes as a small model does, with mistakes.
 
-A stand-in overlooks holes, fewer of those that hints name and fewer where the temperature is low, and finds
-the shortest way over what it takes for ice; rating a route overlooks holes too. How often is set by the
-numbers at the top, and only there.
+A simulator overlooks holes, fewer of those that hints name and fewer where the temperature is low, and finds
+the shortest way over what it takes for ice; rating a route overlooks holes too. Only the constants at
+the top set how often.
 """
 
 from __future__ import annotations

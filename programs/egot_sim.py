@@ -1,7 +1,7 @@
-"""Stand-ins for the prompts of egot.got: they sort hundreds of numbers as GPT-4o mini does, with mistakes.
+"""Simulators of the prompts of egot.got: they sort hundreds of numbers as GPT-4o mini does, with mistakes.
 
-A stand-in leaves numbers out and invents others, fewer where hints name them and where the temperature is
-low; rating an answer is rough. How often is set by the numbers at the top, and only there: fitted, not
+A simulator leaves numbers out and invents others, fewer where hints name them and where the temperature is
+low; rating an answer is rough. Only the constants at the top set how often: fitted, not
 published, so that 256 numbers come out about as well as the paper's Table 1 says (88% of them with EGoT,
 71% with one prompt).
 """

@@ -1,8 +1,8 @@
-"""Stand-ins for the prompts of game24.got: they play the game of 24 as GPT-4o does, with mistakes.
+"""Simulators of the prompts of game24.got: they play the game of 24 as GPT-4o does, with mistakes.
 
-A stand-in knows which numbers can be made into 24, and does not always say so: its proposals are a mixture
-of good steps and any, some of them miscalculated, and its verdicts are wrong now and then. How often is set
-by the numbers at the top, and only there: fitted, not published, so that about as many games are won as
+A simulator knows which numbers can be made into 24, and does not always say so: its proposals are a mixture
+of good steps and any, some of them miscalculated, and its verdicts are wrong now and then. Only the
+constants at the top set how often: fitted, not published, so that about as many games are won as
 Framework of Thoughts reports (63 of 100 with its first settings).
 """
 
@@ -26,7 +26,7 @@ RIGHT_JUDGE = 0.95
 
 
 def propose(rng: random.Random, left: str, count: int) -> str:
-    """Some steps, one a line."""
+    """Some steps, one per line."""
     numbers = _numbers(left)
     possible = moves(numbers)
     good = [(step, rest) for step, rest in possible if _solvable(rest)]

@@ -1,8 +1,8 @@
-"""Stand-ins for the prompts of keywords.got: they count countries as gpt-3.5-turbo does, with mistakes.
+"""Simulators of the prompts of keywords.got: they count countries as gpt-3.5-turbo does, with mistakes.
 
-A stand-in miscounts some of the countries it finds, the more the longer the text is and the more often a
-country comes up in it, and adds counts up nearly without mistakes. How often is set by the numbers at the
-top, and only there: fitted, not published, so that the schemes come out in the order of Figure 7 of "Graph
+A simulator miscounts some of the countries it finds, the more the longer the text is and the more often a
+country comes up in it, and adds counts up nearly without mistakes. Only the constants at the top set
+how often: fitted, not published, so that the schemes come out in the order of Figure 7 of "Graph
 of Thoughts" (Besta et al., 2024): counting sentence by sentence beats counting passages, which beats
 counting the whole text.
 """

@@ -1,4 +1,4 @@
-"""Stand-ins for the prompts of decomposed_prompting.got: they take names apart, nearly without mistakes."""
+"""Simulators of the prompts of decomposed_prompting.got: they take names apart, nearly without mistakes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Stand-ins for the prompts of sets.got: they intersect sets as gpt-3.5-turbo does, with mistakes.
+"""Simulators of the prompts of sets.got: they intersect sets as gpt-3.5-turbo does, with mistakes.
 
-A stand-in overlooks some of the numbers that are in both sets and writes some that are in one only. How
-often is set by the numbers at the top, and only there: fitted, not published, so that the schemes come out
+A simulator overlooks some of the numbers that are in both sets and writes some that are in one only. Only
+the constants at the top set how often: fitted, not published, so that the schemes come out
 in the order of Figure 6 of "Graph of Thoughts" (Besta et al., 2024): the longer the sets, the more is
 overlooked.
 """

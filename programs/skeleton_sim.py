@@ -1,4 +1,4 @@
-"""Stand-ins for the prompts of skeleton_of_thought.got: points about anything, written out in a sentence."""
+"""Simulators of the prompts of skeleton_of_thought.got: points about anything, written out in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for the prompt of small_model.got: its sentences forget words as often as a small model does."""
+"""A simulator of the prompt of small_model.got: its sentences forget words as often as a small model does."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Stand-ins for the prompts of sort128.got and sorting.got: they sort as gpt-3.5-turbo does, with mistakes.
+"""Simulators of the prompts of sort128.got and sorting.got: they sort as gpt-3.5-turbo does, with mistakes.
 
-A stand-in makes the mistakes that models make with long lists: it loses digits, writes one digit too often in
-the place of another, and swaps neighbours. It never writes a digit that its input does not hold, and never
+A simulator makes the mistakes that models make with long lists: it loses digits, writes one digit too often
+in the place of another, and swaps neighbours. It never writes a digit that its input does not hold, and never
 more digits than the right answer has.
 
-How many mistakes it makes is set by the numbers at the top, and only there. They are fitted, not published:
+Only the constants at the top set how many mistakes it makes. They are fitted, not published:
 with them the schemes come out in the order and about the size that the papers on Graph of Thoughts (Besta et
 al., 2024) and Framework of Thoughts report. benchmarks/calibration.py prints both side by side.
 """
@@ -175,7 +175,7 @@ def _rate(what: str, length: int) -> float:
 
 
 def _poisson(rng: random.Random, mean: float) -> int:
-    """A Poisson-distributed number: how often an exponential clock of rate 1 ticks before `mean`."""
+    """A Poisson-distributed number: the ticks of an exponential clock of rate 1 before `mean`."""
     ticks, clock = 0, rng.expovariate(1.0)
     while clock < mean:
         ticks += 1

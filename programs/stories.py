@@ -1,7 +1,7 @@
 """Little stories about numbers: `story` makes one, `changes` takes it apart again.
 
 "Mia has 12 shells. She finds 5 more. She gives a third of them away. How many shells does Mia have?" Each
-sentence between the first and the last changes how many there are. The stand-ins of several programs work
+sentence between the first and the last changes how many there are. The simulators of several programs work
 on them, so that what they write can be right or wrong.
 """
 

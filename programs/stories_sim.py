@@ -1,7 +1,7 @@
-"""Stand-ins for the prompts about stories: they calculate as a small model does, with mistakes.
+"""Simulators of the prompts about stories: they calculate as a small model does, with mistakes.
 
 Each calculation of a chain goes wrong now and then, the more often the longer the chain already is: that is
-what makes decomposing, voting and checking pay. How often is set by the numbers at the top, and only there.
+what makes decomposing, voting and checking pay. Only the constants at the top set how often.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNAIDED = 1.6
 PLANNED = 0.6
 """How much more often with a plan to follow."""
 BLIND = 0.25
-"""The chance that a mistake is overlooked when somebody's work is checked."""
+"""The chance that a mistake is overlooked when an answer is checked."""
 
 
 # ---------------------------------------------------------------- one chain
@@ -101,7 +101,7 @@ def go_on(rng: random.Random, story: str, hint: str, work: str) -> str:
 
 
 def promise(rng: random.Random, story: str, work: str) -> str:
-    """How sure one may be."""
+    """The confidence in an answer."""
     right = _first_mistake(story, work) is None or rng.random() < BLIND
     return f"{rng.uniform(6, 10) if right else rng.uniform(1, 6):.1f}"
 
@@ -132,7 +132,7 @@ def finish(rng: random.Random, story: str, work: str) -> str:
 
 
 def decide(rng: random.Random, story: str, answers: list[int]) -> str:
-    """One more look."""
+    """A second check."""
     return _chain(rng, story, PLANNED)
 
 

@@ -1,6 +1,6 @@
 """A small made-up country to ask questions about: facts, pages that tell them, and questions of several hops.
 
-The stand-ins of several programs answer such questions, so that what they write can be right or wrong.
+The simulators of several programs answer such questions, so that what they write can be right or wrong.
 `answer` knows everything; `parse` takes a question apart into its hops.
 """
 

@@ -1,8 +1,8 @@
-"""Stand-ins for the prompts about the made-up country: they know, read and guess facts about it.
+"""Simulators of the prompts about the made-up country: they know, read and guess facts about it.
 
-From memory a stand-in knows some of the facts, always the same ones; from pages it reads what stands there,
-nearly without mistakes. Where it does not know, it guesses, and its words are less probable. How often is
-set by the numbers at the top, and only there.
+From memory a simulator knows some of the facts, always the same ones; from pages it reads what is there,
+nearly without mistakes. Where it does not know, it guesses, and its words are less probable. Only the
+constants at the top set how often.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gotlang.models.tokens import estimate_tokens
 KNOWN = 0.55
 """The share of facts that are known from memory."""
 MISREAD = 0.03
-"""The chance that a fact that stands on a page is misread."""
+"""The chance that a fact on a page is misread."""
 ASKED = 0.9
 """The same for a fact that is asked for by itself, in Socratic questioning."""
 SURE, UNSURE = 0.93, 0.55
@@ -96,7 +96,7 @@ def _grow(tree: dict[str, list[str]], question: str) -> None:
 
 
 def _parts(question: str) -> list[str]:
-    """Two simpler questions, or none."""
+    """Two simpler questions, or no question."""
     parsed = parse(question)
     if parsed is None:
         return []

@@ -76,23 +76,23 @@ GUIDE_TEXT = (ROOT / "docs" / "guide.md").read_text()
 GUIDE = [
     pytest.param(*match.groups(), id=match[3].split("scheme ")[1].split("(")[0])
     for match in re.finditer(
-        r"^```got\n# (\d+) answers?, (\d+) in a row\n(.*?)^```", GUIDE_TEXT, re.MULTILINE | re.DOTALL
+        r"^```got\n# calls (\d+), critical path (\d+)\n(.*?)^```", GUIDE_TEXT, re.MULTILINE | re.DOTALL
     )
 ]
-OPEN = r"^```got\n# (\S+ \+ \S+) answers, at most (\d+) in a row\n(.*?)^```"
-"""A program that leaves it to the model how much it asks for."""
+OPEN = r"^```got\n# calls (\S+ \+ \S+), critical path at most (\d+)\n(.*?)^```"
+"""A program whose number of calls is decided by the model."""
 
 
-@pytest.mark.parametrize(("answers", "in_a_row", "text"), GUIDE)
-def test_a_program_of_the_guide_asks_for_what_it_and_its_estimate_say(
-    answers: str, in_a_row: str, text: str
+@pytest.mark.parametrize(("calls", "path", "text"), GUIDE)
+def test_a_program_of_the_guide_makes_the_calls_it_and_its_estimate_say(
+    calls: str, path: str, text: str
 ) -> None:
     program = compile(text, "guide.got")
     (scheme,) = program.ir(0).schemes
     inputs = {name: some_value(type_, random.Random(name)) for name, type_ in scheme.parameters}
     options = Options(model=any_model(program.ir(0)), early_stop=False)
     outcome = program.run(inputs, options=options).outcome
-    asked = int(answers), int(in_a_row)
+    asked = int(calls), int(path)
     assert (outcome.ledger.accounts[0].calls, outcome.hops) == asked
     # The page speaks of any input, and so does the estimate.
     for known in (None, inputs):
@@ -104,13 +104,13 @@ def test_a_program_of_the_guide_asks_for_what_it_and_its_estimate_say(
 def test_the_guide_says_what_its_open_shape_asks_for_too() -> None:
     assert len(GUIDE) == 8
     (found,) = re.findall(OPEN, GUIDE_TEXT, re.MULTILINE | re.DOTALL)
-    calls, in_a_row, text = found
+    calls, path, text = found
     program = compile(text, "guide.got")
     options = Options(model=any_model(program.ir(0)))
     costs = program.explain(task="write", options=options, simulate=False).costs
-    assert (costs.calls.formula, costs.critical_path.high) == (calls, int(in_a_row))
+    assert (costs.calls.formula, costs.critical_path.high) == (calls, int(path))
     events: list[Event] = []
     outcome = program.run(task="write", options=replace(options, observe=events.append)).outcome
     asked = [event.request.prompt for event in events if isinstance(event, Asked)]
-    assert (len(asked), outcome.hops) == (2 + asked.count("work"), int(in_a_row))
+    assert (len(asked), outcome.hops) == (2 + asked.count("work"), int(path))
     assert asked.count("work") > 1

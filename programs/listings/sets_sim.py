@@ -1,4 +1,4 @@
-"""The stand-ins of the set intersection programs, one folder up, for the listings."""
+"""The simulators of the set intersection programs, one folder up, for the listings."""
 
 from pathlib import Path
 from runpy import run_path

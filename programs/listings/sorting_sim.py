@@ -1,4 +1,4 @@
-"""The stand-ins of the sorting programs, one folder up, for the listings."""
+"""The simulators of the sorting programs, one folder up, for the listings."""
 
 from pathlib import Path
 from runpy import run_path
