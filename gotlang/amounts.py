@@ -193,43 +193,42 @@ class Amount:
         return low if low == high else None
 
     def __add__(self, other: Amount) -> Amount:
-        high = self.high + other.high if self.high is not None and other.high is not None else None
-        return _short(self.low + other.low, high)
+        return _short(self.low + other.low, _both(Polynomial.__add__, self.high, other.high))
+
+    def __sub__(self, other: Amount) -> Amount:
+        """What something adds that begins at `other` and ends at `self`."""
+        return Amount(self.low - other.low, _both(Polynomial.__sub__, self.high, other.high))
 
     def __mul__(self, other: Amount) -> Amount:
-        low = self.low * other.low
         if ZERO in (self, other):
             return ZERO
-        high = self.high * other.high if self.high is not None and other.high is not None else None
-        return _short(low, high)
+        return _short(self.low * other.low, _both(Polynomial.__mul__, self.high, other.high))
 
     def or_(self, other: Amount) -> Amount:
         """What is one or the other."""
         if self == other:
             return self
-        high = None
-        if self.high is not None and other.high is not None:
-            high = larger(self.high, other.high)
-        return Amount(smaller(self.low, other.low), high)
+        return Amount(smaller(self.low, other.low), _both(larger, self.high, other.high))
 
     def up_to(self, other: Amount) -> Amount:
         """The larger of both."""
-        high = None
-        if self.high is not None and other.high is not None:
-            high = larger(self.high, other.high)
-        return Amount(larger(self.low, other.low), high)
+        return Amount(larger(self.low, other.low), _both(larger, self.high, other.high))
 
     def at_most(self, other: Amount) -> Amount:
         """The smaller of both."""
-        if self.high is None or other.high is None:
-            high = self.high if other.high is None else other.high
-        else:
-            high = smaller(self.high, other.high)
+        high = _both(smaller, self.high, other.high) or self.high or other.high
         return Amount(smaller(self.low, other.low), high)
 
 
 ZERO = Amount.of(0)
 ONE = Amount.of(1)
+
+
+def _both(
+    combine: Callable[[Polynomial, Polynomial], Polynomial], a: Polynomial | None, b: Polynomial | None
+) -> Polynomial | None:
+    """Two upper bounds together; None where one of them is none."""
+    return combine(a, b) if a is not None and b is not None else None
 
 
 def _short(low: Polynomial, high: Polynomial | None) -> Amount:

@@ -94,6 +94,26 @@ UNBOUNDED = Bill(ANYTHING, ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 
 @final
 @dataclass(frozen=True, slots=True)
+class RequestEstimate:
+    """A request before it is made: its tokens, the most tokens of one of its responses, US dollars of an
+    input and of an output token, and how many values a response holds."""
+
+    tokens: Amount
+    most: int
+    price: tuple[float, float] | None
+    values: Amount
+
+    def bill(self, calls: Amount, requests: Amount) -> Bill:
+        sent, received = requests * self.tokens, calls * Amount.between(1, self.most)
+        usd = None
+        if self.price is not None:
+            per_input, per_output = map(Amount.of, self.price)
+            usd = sent * per_input + received * per_output
+        return Bill(calls, requests, sent, received, usd)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Flow:
     """The thoughts of a pool: how many, what each is like, how many model calls in a row stand before the
     last of them, and from how many thoughts each can be reached. `part` is one result of a `foreach` whose
@@ -213,11 +233,3 @@ def one_of(ends: Sequence[Result]) -> Result:
     for other, cost in ends[1:]:
         found, bill = found.or_(other), bill.or_(cost)
     return found, bill
-
-
-def between(before: Amount, after: Amount) -> Amount:
-    """The model calls that something adds to a path."""
-    low = after.low - before.low
-    if after.high is None or before.high is None:
-        return Amount(low, None)
-    return Amount(low, after.high - before.high)

@@ -14,7 +14,6 @@ from gotlang.cache.cassette import open_replayed
 from gotlang.errors import UsageError
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Scheme
-from gotlang.ir.reach import reached_names
 from gotlang.models.base import ModelOptions
 from gotlang.models.pool import ModelPool, model_limits
 from gotlang.models.registry import open_model
@@ -236,7 +235,7 @@ class Session:
 
     def _check_probabilities(self, scheme: Scheme) -> None:
         """Raise UsageError for a scheme that needs log-probabilities which its endpoint does not return."""
-        if "logprobs" in self.model.refuses and "confidence" in reached_names(self.ir, scheme):
+        if "logprobs" in self.model.refuses and "confidence" in self.ir.reached(scheme):
             raise UsageError(
                 f"`{scheme.name}` needs log-probabilities, which `{self.model.name}` does not return",
                 help="choose another model; `gotc models forget` makes gotc ask the endpoint again",

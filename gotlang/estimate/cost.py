@@ -15,7 +15,6 @@ from gotlang.amounts import UNWRITTEN, ZERO, Amount, Atom, Polynomial
 from gotlang.estimate.estimator import Estimator, TokenCounter
 from gotlang.flows import Bill, Flow, FlowScope, Guess
 from gotlang.ir import program as ir
-from gotlang.ir.reach import used_params
 from gotlang.types import FLOAT, ListType, Type, accepts
 
 _DIGITS = 12
@@ -149,7 +148,7 @@ def estimate(
     formulas = [formula for amount in amounts for formula in (amount.low, amount.high) if formula is not None]
     leaves = dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves)
     unknown = tuple(leaf.text for leaf in leaves if leaf.text not in decided and leaf.low != leaf.high)
-    used = used_params(program, scheme)
+    used = program.reached(scheme)
     shown = {name: value for name, value in values.items() if name in used}
     return Estimate(scheme.name, shown, inputs is not None, plain, early, unknown, prices)
 

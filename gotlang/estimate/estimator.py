@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, final
 
 from gotlang.amounts import ONE, ZERO, Amount, Atom, Polynomial
 from gotlang.errors import EvaluationError
-from gotlang.flows import FREE, UNKNOWN, Bill, Flow, FlowScope, Guess, Names, Result
+from gotlang.flows import FREE, UNKNOWN, Bill, Flow, FlowScope, Guess, Names, RequestEstimate, Result
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
 from gotlang.operations import record_of
@@ -56,26 +56,6 @@ class TokenCounter(Protocol):
     ) -> tuple[float, float]:
         """The fewest and the most tokens of a request, of whose arguments some values are known, and of the
         others how many tokens they have."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class PromptRequest:
-    """A request before it is made: its tokens, the most tokens of one of its responses, US dollars of an
-    input and of an output token, and how many values a response holds."""
-
-    tokens: Amount
-    most: int
-    price: tuple[float, float] | None
-    values: Amount
-
-    def bill(self, calls: Amount, requests: Amount) -> Bill:
-        sent, received = requests * self.tokens, calls * Amount.between(1, self.most)
-        usd = None
-        if self.price is not None:
-            per_input, per_output = map(Amount.of, self.price)
-            usd = sent * per_input + received * per_output
-        return Bill(calls, requests, sent, received, usd)
 
 
 @final
@@ -285,7 +265,7 @@ class Estimator:
 
     def request(
         self, prompt: str, arguments: ir.Arguments, settings: ir.Arguments, scope: FlowScope
-    ) -> PromptRequest:
+    ) -> RequestEstimate:
         declared = self.program.prompt(prompt)
         guesses = {name: self.guess(value, scope) for name, value in arguments}
         known = {name: guess.value for name, guess in guesses.items() if guess.known}
@@ -293,7 +273,7 @@ class Estimator:
         chosen = {name: self.guess(value, scope) for name, value in (*declared.settings, *settings)}
         most = chosen["max_tokens"].value if "max_tokens" in chosen else None
         model = chosen["model"].value if "model" in chosen else None
-        return PromptRequest(
+        return RequestEstimate(
             Amount.between(*self.counter.request(declared, known, tokens)),
             most if isinstance(most, int) else self.counter.default_max_tokens,
             self.counter.price(model) if model is not UNKNOWN else None,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import PurePosixPath
-from typing import final
+from typing import Any, TypeVar, final
 
+from gotlang.diagnostics import Diagnostic
+from gotlang.errors import CompileError, EvaluationError
 from gotlang.ir import program as ir
-from gotlang.ir.declarations import build_param, build_prompt
+from gotlang.ir.evaluate import evaluate
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import POOL_NAMES, free_names, with_expressions
 from gotlang.operations.record import MODEL_SETTINGS
@@ -23,7 +25,8 @@ from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import with_parts
-from gotlang.types import ANY, ListType, Type, accepts, join
+from gotlang.templates import Template
+from gotlang.types import ANY, STR, ListType, Type, accepts, fits, join
 
 ONE = e.Constant(NOWHERE, 1)
 START_POOL = "%start"
@@ -31,47 +34,38 @@ START_POOL = "%start"
 PAIR, ROUND = "%pair", "%round"
 """What each merge of a `reduce`, and each round of a `repeat`, starts from."""
 
+_Node = TypeVar("_Node", bound=e.Node)
+
 
 def build(checked: Checked, name: str) -> ir.Program:
     """The IR of a program without errors. `name` is what runs and traces call it."""
-    params: list[ir.Param] = []
-    prompts: list[ir.Prompt] = []
-    scores: list[ir.ScoreFunction] = []
-    schemes: list[ir.Scheme] = []
-    python: list[ir.PythonImport] = []
-    corpora: list[ir.Corpus] = []
-    simulators: list[ir.PythonImport] = []
     symbols = checked.symbols
-    for module in checked.modules:
-        folder = str(PurePosixPath(module.span.source).parent)
-        for d in module.declarations:
-            match d:
-                case n.Param():
-                    params.append(build_param(d, symbols.params[d.name.text]))
-                case n.Prompt():
-                    prompts.append(build_prompt(d, symbols.prompts[d.name.text]))
-                case n.Score():
-                    signature = symbols.scores[d.name.text]
-                    scores.append(_Builder(checked, dict(signature.parameters)).score(d, signature))
-                case n.Scheme():
-                    signature = symbols.schemes[d.name.text]
-                    schemes.append(_Builder(checked, dict(signature.parameters)).scheme(d, signature))
-                case n.ImportPython():
-                    names = tuple(i.text for i in d.names)
-                    python.append(ir.PythonImport(str(d.path.value), names, folder))
-                case n.ImportCorpus():
-                    corpora.append(ir.Corpus(d.name.text, str(d.path.value), folder))
-                case n.Simulate():
-                    simulators.append(ir.PythonImport(str(d.path.value), (), folder))
+    placed = [
+        (declaration, str(PurePosixPath(module.span.source).parent))
+        for module in checked.modules
+        for declaration in module.declarations
+    ]
+
+    def every(kind: type[_Node]) -> Iterator[tuple[_Node, str]]:
+        return ((declaration, folder) for declaration, folder in placed if isinstance(declaration, kind))
+
+    def built(signature: Signature) -> _Builder:
+        return _Builder(checked, dict(signature.parameters))
+
+    scores = [(d, symbols.scores[d.name.text]) for d, _ in every(n.Score)]
+    schemes = [(d, symbols.schemes[d.name.text]) for d, _ in every(n.Scheme)]
     return ir.Program(
         name,
-        tuple(params),
-        tuple(prompts),
-        tuple(scores),
-        tuple(schemes),
-        tuple(python),
-        tuple(corpora),
-        tuple(simulators),
+        tuple(build_param(d, symbols.params[d.name.text]) for d, _ in every(n.Param)),
+        tuple(build_prompt(d, symbols.prompts[d.name.text]) for d, _ in every(n.Prompt)),
+        tuple(built(signature).score(d, signature) for d, signature in scores),
+        tuple(built(signature).scheme(d, signature) for d, signature in schemes),
+        tuple(
+            ir.PythonImport(str(d.path.value), tuple(i.text for i in d.names), folder)
+            for d, folder in every(n.ImportPython)
+        ),
+        tuple(ir.Corpus(d.name.text, str(d.path.value), folder) for d, folder in every(n.ImportCorpus)),
+        tuple(ir.PythonImport(str(d.path.value), (), folder) for d, folder in every(n.Simulate)),
     )
 
 
@@ -393,3 +387,74 @@ def _renamed(node: e.Expression, names: dict[str, str]) -> e.Expression:
                 condition=_renamed(condition, inner) if condition is not None else None,
             )
     return with_parts(node, lambda part: _renamed(part, names))
+
+
+# ---------------------------------------------------------------- params and prompts
+
+
+def build_param(node: n.Param, type_: Type) -> ir.Param:
+    """The IR of a param whose type is known."""
+    default = constant_value(node.default)
+    domain = build_domain(node.domain)
+    return ir.Param(node.name.text, type_, default, node.each, domain, node.guard, node.span)
+
+
+def build_domain(node: n.Range | n.Choices | None) -> ir.Domain | None:
+    """The values that a param, or a setting of a study, may have."""
+    if isinstance(node, n.Range):
+        return ir.Domain(constant_value(node.low), constant_value(node.high))
+    return ir.Domain(choices=tuple(constant_value(c) for c in node.values)) if node is not None else None
+
+
+def _value(node: e.Expression) -> Any:
+    """The value of a part of an example. Raises CompileError where it has none."""
+    try:
+        return evaluate(node, {})
+    except EvaluationError as error:
+        diagnostic = Diagnostic(
+            "GOT0405", f"this part of an example has no value: {error.message}", node.span
+        )
+        raise CompileError((diagnostic,)) from None
+
+
+def _example(node: n.Example, prompt: ir.Prompt) -> ir.Example:
+    """The IR of an example. Raises CompileError if no response text would be read as its output."""
+    inputs = tuple((a.name.text, _value(a.value)) for a in node.inputs if a.name is not None)
+    try:
+        return build_example(inputs, _value(node.output), prompt)
+    except EvaluationError as error:
+        raise CompileError((Diagnostic("GOT0405", error.message, node.output.span),)) from None
+
+
+def build_example(inputs: tuple[tuple[str, Any], ...], output: Any, prompt: ir.Prompt) -> ir.Example:
+    """An example of a prompt. Raises EvaluationError if no response text would be read as its output."""
+    result: Type = ListType(prompt.result) if prompt.many else prompt.result
+    if isinstance(output, str) and not accepts(result, STR) and fits(result, output) is not None:
+        return ir.Example(inputs, output, output)  # the response itself
+    from gotlang.answers.reader import write
+
+    return ir.Example(inputs, output, write(output, result, prompt.form))
+
+
+def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
+    """The IR of a prompt whose types are known."""
+
+    def template(constant: e.Constant | None) -> Template | None:
+        return Template.parse(str(constant.value)) if constant is not None else None
+
+    prompt = ir.Prompt(
+        signature.name,
+        signature.parameters,
+        signature.result,
+        signature.many,
+        tuple((s.name.text, s.value) for s in node.settings if s.name.text != "count"),
+        template(node.system),
+        template(node.instruction),
+        (),
+        template(node.user),
+        node.parse.form if node.parse else None,
+        node.parse.function.text if node.parse and node.parse.function else None,
+        next((s.value for s in node.settings if s.name.text == "count"), None),
+        span=node.span,
+    )
+    return replace(prompt, examples=tuple(_example(example, prompt) for example in node.examples))

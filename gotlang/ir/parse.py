@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from lark.exceptions import LarkError
 
 from gotlang.errors import UsageError
-from gotlang.ir import forms
 from gotlang.ir import program as ir
-from gotlang.ir.declarations import build_param, build_prompt
-from gotlang.ir.text import LOCAL_SCORE
+from gotlang.ir import text as forms
+from gotlang.ir.build import build_param, build_prompt
 from gotlang.operations import BLOCKS, OPERATIONS, record_named
 from gotlang.operations.record import Block, Operation
 from gotlang.semantics.params import constant_value
@@ -122,7 +121,7 @@ class _IRBuilder(TreeBuilder):
             _typed(parameters),
             direction == "lower",
             constant_value(best) if best is not None else None,
-            body or LOCAL_SCORE,
+            body or forms.LOCAL_SCORE,
             value,
             span,
         )

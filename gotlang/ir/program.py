@@ -20,6 +20,7 @@ from gotlang.operations.keep_best_n import KeepBestN as KeepBestN
 from gotlang.operations.keep_valid import KeepValid as KeepValid
 from gotlang.operations.labelled import Block as Block
 from gotlang.operations.map import Map as Map
+from gotlang.operations.names import expressions_in, own_expressions
 from gotlang.operations.pool import Pool as Pool
 from gotlang.operations.reduce import Reduce as Reduce
 from gotlang.operations.repeat import Repeat as Repeat
@@ -36,7 +37,8 @@ from gotlang.operations.validate import Validate as Validate
 from gotlang.operations.validate_and_improve import ValidateAndImprove as ValidateAndImprove
 from gotlang.operations.vote import Vote as Vote
 from gotlang.span import NOWHERE, Span
-from gotlang.syntax.expressions import Expression
+from gotlang.syntax import expressions as e
+from gotlang.syntax.walk import walk
 from gotlang.templates import Template
 from gotlang.types import Type
 
@@ -61,7 +63,7 @@ class Param:
     default: Any
     each: bool = False
     domain: Domain | None = None
-    guard: Expression | None = None
+    guard: e.Expression | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -92,7 +94,7 @@ class Prompt:
     user: Template | None = None
     form: Form | None = None
     reader: str | None = None
-    count: Expression | None = None
+    count: e.Expression | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -107,7 +109,7 @@ class ScoreFunction:
     lower: bool
     best: float | None
     body: Region
-    value: Expression
+    value: e.Expression
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -170,6 +172,26 @@ class Program:
     def functions(self) -> set[str]:
         """The names of the Python functions that it imports."""
         return {name for module in self.python for name in module.names}
+
+    def reached(self, scheme: Scheme) -> set[str]:
+        """Every name in a scheme and in what it calls: of params, prompts, scores, schemes and functions."""
+        bodies = self.bodies
+        others = {each.name: expressions_in((each.settings, each.count)) for each in self.prompts}
+        others |= {each.name: expressions_in((each.value,)) for each in self.scores}
+        seen, pending = {scheme.name}, [scheme.name]
+        while pending:
+            name = pending.pop()
+            steps = list(bodies[name].all_steps()) if name in bodies else []
+            expressions = [node for step in steps for node in own_expressions(step)] + [*others.get(name, ())]
+            named = {value for step in steps for value in step.own_fields.values() if isinstance(value, str)}
+            for node in (inner for expression in expressions for inner in walk(expression)):
+                if isinstance(node, e.Reference):
+                    named.add(node.name)
+                elif isinstance(node, e.Call):
+                    named.add(node.function.text)
+            pending += named - seen
+            seen |= named
+        return seen
 
     def prompt(self, name: str) -> Prompt:
         """The prompt of a name; KeyError where there is none."""

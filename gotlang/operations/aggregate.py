@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 from gotlang.operations import sampling
@@ -36,7 +37,7 @@ OPERATION = Operation(
     effects=sampling.samples,
     estimate=lambda step, scope, e: sampling.estimate_samples(step, scope, e, together=True),
     remaining=sampling.one_call,
-    run=asks(sampling.sample_together),
+    run=asks(partial(sampling.sample, together=True)),
     label=sampling.label,
     family="ask",
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
-from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Guess, Result, any_of, between
+from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Guess, Result, any_of
 from gotlang.operations.names import looks_at_pool, needed_names
 from gotlang.operations.record import Block, Label, grows
 from gotlang.operations.stages import Estimating, Verifying
@@ -72,7 +72,7 @@ def _estimate(step: Foreach, scope: FlowScope, e: Estimating) -> Result:
     names["done"] = Flow(Amount(Polynomial.of(0), count.high), NOTHING_KNOWN, floor)
     first, _ = e.region(step.body, scope.inside(names, floor))
     # At best no element waits for another, at worst each for the one before it.
-    chain = Amount(floor.low, (floor + between(floor, first.hops) * count).high)
+    chain = Amount(floor.low, (floor + (first.hops - floor) * count).high)
     names["done"] = Flow(Amount(Polynomial.of(0), count.high), first.each, chain, first.volume)
     part, bill = e.region(step.body, scope.inside(names, floor))
     part = replace(part, hops=Amount(first.hops.low, part.hops.high), volume=Amount(part.volume.low, None))

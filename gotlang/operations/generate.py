@@ -34,9 +34,9 @@ OPERATION = Operation(
     text=f"Generate {sampling.TEXT}",
     verify=_verify,
     effects=sampling.samples,
-    estimate=lambda step, scope, e: sampling.estimate_samples(step, scope, e),
+    estimate=sampling.estimate_samples,
     remaining=sampling.one_call,
-    run=asks(sampling.sample_each),
+    run=asks(sampling.sample),
     label=sampling.label,
     family="ask",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 from gotlang.flows import FlowScope, Result
@@ -49,7 +50,7 @@ OPERATION = Operation(
     effects=sampling.samples,
     estimate=_estimate,
     remaining=sampling.one_call,
-    run=asks(sampling.sample_beside),
+    run=asks(partial(sampling.sample, beside=True)),
     label=sampling.label,
     family="ask",
 )

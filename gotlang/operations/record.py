@@ -36,24 +36,20 @@ class Setting:
     per_thought: bool = False
 
 
-def _setting(*types: Type, least: float | None = None, per_thought: bool = False) -> Setting:
-    return Setting(types, least, per_thought)
-
-
-K = _setting(INT, least=1)
-UNTIL = _setting(BOOL, per_thought=True)
+K = Setting((INT,), least=1)
+UNTIL = Setting((BOOL,), per_thought=True)
 
 MODEL_SETTINGS: dict[str, Setting] = {
-    "temperature": _setting(FLOAT, least=0),
-    "top_p": _setting(FLOAT, least=0),
-    "max_tokens": _setting(INT, least=1),
-    "stop": _setting(STR, ListType(STR)),
-    "model": _setting(STR),
-    "logprobs": _setting(BOOL),
+    "temperature": Setting((FLOAT,), least=0),
+    "top_p": Setting((FLOAT,), least=0),
+    "max_tokens": Setting((INT,), least=1),
+    "stop": Setting((STR, ListType(STR))),
+    "model": Setting((STR,)),
+    "logprobs": Setting((BOOL,)),
 }
 """Settings of a model call, in prompts and in operations."""
 
-PROMPT_SETTINGS: dict[str, Setting] = {**MODEL_SETTINGS, "structured": _setting(BOOL)}
+PROMPT_SETTINGS: dict[str, Setting] = {**MODEL_SETTINGS, "structured": Setting((BOOL,))}
 """Settings in prompts. `structured` is one of them alone: the form of a response is the prompt's."""
 
 
@@ -89,7 +85,7 @@ class Operation(Generic[StepT]):
     - `name`, `syntax`, `usage` and `doc`: how it is written; `usage` and `doc` are its row in the reference.
     - `check`: its type rule: reports mistakes, and gives the pool it leaves.
     - `step`, `build`: its step of the IR, made from a checked one of the syntax tree.
-    - `text`: how `gotc ir` writes the step (see `gotlang.ir.forms`).
+    - `text`: how `gotc ir` writes the step (see `gotlang.ir.text`).
     - `verify`: what must hold of the step between passes; gives the pool it leaves, as far as can be told.
     - `effects`: what it does besides computing thoughts. Passes drop, share and move by this alone.
     - `estimate`: thoughts, calls, tokens and dollars before a run; `remaining`: model calls in a row, for

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from gotlang.amounts import ONE, Amount, Atom, Polynomial
-from gotlang.flows import FREE, Bill, Flow, FlowScope, Guess, Result, any_of, between
+from gotlang.flows import FREE, Bill, Flow, FlowScope, Guess, Result, any_of
 from gotlang.operations.foreach import any_element, hops_before_elements, known_elements
 from gotlang.operations.names import own_expressions
 from gotlang.operations.record import Block, Label, grows
@@ -165,7 +165,7 @@ class _Merges:
             math.ceil(math.log2(high)) if 0 < high < math.inf else math.inf,
             parts=() if exact is None else tuple(exact.leaves),
         )
-        hops = item.hops + between(item.hops, found.hops.or_(last.hops)) * Amount.of(levels)
+        hops = item.hops + (found.hops.or_(last.hops) - item.hops) * Amount.of(levels)
         each = Amount(Polynomial.of(item.volume.bounds[0]), None)
         return replace(found.or_(item), hops=hops, volume=each, count=ONE), bill
 

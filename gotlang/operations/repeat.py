@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from gotlang.amounts import ZERO, Amount, Polynomial
-from gotlang.flows import FREE, UNBOUNDED, Bill, Flow, FlowScope, Guess, Result, between, one_of
+from gotlang.flows import FREE, UNBOUNDED, Bill, Flow, FlowScope, Guess, Result, one_of
 from gotlang.operations.if_ import hops_before
 from gotlang.operations.record import Block, Label, grows
 from gotlang.operations.stages import Estimating, Verifying
@@ -103,8 +103,8 @@ def _alike(a: Flow, b: Flow) -> bool:
 
 def _further(before: Flow, after: Flow, rounds: Amount) -> Flow:
     """What so many more rounds leave, each of which does as the first of them."""
-    hops = before.hops + between(before.hops, after.hops) * rounds
-    volume = before.volume + between(before.volume, after.volume) * rounds
+    hops = before.hops + (after.hops - before.hops) * rounds
+    volume = before.volume + (after.volume - before.volume) * rounds
     return replace(after, hops=hops, volume=volume)
 
 

@@ -165,29 +165,15 @@ def _stopped(
 # ---------------------------------------------------------------- run
 
 
-async def sample_each(step: Sampling, thoughts: Thoughts, running: Running) -> Thoughts:
-    """k samples for each thought."""
-    return await _sample(step, thoughts, running)
-
-
-async def sample_together(step: Sampling, thoughts: Thoughts, running: Running) -> Thoughts:
-    """k samples for all thoughts together."""
-    return await _sample(step, thoughts, running, together=True)
-
-
-async def sample_beside(step: Sampling, thoughts: Thoughts, running: Running) -> Thoughts:
-    """k samples for each thought, and the thoughts before them."""
-    return await _sample(step, thoughts, running, pool=list(thoughts))
-
-
-async def _sample(
+async def sample(
     step: Sampling,
     thoughts: Thoughts,
     running: Running,
     *,
     together: bool = False,
-    pool: Sequence[Thought] = (),
+    beside: bool = False,
 ) -> Thoughts:
+    """k samples for each thought, or for all `together`; `beside`: after the thoughts they start from."""
     k = running.count(step.k, thoughts, "k")
     running.check_samples(k * (1 if together else len(thoughts)))
 
@@ -200,7 +186,7 @@ async def _sample(
         calls = [make(thoughts[0])]
     else:
         calls = [call for _, call in running.try_each(thoughts, make)]
-    sampling = _Round(running, step, calls, list(pool))
+    sampling = _Round(running, step, calls, list(thoughts) if beside else [])
     if step.stop is not None or step.until is not None:
         await sampling.in_waves(k)
     elif calls and k:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from gotlang.amounts import Amount
-from gotlang.flows import Bill, Flow, FlowScope, Guess, Result
+from gotlang.flows import Bill, Flow, FlowScope, Guess, RequestEstimate, Result
 from gotlang.operations.step import Arguments, Effect, PythonArguments, Region, Step
 from gotlang.scope import PoolType, Scope
 from gotlang.span import Span
@@ -25,8 +25,8 @@ GUESSED_ROUNDS = 3
 """Rounds of a `repeat`, and levels of a `reduce`, where the program does not say: for scheduling only."""
 
 
-class Checking(Protocol):
-    """The checker at one step, for an operation's type rule. Mistakes are reported, and the rule goes on."""
+class Typed(Protocol):
+    """A step in its place: what its expressions see."""
 
     @property
     def pool(self) -> PoolType:
@@ -43,6 +43,10 @@ class Checking(Protocol):
     @property
     def truth(self) -> Type:
         """The type of the known answer."""
+
+
+class Checking(Typed, Protocol):
+    """The checker at one step, for an operation's type rule. Mistakes are reported, and the rule goes on."""
 
     @property
     def repeated(self) -> bool:
@@ -118,24 +122,8 @@ class Building(Protocol):
         """Whether an operand calls a declared score."""
 
 
-class Verifying(Protocol):
+class Verifying(Typed, Protocol):
     """The verifier at one step. Its methods raise VerificationError where the step cannot be right."""
-
-    @property
-    def pool(self) -> PoolType:
-        """The pool that the step takes."""
-
-    @property
-    def each(self) -> Scope:
-        """The names for what is evaluated once per thought."""
-
-    @property
-    def whole(self) -> Scope:
-        """The names for what is evaluated once for all thoughts."""
-
-    @property
-    def truth(self) -> Type:
-        """The type of the known answer."""
 
     def expect(self, node: Expression, scope: Scope, wanted: Type) -> Type:
         """The type of an expression, which must be the one wanted."""
@@ -273,21 +261,6 @@ class Estimating(Protocol):
     @property
     def exhausted(self) -> bool:
         """Whether so many steps were looked at that what is left is summed up."""
-
-
-class RequestEstimate(Protocol):
-    """A request before it is made."""
-
-    @property
-    def most(self) -> int:
-        """The most tokens of a response."""
-
-    @property
-    def values(self) -> Amount:
-        """How many values a response holds."""
-
-    def bill(self, calls: Amount, requests: Amount) -> Bill:
-        """What so many calls in so many such requests cost."""
 
 
 class Remaining(Protocol):

@@ -16,7 +16,7 @@ from gotlang.errors import BudgetExceeded, EvaluationError, ModelError, RunError
 from gotlang.evaluate.evaluation import Metric, RowRun, ScoreKind, run_each
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
-from gotlang.ir.declarations import build_example
+from gotlang.ir.build import build_example
 from gotlang.ir.evaluate import Evaluator, evaluate
 from gotlang.operations.names import free_names
 from gotlang.passes import optimize

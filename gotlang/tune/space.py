@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, cast, final
 
 from gotlang.errors import UsageError
-from gotlang.ir.declarations import build_domain
+from gotlang.ir.build import build_domain
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Domain, Param, Program
-from gotlang.ir.reach import reached_names
 from gotlang.operations.names import free_names
 from gotlang.semantics.studies import VARIED
 from gotlang.syntax import expressions as e
@@ -196,7 +195,7 @@ def with_texts(space: Space, counts: Mapping[str, int]) -> Space:
 
 def used_names(program: Program, scheme: str) -> set[str]:
     """Every name that a scheme refers to, itself, through what it calls, or in a condition of a param."""
-    found = reached_names(program, program.scheme(scheme))
+    found = program.reached(program.scheme(scheme))
     guards = [param.guard for param in program.params if param.name in found and param.guard is not None]
     return found.union(*map(free_names, guards))
 
