@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
@@ -141,6 +141,11 @@ class Flow:
         )
 
     @property
+    def one(self) -> Flow:
+        """One of the thoughts."""
+        return replace(self, count=ONE, single=True, part=None)
+
+    @property
     def guess(self) -> Guess:
         """What is known of the value that a name for these thoughts has."""
         if self.single:
@@ -167,6 +172,17 @@ class FlowScope(Mapping[str, Guess]):
     def inside(self, names: Mapping[str, Flow | Guess], floor: Amount | None = None) -> FlowScope:
         """A scope for a block in this one."""
         return FlowScope(self, dict(names), floor if floor is not None else self.floor, self.depth)
+
+    def each(self, flow: Flow) -> FlowScope:
+        """The names for what is evaluated once per thought."""
+        return self if flow.start else self.inside({"it": flow.one})
+
+    def whole(self, flow: Flow) -> FlowScope:
+        """The names for what is evaluated once for all thoughts."""
+        if flow.start:
+            return self
+        thoughts = {"thoughts": replace(flow, single=False)}
+        return self.inside({**thoughts, "it": flow.one} if flow.single else thoughts)
 
     def find(self, name: str) -> Flow | Guess | None:
         """What a name stands for, or None."""

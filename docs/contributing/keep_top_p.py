@@ -15,7 +15,6 @@ from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
-from gotlang.syntax.format import format_expression
 from gotlang.thought import Thoughts
 from gotlang.types import FLOAT
 
@@ -72,6 +71,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label("", f"p = {format_expression(step.share)}"),
+    label=lambda step: Label.of(step.share, "p"),
     family="choose",
 )

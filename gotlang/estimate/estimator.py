@@ -81,27 +81,16 @@ class Estimator:
     def exhausted(self) -> bool:
         return self.steps > MAX_STEPS
 
-    def each(self, flow: Flow, scope: FlowScope) -> FlowScope:
-        return scope if flow.start else scope.inside({"it": _one(flow)})
-
-    def whole(self, flow: Flow, scope: FlowScope) -> FlowScope:
-        if flow.start:
-            return scope
-        names: dict[str, Flow | Guess] = {"thoughts": replace(flow, single=False)}
-        if flow.single:
-            names["it"] = _one(flow)
-        return scope.inside(names)
-
     # ---------------------------------------------------------------- values
 
     def known(self, value: Any, *, chosen: bool = False) -> Guess:
-        number = length = element = None
+        number = length = None
         if isinstance(value, int | float) and not isinstance(value, bool):
             number = Amount.of(value)
         elif isinstance(value, list):
             length = Amount.of(len(value))
         tokens = self.counter.value(value)
-        return Guess(value, number, length, element, (tokens, tokens), chosen)
+        return Guess(value, number, length, None, (tokens, tokens), chosen)
 
     def guess(self, node: e.Expression, names: Names) -> Guess:
         match node:
@@ -210,12 +199,11 @@ class Estimator:
                 if a is None or b is None:
                     return None
                 return a.at_most(b) if function.text == "min" else a.up_to(b)
-            case e.Conditional() | e.Index() | e.Field():
-                guess = self.guess(node, names) if isinstance(node, e.Conditional) else None
-                value = self._value(node, names) if guess is None else UNKNOWN
-                if guess is not None:
-                    return guess.number
-                if value is not UNKNOWN and isinstance(value, int | float) and not isinstance(value, bool):
+            case e.Conditional():
+                return self.guess(node, names).number
+            case e.Index() | e.Field():
+                value = self._value(node, names)
+                if isinstance(value, int | float) and not isinstance(value, bool):
                     return Amount.of(value)
         return None
 
@@ -302,7 +290,7 @@ class Estimator:
     ) -> Bill | None:
         if prompt is None:
             return None
-        return self.request(prompt, arguments, (), self.each(pool, scope)).bill(pool.count, pool.count)
+        return self.request(prompt, arguments, (), scope.each(pool)).bill(pool.count, pool.count)
 
     # ---------------------------------------------------------------- thoughts
 
@@ -322,7 +310,7 @@ class Estimator:
             if isinstance(value, e.Reference):
                 return found
             if not found.single:
-                return replace(found, count=ONE, single=True, part=None)
+                return found.one
         flows = _thoughts_behind(free_names(value), scope)
         return Flow(ONE, self.guess(value, scope), hops, _after_all(flows), True)
 
@@ -355,7 +343,7 @@ class Estimator:
         pool, floor = scope.flow(step.pool), scope.floor
         if not pool.single or not (scope.depth + 1) % EAGER_DEPTH:
             floor = scope.hops(needed_names(step), pool.hops)
-        each = self.each(pool, scope)
+        each = scope.each(pool)
         names = {key: self._argument(value, pool, each, floor) for key, value in arguments}
         inner = FlowScope(scope.root, names, floor, scope.depth + 1)
         return (*self.declared_scheme(self.program.scheme(name), inner), floor)
@@ -376,12 +364,12 @@ class Estimator:
         self, name: str, arguments: ir.Arguments, k: e.Expression, pool: Flow, scope: FlowScope
     ) -> Result:
         score, floor = self.program.score(name), pool.hops
-        samples = self.amount(k, self.whole(pool, scope))
-        each = self.each(pool, scope)
+        samples = self.amount(k, scope.whole(pool))
+        each = scope.each(pool)
         names: dict[str, Flow | Guess] = {}
         for key, value in arguments:
             is_thought = isinstance(value, e.Reference) and value.name == "it"
-            names[key] = replace(_one(pool), hops=floor) if is_thought else self.guess(value, each)
+            names[key] = replace(pool.one, hops=floor) if is_thought else self.guess(value, each)
         inner = FlowScope(scope.root, names, floor, scope.depth)
         inner.names[score.body.entry] = Flow(hops=floor, single=True, start=True)
         _, bill = self.region(score.body, inner)
@@ -389,11 +377,6 @@ class Estimator:
         if pool.count.bounds[0] == 0:
             hops = Amount(floor.low, hops.high)
         return replace(pool, hops=hops.up_to(floor), part=None), bill.times(pool.count * samples)
-
-
-def _one(flow: Flow) -> Flow:
-    """One of its thoughts."""
-    return replace(flow, count=ONE, single=True, part=None)
 
 
 def _thoughts_behind(names: Mapping[str, None], scope: FlowScope) -> list[Flow]:

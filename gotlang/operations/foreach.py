@@ -150,7 +150,7 @@ def known_elements(
     """The elements of a block, where they are known one by one, and how many there are."""
     if iterable is None:
         return None, pool.count
-    whole, bound = e.whole(pool, scope), _bound(iterable, scope)
+    whole, bound = scope.whole(pool), _bound(iterable, scope)
     if isinstance(bound, Flow) and not bound.single:
         return None, bound.count
     guess = e.guess(iterable, whole)
@@ -169,10 +169,10 @@ def any_element(
 ) -> Flow:
     """What any element of a block is like."""
     if iterable is None:
-        return replace(pool, count=ONE, hops=floor, single=True, part=None)
-    whole, bound = e.whole(pool, scope), _bound(iterable, scope)
+        return replace(pool.one, hops=floor)
+    whole, bound = scope.whole(pool), _bound(iterable, scope)
     if isinstance(bound, Flow) and not bound.single:
-        return replace(bound, count=ONE, hops=floor, single=True, part=None)
+        return replace(bound.one, hops=floor)
     guess = e.guess(iterable, whole)
     each = guess.element or Guess(tokens=(0, guess.tokens[1]))
     made = e.gathered(iterable, whole, floor)

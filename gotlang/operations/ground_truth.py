@@ -14,7 +14,6 @@ from gotlang.operations.step import Step
 from gotlang.scope import PoolType, Variable
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
-from gotlang.syntax.format import format_expression
 from gotlang.thought import Thoughts
 from gotlang.types import BOOL
 
@@ -67,6 +66,6 @@ OPERATION = Operation(
     estimate=lambda step, scope, e: (passed_on(step, scope), FREE),
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label("", format_expression(step.condition)),
+    label=lambda step: Label.of(step.condition),
     family="truth",
 )

@@ -58,7 +58,7 @@ def hops_before(nodes: Iterable[Expression], pool: Flow, scope: FlowScope) -> Am
 def _estimate(step: If, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     floor = hops_before([condition for condition, _ in step.branches], pool, scope)
-    whole = e.whole(pool, scope)
+    whole = scope.whole(pool)
     ends: list[Result] = []
     for condition, body in step.branches:
         holds = e.holds(condition, whole)

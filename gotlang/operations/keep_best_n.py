@@ -24,7 +24,6 @@ from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
-from gotlang.syntax.format import format_expression
 from gotlang.thought import Thoughts
 from gotlang.types import INT, NONE
 
@@ -56,7 +55,7 @@ def _verify(step: KeepBestN, v: Verifying) -> PoolType:
 
 def _estimate(step: KeepBestN, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
-    count = e.amount(step.count, e.whole(pool, scope)).at_most(pool.count)
+    count = e.amount(step.count, scope.whole(pool)).at_most(pool.count)
     return replace(passed_on(step, scope), count=ONE if step.single else count, single=step.single), FREE
 
 
@@ -84,6 +83,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label("", f"n = {format_expression(step.count)}"),
+    label=lambda step: Label.of(step.count, "n"),
     family="choose",
 )

@@ -12,7 +12,6 @@ from gotlang.operations.stages import Estimating, Running
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression
-from gotlang.syntax.format import format_expression
 from gotlang.thought import Thoughts
 from gotlang.types import general
 
@@ -27,7 +26,7 @@ class Map(Step):
 
 def _estimate(step: Map, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
-    each = e.guess(step.value, e.each(pool, scope))
+    each = e.guess(step.value, scope.each(pool))
     return replace(passed_on(step, scope), each=each, volume=ZERO if pool.start else pool.volume + ONE), FREE
 
 
@@ -51,6 +50,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label("", format_expression(step.value)),
+    label=lambda step: Label.of(step.value),
     family="pass",
 )

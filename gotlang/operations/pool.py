@@ -64,7 +64,7 @@ def _verify(step: Pool, v: Verifying) -> PoolType:
 
 def _estimate(step: Pool, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
-    hops, whole = scope.hops(needed_names(step), pool.hops), e.whole(pool, scope)
+    hops, whole = scope.hops(needed_names(step), pool.hops), scope.whole(pool)
     first, *others = [e.gathered(value, whole, hops) for value in step.values]
     for other in others:
         first = replace(first.or_(other), count=first.count + other.count, hops=hops)

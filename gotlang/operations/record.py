@@ -13,7 +13,8 @@ from gotlang.operations.stages import Building, Checking, Declared, Estimating, 
 from gotlang.operations.step import Effect, Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
-from gotlang.syntax.expressions import Constant
+from gotlang.syntax.expressions import Constant, Expression
+from gotlang.syntax.format import format_expression
 from gotlang.thought import Thoughts
 from gotlang.types import BOOL, FLOAT, INT, STR, ListType, Type
 
@@ -60,6 +61,12 @@ class Label(NamedTuple):
     name: str = ""
     detail: str = ""
     alone: bool = False
+
+    @classmethod
+    def of(cls, node: Expression | None, setting: str = "", name: str = "") -> Label:
+        """The label of a step that is told by one expression, or by one setting; None: it is left out."""
+        detail = format_expression(node) if node is not None else ""
+        return cls(name, f"{setting} = {detail}" if setting and detail else detail)
 
 
 @final

@@ -13,7 +13,6 @@ from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import WithBody
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression
-from gotlang.syntax.format import format_expression
 from gotlang.types import ANY, BOOL, INT, NONE, join
 
 MAX_ROUNDS = 200
@@ -53,7 +52,7 @@ def _verify(step: Repeat, v: Verifying) -> PoolType:
 def _estimate(step: Repeat, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     floor = hops_before([step.count], pool, scope)
-    count = e.amount(step.count, e.whole(pool, scope))
+    count = e.amount(step.count, scope.whole(pool))
     most = count.number
     flow, bill = pool, FREE
     ends: list[Result] = [] if count.bounds[0] >= 1 else [(pool, FREE)]
@@ -78,7 +77,7 @@ def _estimate(step: Repeat, scope: FlowScope, e: Estimating) -> Result:
         if number == most:
             last = (flow, bill)
         elif step.until is not None:
-            holds = e.holds(step.until, e.whole(flow, inner))
+            holds = e.holds(step.until, inner.whole(flow))
             floor = hops_before([step.until], flow, inner).up_to(flow.hops)
             if holds is not False:
                 ends.append((flow, bill))
@@ -118,5 +117,5 @@ BLOCK = Block(
     effects=grows,
     estimate=_estimate,
     remaining=lambda step, remaining: remaining.rounds(step.count) * remaining.through(step.body),
-    label=lambda step: Label("", format_expression(step.count)),
+    label=lambda step: Label.of(step.count),
 )

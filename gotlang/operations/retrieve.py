@@ -16,7 +16,6 @@ from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Call, Expression
-from gotlang.syntax.format import format_expression
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import INT, STR
 
@@ -65,7 +64,7 @@ def _verify(step: Retrieve, v: Verifying) -> PoolType:
 
 def _estimate(step: Retrieve, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
-    most = pool.count * e.amount(step.k, e.whole(pool, scope))
+    most = pool.count * e.amount(step.k, scope.whole(pool))
     hops = scope.hops(needed_names(step), pool.hops)
     volume = ZERO if pool.start else pool.volume + ONE
     return Flow(Amount(Polynomial.of(0), most.high), NOTHING_KNOWN, hops, volume), FREE
@@ -102,6 +101,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=one_call,
     run=tool(_run),
-    label=lambda step: Label(step.corpus, f"k = {format_expression(step.k)}"),
+    label=lambda step: Label.of(step.k, "k", step.corpus),
     family="tool",
 )

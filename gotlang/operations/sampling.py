@@ -125,10 +125,8 @@ def estimate_samples(
     """Samples for each thought, or for all `together`. `started`: sampling may be over before it begins, at
     a thought that is in the pool already."""
     pool = scope.flow(step.pool)
-    whole = e.whole(pool, scope)
-    request = e.request(
-        step.prompt, step.arguments, step.settings, whole if together else e.each(pool, scope)
-    )
+    whole = scope.whole(pool)
+    request = e.request(step.prompt, step.arguments, step.settings, whole if together else scope.each(pool))
     k, places = e.amount(step.k, whole), pool.count.at_most(ONE) if together else pool.count
     calls, requests = places * k, e.requests(places, k, step.batched)
     low, high = calls.bounds

@@ -16,7 +16,6 @@ from gotlang.operations.step import Arguments, Effect, Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Constant, Expression
-from gotlang.syntax.format import format_expression
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import FLOAT, INT
 
@@ -72,8 +71,8 @@ def _estimate(step: Score, scope: FlowScope, e: Estimating) -> Result:
         return e.score(step.score, step.arguments, step.k, scored, scope)
     if step.score is None or not e.is_prompt(step.score):
         return scored, FREE
-    k = e.amount(step.k, e.whole(pool, scope))
-    request = e.request(step.score, step.arguments, (), e.each(pool, scope))
+    k = e.amount(step.k, scope.whole(pool))
+    request = e.request(step.score, step.arguments, (), scope.each(pool))
     bill = request.bill(pool.count * k, e.requests(pool.count, k, step.batched))
     return replace(scored, hops=scored.hops + ONE), bill
 
@@ -127,9 +126,9 @@ def _run(step: Score, declared: Declared) -> Run:
 
 def _label(step: Score) -> Label:
     if step.score is None:
-        return Label("", format_expression(step.value) if step.value is not None else "")
+        return Label.of(step.value)
     once = isinstance(step.k, Constant) and step.k.value == 1
-    return Label(step.score, "" if once else f"k = {format_expression(step.k)}")
+    return Label(step.score) if once else Label.of(step.k, "k", step.score)
 
 
 OPERATION = Operation(

@@ -15,7 +15,6 @@ from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
-from gotlang.syntax.format import format_expression
 from gotlang.thought import Thoughts
 from gotlang.types import ANY, BOOL, INT, ListType
 
@@ -63,10 +62,10 @@ def _verify(step: Select, v: Verifying) -> PoolType:
 def _estimate(step: Select, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     if step.positions is not None:
-        count = e.length(step.positions, e.whole(pool, scope))
+        count = e.length(step.positions, scope.whole(pool))
     else:
         assert step.condition is not None
-        holds = e.holds(step.condition, e.each(pool, scope))
+        holds = e.holds(step.condition, scope.each(pool))
         count = Amount(Polynomial.of(0), pool.count.high) if holds is None else pool.count if holds else ZERO
     return replace(passed_on(step, scope), count=count, single=False), FREE
 
@@ -81,11 +80,6 @@ def _run(step: Select, thoughts: Thoughts, running: Running) -> Thoughts:
     if not isinstance(positions, list):
         raise EvaluationError(f"positions must be a list of whole numbers, not {positions!r:.60}")
     return Thoughts(thoughts[position(at, thoughts)] for at in positions)
-
-
-def _label(step: Select) -> Label:
-    chosen = step.condition if step.condition is not None else step.positions
-    return Label("", format_expression(chosen) if chosen is not None else "")
 
 
 OPERATION = Operation(
@@ -103,6 +97,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=_label,
+    label=lambda step: Label.of(step.condition or step.positions),
     family="choose",
 )

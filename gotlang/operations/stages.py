@@ -199,12 +199,6 @@ class Estimating(Protocol):
     early: bool
     """Whether early stopping is counted on."""
 
-    def each(self, flow: Flow, scope: FlowScope) -> FlowScope:
-        """The names for what is evaluated once per thought."""
-
-    def whole(self, flow: Flow, scope: FlowScope) -> FlowScope:
-        """The names for what is evaluated once for all thoughts."""
-
     def guess(self, node: Expression, names: Mapping[str, Guess]) -> Guess:
         """What is known of an expression's value."""
 

@@ -16,7 +16,6 @@ from gotlang.operations.step import Arguments, Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
-from gotlang.syntax.format import format_expression
 from gotlang.thought import Thought, Thoughts
 
 
@@ -74,10 +73,6 @@ def judging(
     return mark
 
 
-def _label(step: Validate) -> Label:
-    return Label(step.prompt or "", format_expression(step.condition) if step.condition is not None else "")
-
-
 OPERATION = Operation(
     name="Validate",
     syntax=Syntax({}, "Validate() len(it) == len(numbers)"),
@@ -92,6 +87,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=lambda step, remaining: 1 if step.prompt is not None else 0,
     run=asks(_run),
-    label=_label,
+    label=lambda step: Label.of(step.condition, name=step.prompt or ""),
     family="judge",
 )

@@ -24,7 +24,6 @@ from gotlang.operations.validate import judging
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
-from gotlang.syntax.format import format_expression
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import ANY, INT, join
 
@@ -70,9 +69,9 @@ def _verify(step: ValidateAndImprove, v: Verifying) -> PoolType:
 def _estimate(step: ValidateAndImprove, scope: FlowScope, e: Estimating) -> Result:
     """From nothing to improve to every try of every thought."""
     pool = scope.flow(step.pool)
-    tries = e.amount(step.tries, e.whole(pool, scope))
+    tries = e.amount(step.tries, scope.whole(pool))
     tried = replace(pool, each=pool.each.or_(Guess(tokens=(0, math.inf))))
-    request = e.request(step.prompt, step.arguments, step.settings, e.each(tried, scope))
+    request = e.request(step.prompt, step.arguments, step.settings, scope.each(tried))
     judged = e.judged(step.judge, step.judge_arguments, pool, scope)
     turn = request.bill(pool.count, pool.count) + (judged or FREE)
     flow = passed_on(step, scope)
@@ -135,6 +134,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=lambda step, remaining: remaining.rounds(step.tries) * (2 if step.judge else 1),
     run=asks(_run),
-    label=lambda step: Label(step.prompt, f"tries = {format_expression(step.tries)}"),
+    label=lambda step: Label.of(step.tries, "tries", step.prompt),
     family="ask",
 )

@@ -15,7 +15,6 @@ from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
-from gotlang.syntax.format import format_expression
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import FLOAT
 
@@ -61,10 +60,6 @@ def _run(step: Vote, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts([first[max(weights, key=lambda key: weights[key])]])
 
 
-def _label(step: Vote) -> Label:
-    return Label("", f"weight = {format_expression(step.weight)}" if step.weight is not None else "")
-
-
 OPERATION = Operation(
     name="Vote",
     syntax=Syntax({"weight": Setting((FLOAT,), per_thought=True)}, "Vote()", operands=(0, 0)),
@@ -79,6 +74,6 @@ OPERATION = Operation(
     estimate=lambda step, scope, e: (replace(passed_on(step, scope), count=ONE, single=True), FREE),
     remaining=no_calls,
     run=local(_run),
-    label=_label,
+    label=lambda step: Label.of(step.weight, "weight"),
     family="choose",
 )
