@@ -26,9 +26,7 @@ Family = Literal["ask", "judge", "choose", "truth", "tool", "pass"]
 PURE: frozenset[Effect] = frozenset()
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """A setting: the types it may have, the least number it may be, and whether it is evaluated
     `per_thought`, by the operation itself, instead of once for all."""
 
@@ -69,9 +67,7 @@ class Label(NamedTuple):
         return cls(name, f"{setting} = {detail}" if setting and detail else detail)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Syntax:
+class Syntax(NamedTuple):
     """How an operation is written: its settings by name, `first` the one that needs no name, how many
     operands follow (at least and at most; None: any number), an example, and whether it may go without
     parentheses."""
@@ -137,33 +133,25 @@ class Block(Generic[StepT]):
     label: Callable[[StepT], Label]
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Local:
+class Local(NamedTuple):
     """Runs at once, on the event loop."""
 
     run: Callable[[Any, Thoughts, Running], Thoughts]
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Asks:
+class Asks(NamedTuple):
     """Waits for a model."""
 
     run: Callable[[Any, Thoughts, Running], Awaitable[Thoughts]]
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(NamedTuple):
     """Waits for Python or for a corpus."""
 
     run: Callable[[Any, Thoughts, Running], Awaitable[Thoughts]]
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Grows:
+class Grows(NamedTuple):
     """Becomes operations of its own, laid out by the runtime under this name."""
 
     layout: Literal["score", "change"]
