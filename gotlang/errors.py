@@ -54,8 +54,6 @@ class RunError(GotError):
     """A run ended without a result. `failures` says what failed, where in the source, and why; `span` is the
     step that lost the result (None: no step did)."""
 
-    exit_code = 1
-
     def __init__(
         self,
         message: str,
@@ -82,8 +80,6 @@ class BudgetExceeded(GotError):
 class ModelError(GotError):
     """A model did not respond. `retryable` tells whether the same request may succeed later, `requests`
     counts the requests sent, `lost` those of them that may have been billed in vain."""
-
-    exit_code = 1
 
     def __init__(
         self,

@@ -50,23 +50,6 @@ def run_to_end(work: Coroutine[Any, Any, T], *, virtual: bool) -> T:
         return pool.submit(go).result()
 
 
-async def run_program(
-    program: CheckedProgram,
-    inputs: Mapping[str, Any],
-    *,
-    scheme: str | None = None,
-    options: Options | None = None,
-) -> Result:
-    """One run in a session of its own."""
-    async with Session(program, options) as session:
-        return await session.run(inputs, scheme=scheme)
-
-
-def run_name() -> str:
-    """A random name for a run: 8 hexadecimal digits."""
-    return secrets.token_hex(4)
-
-
 @final
 class Session:
     """A program with its model, cache, budget and limits: for one or many runs on one event loop.
@@ -219,7 +202,7 @@ class Session:
         outcome = await self.runner.run(chosen, inputs, truth, has_truth=truth is not None)
         spec = self.options.chosen_model
         return Result(
-            name or run_name(),
+            name or secrets.token_hex(4),
             self.program.name,
             spec if isinstance(spec, str) else self.model.name,
             self.model.simulated,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gotlang.cli import options as opt
-from gotlang.cli.output import FORMAT_VERSION, Style, complain, count, document, harmless, say
+from gotlang.cli.output import Style, complain, count, document, harmless, say
 from gotlang.errors import CacheError, UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def stats(cache: str, json: bool) -> int:
         total, models = sums(opened)
     if json:
         by_model = {name: asdict(totals) for name, totals in models.items()}
-        document({"format_version": FORMAT_VERSION, "total": asdict(total), "models": by_model})
+        document({"total": asdict(total), "models": by_model})
         return 0
     style = Style.of(sys.stdout)
     width = max([5, *(len(harmless(name)) for name in models)])
@@ -81,7 +81,7 @@ def list_(cache: str, model: str | None, prompt: str | None, json: bool) -> int:
             if (model is None or entry.model == model) and (prompt is None or entry.prompt == prompt)
         ]
     if json:
-        document({"format_version": FORMAT_VERSION, "entries": [asdict(entry) for entry in chosen]})
+        document({"entries": [asdict(entry) for entry in chosen]})
         return 0
     for entry in chosen:
         when = _when(entry.created)
@@ -109,7 +109,7 @@ def show(key: str, cache: str, json: bool) -> int:
         from gotlang.cache.codec import SampleRecord
 
         samples = {str(number): to_builtins(SampleRecord.of(one)) for number, one in sorted(stored.items())}
-        document({"format_version": FORMAT_VERSION, "key": whole, "request": request, "samples": samples})
+        document({"key": whole, "request": request, "samples": samples})
         return 0
     style = Style.of(sys.stdout)
     say(style.bold(whole))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,6 +33,21 @@ if TYPE_CHECKING:
     from gotlang.api import Compilation
 
 
+Found = Mapping[str, "Compilation | UsageError"]
+"""The result of checking each file: its compilation, or the error that it could not be read."""
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_ANNOTATED = {
+    "file": "file",
+    "line": "line",
+    "endLine": "end_line",
+    "col": "column",
+    "endColumn": "end_column",
+    "title": "code",
+}
+"""The properties of GitHub's annotations, by the names of ours."""
+
+
 @click.command("check")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @opt.choice(
@@ -50,105 +63,76 @@ def check_command(files: tuple[str, ...], format: str) -> int:
     """
     if files.count("-") > 1:
         raise UsageError("duplicate `-`: standard input can be read only once")
-    found = [_check(name) for name in dict.fromkeys(files)]
+    found = {name: _checked(name) for name in files}
     match format:
         case "json":
-            document(check_json(found))
+            document(_json(found))
         case "github":
-            for line in check_github(found):
+            for line in _github(found):
                 say(line)
         case "sarif":
-            plain_document(check_sarif(found))
+            plain_document(_sarif(found))
         case _:
             _text(found)
-    return 0 if all(one.ok for one in found) else 2
+    return 0 if _ok(found) else 2
 
 
-def _check(name: str) -> CheckedFile:
+def _checked(name: str) -> Compilation | UsageError:
     try:
-        return CheckedFile(name, compilation(name))
+        return compilation(name)
     except UsageError as error:
-        return CheckedFile(name, error)
+        return error
 
 
-def _text(found: Sequence[CheckedFile]) -> None:
+def _ok(found: Found) -> bool:
+    return all(not isinstance(result, UsageError) and result.ok for result in found.values())
+
+
+def _entries(result: Compilation | UsageError) -> list[dict[str, Any]]:
+    """The diagnostics of a file as plain data."""
+    if isinstance(result, UsageError):
+        return []
+    return [diagnostic_json(diagnostic, result.sources) for diagnostic in result.diagnostics]
+
+
+def _text(found: Found) -> None:
     """Errors with their lines on stdout, their number on stderr."""
     severities = []
-    for one in found:
-        if isinstance(one.result, UsageError):
-            message(one.result.message, one.result.help)
+    for result in found.values():
+        if isinstance(result, UsageError):
+            message(result.message, result.help)
             severities.append("error")
             continue
-        for diagnostic in one.result.diagnostics:
-            say(render(diagnostic, one.result.sources, color=Style.of(sys.stdout).color) + "\n")
+        for diagnostic in result.diagnostics:
+            say(render(diagnostic, result.sources, color=Style.of(sys.stdout).color) + "\n")
             severities.append(diagnostic.severity)
     warnings = severities.count("warning")
     also = f", {count(warnings, 'warning')}" if warnings else ""
     complain(f"{count(len(found), 'file')}: {count(severities.count('error'), 'error')}{also}")
 
 
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_REASONS = 5
-_LONGEST_NAME = 20
-"""Characters of a baseline in a column head; a longer name makes the table too wide."""
-_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class CheckedFile:
-    """The result of checking one file: its compilation, or the error that it could not be read."""
-
-    name: str
-    result: Compilation | UsageError
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is no error."""
-        return not isinstance(self.result, UsageError) and self.result.ok
-
-    @property
-    def unreadable(self) -> UsageError | None:
-        """Why it could not be read, if so."""
-        return self.result if isinstance(self.result, UsageError) else None
-
-    def entries(self) -> list[dict[str, Any]]:
-        """Its diagnostics as plain data."""
-        if isinstance(self.result, UsageError):
-            return []
-        return [diagnostic_json(d, self.result.sources) for d in self.result.diagnostics]
-
-
-def check_json(found: Sequence[CheckedFile]) -> dict[str, Any]:
+def _json(found: Found) -> dict[str, Any]:
     """`ok`, every diagnostic with its place, and the files that could not be read."""
     return {
-        "ok": all(one.ok for one in found),
-        "files": [one.name for one in found],
-        "diagnostics": [entry for one in found for entry in one.entries()],
+        "ok": _ok(found),
+        "files": list(found),
+        "diagnostics": [entry for result in found.values() for entry in _entries(result)],
         "unreadable": [
-            {"file": one.name, "message": one.unreadable.message, "help": one.unreadable.help}
-            for one in found
-            if one.unreadable is not None
+            {"file": name, "message": error.message, "help": error.help}
+            for name, error in found.items()
+            if isinstance(error, UsageError)
         ],
     }
 
 
-def check_github(found: Sequence[CheckedFile]) -> Iterator[str]:
+def _github(found: Found) -> Iterator[str]:
     """One workflow command per diagnostic, which GitHub shows at the line."""
-    for one in found:
-        if one.unreadable is not None:
-            yield annotation("error", one.unreadable.message, file=one.name)
-        for entry in one.entries():
-            yield annotation(
-                entry["severity"],
-                _whole(entry),
-                file=entry["file"],
-                line=entry["line"],
-                endLine=entry["end_line"],
-                col=entry["column"],
-                endColumn=entry["end_column"],
-                title=entry["code"],
-            )
+    for name, result in found.items():
+        if isinstance(result, UsageError):
+            yield annotation("error", result.message, file=name)
+        for entry in _entries(result):
+            place = {key: entry[own] for key, own in _ANNOTATED.items()}
+            yield annotation(entry["severity"], _whole(entry), **place)
 
 
 def _whole(entry: dict[str, Any]) -> str:
@@ -159,13 +143,13 @@ def _whole(entry: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def check_sarif(found: Sequence[CheckedFile]) -> dict[str, Any]:
+def _sarif(found: Found) -> dict[str, Any]:
     """A SARIF log with one run."""
-    entries = [entry for one in found for entry in one.entries()]
+    entries = [entry for result in found.values() for entry in _entries(result)]
     unreadable = [
-        {"level": "error", "message": {"text": one.unreadable.message}}
-        for one in found
-        if one.unreadable is not None
+        {"level": "error", "message": {"text": error.message}}
+        for error in found.values()
+        if isinstance(error, UsageError)
     ]
     rules = [
         {

@@ -28,7 +28,7 @@ from gotlang.cli.output import (
     to_json,
     write_file,
 )
-from gotlang.cli.progress import CONTINUE, Display, Interrupts, Progress
+from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
 from gotlang.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Job:
         Ctrl-C once starts nothing more and waits for requests in progress, twice raises KeyboardInterrupt.
         """
         progress = self.progress
-        with Interrupts(progress) as interrupts, Display(progress, quiet=self.quiet):
+        with Interrupts(progress) as interrupts, display(progress, quiet=self.quiet):
             try:
                 return work(
                     self.data,
@@ -109,15 +109,18 @@ class Job:
                     on_session=interrupts.attach,
                     **settings,
                 )
-            except asyncio.CancelledError:
-                raise KeyboardInterrupt from None
+            except (asyncio.CancelledError, KeyboardInterrupt):
+                raise Interrupted(proceed(self.options)) from None
 
-    def interrupted(self) -> int:
-        """Report the interruption, and how to continue."""
-        return interrupted(CONTINUE if self.options.cache is not None else "")
+    def end(self, found: Comparison | Evaluation, path: str | None, *, simulated: bool) -> None:
+        """After the results: write their page, and report what was spent."""
+        sys.stdout.flush()
+        if path is not None:
+            self._page(path, found)
+        if not self.quiet:
+            complain(self.progress.summary(simulated=simulated))
 
-    def page(self, path: str, found: Comparison | Evaluation) -> None:
-        """Write the page of a comparison or of an evaluation."""
+    def _page(self, path: str, found: Comparison | Evaluation) -> None:
         from gotlang.report.results import results_page
 
         mapped = [part for pair in self.data.matching.columns.items() for part in ("--map", "=".join(pair))]
@@ -132,7 +135,7 @@ class Job:
             left = f"; {count(found.not_run, 'run')} not started" if found.not_run else ""
             complain(f"{name}stopped: {found.stopped}{left}")
         if found.stopped == "interrupted":
-            return self.interrupted()
+            return interrupted(proceed(self.options))
         failed = found.failures().total()
         if failed and (failed == len(found.runs) or failed > self.max_failed * len(found.runs)):
             return 1
@@ -179,13 +182,7 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
 @click.argument("file")
 @opt.scheme_option
 @data_options
-@click.option(
-    "--repeat",
-    type=click.IntRange(min=1),
-    metavar="K",
-    default=1,
-    help="Runs per row, each with its own seed.",
-)
+@opt.whole("--repeat", "Runs per row, each with its own seed.", 1, metavar="K")
 @click.option(
     "--fail-if",
     metavar="CONDITION",
@@ -215,15 +212,17 @@ def eval_command(**chosen: Any) -> int:
     name, repeat = chosen["scheme"], chosen["repeat"]
     todo = job(chosen, lambda program: program.scheme(name))
     thresholds = todo.program.thresholds(chosen["fail_if"], scheme=name)
-    try:
-        todo.progress.planned(len(todo.data) * repeat)
-        found = todo.run(todo.program.evaluate, scheme=name, repeat=repeat)
-    except KeyboardInterrupt:
-        return todo.interrupted()
+    todo.progress.planned(len(todo.data) * repeat)
+    found = todo.run(todo.program.evaluate, scheme=name, repeat=repeat)
     complete = found.stopped is None and any(run.state == "done" for run in found.runs)
-    crossed, undecided = _crossed(thresholds, found) if complete else (None, None)
-    if undecided is not None and form == "json":
-        raise undecided
+    crossed: list[Threshold] | None = None
+    undecided: RunError | None = None
+    try:
+        crossed = [one for one in thresholds if one.crossed(found)] if complete else None
+    except RunError as error:
+        if form == "json":
+            raise
+        undecided = error
     match form:
         case "json":
             judged = [
@@ -239,27 +238,13 @@ def eval_command(**chosen: Any) -> int:
         case _:
             for line in eval_text(found):
                 say(line)
-    sys.stdout.flush()
-    if chosen["html"] is not None:
-        todo.page(chosen["html"], found)
-    if not chosen["quiet"]:
-        complain(todo.progress.summary(simulated=found.simulated))
+    todo.end(found, chosen["html"], simulated=found.simulated)
     if undecided is not None:
         raise undecided
     code = todo.code(found)
     for one in () if code else crossed or ():
         complain(f"threshold crossed: {one.text}")
     return code or (4 if crossed else 0)
-
-
-def _crossed(
-    thresholds: Sequence[Threshold], found: Evaluation
-) -> tuple[list[Threshold] | None, RunError | None]:
-    """The conditions that hold; or why that cannot be decided."""
-    try:
-        return [one for one in thresholds if one.crossed(found)], None
-    except RunError as error:
-        return None, error
 
 
 @click.command("compare")
@@ -295,25 +280,19 @@ def compare_command(**chosen: Any) -> int:
     """
     names = [name.strip() for name in (chosen["schemes"] or "").split(",") if name.strip()]
     todo = job(chosen, lambda program: program.contenders(names)[0].scheme)
-    try:
-        found = todo.run(
-            todo.program.compare,
-            schemes=names,
-            baseline=chosen["baseline"],
-            equal_cost=chosen["equal_cost"],
-            on_planned=todo.progress.planned,
-        )
-    except KeyboardInterrupt:
-        return todo.interrupted()
+    found = todo.run(
+        todo.program.compare,
+        schemes=names,
+        baseline=chosen["baseline"],
+        equal_cost=chosen["equal_cost"],
+        on_planned=todo.progress.planned,
+    )
     if chosen["json"]:
         document(found.to_dict())
     else:
         for line in compare_text(found):
             say(line)
-    sys.stdout.flush()
-    todo.page(chosen["html"], found)
-    if not chosen["quiet"]:
-        complain(todo.progress.summary(simulated=found.entries[0].evaluation.simulated))
+    todo.end(found, chosen["html"], simulated=found.entries[0].evaluation.simulated)
     code = 0
     for entry in found.entries:
         own = todo.code(entry.evaluation, f"{entry.name}: ")
@@ -323,7 +302,6 @@ def compare_command(**chosen: Any) -> int:
     return code
 
 
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _REASONS = 5
 _LONGEST_NAME = 20
 """Characters of a baseline in a column head; a longer name makes the table too wide."""

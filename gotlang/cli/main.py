@@ -82,6 +82,10 @@ class LazyGroup(click.Group):
         """Run the command. If it prints JSON, an error is a document on stdout, and a message on stderr."""
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            if not error.args:
+                raise
+            return output.interrupted(str(error))
         except GotError as error:
             if output.JSON in ctx.meta:
                 output.document(output.error_document(error))
@@ -168,10 +172,9 @@ def exit_code(arguments: Sequence[str]) -> int:
 
 def _open_streams() -> None:
     """Replace standard output or standard error by the null device if it was closed before the start."""
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _discard_output() -> None:

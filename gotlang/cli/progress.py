@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO, final
 
@@ -17,7 +18,7 @@ from gotlang.runtime.graph import RUNNING, Operation
 from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failure, Started, Unsaved
 
 if TYPE_CHECKING:
-    from gotlang.api import Session
+    from gotlang.api import Options, Session
 
 EVERY_S = 5.0
 """Between plain lines."""
@@ -169,47 +170,34 @@ class Progress:
         return f"{spent}{of}{also}"
 
 
-@final
-class Display:
-    """Shows a Progress within its block, and leaves only a report of what could not be cached.
+@contextmanager
+def display(progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S) -> Iterator[None]:
+    """Show a Progress within the block, and leave only a report of what could not be cached.
 
     A thread draws, so that the display goes on while a loop is busy. `quiet` shows only the report.
     """
+    ended = threading.Event()
 
-    def __init__(self, progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S) -> None:
-        self._progress = progress
-        self._quiet = quiet
-        self._every_s = every_s
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._live: Any = None
+    def lines() -> None:
+        while not ended.wait(every_s):
+            complain(progress.line())
 
-    def __enter__(self) -> Self:
-        if self._quiet:
-            return self
-        if _redraws(sys.stderr):
-            self._live = _live_lines(self._progress)
-            self._live.start()
-        else:
-            self._thread = threading.Thread(target=self._lines, name="progress", daemon=True)
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        if self._live is not None:
-            self._live.stop()
-        if self._thread is not None:
-            self._thread.join()
-        lost = self._progress.not_cached()
-        if lost is not None and (kind is not None or self._progress.rows is not None):
+    failed = True
+    try:
+        with ExitStack() as stack:
+            if not quiet and _redraws(sys.stderr):
+                stack.enter_context(_live_lines(progress))
+            elif not quiet:
+                thread = threading.Thread(target=lines, name="progress", daemon=True)
+                thread.start()
+                stack.callback(thread.join)
+                stack.callback(ended.set)
+            yield
+        failed = False
+    finally:
+        lost = progress.not_cached()
+        if lost is not None and (failed or progress.rows is not None):
             complain(lost)  # else it is among the notes of the result
-
-    def _lines(self) -> None:
-        while not self._ended.wait(self._every_s):
-            complain(self._progress.line())
 
 
 def _redraws(stream: TextIO) -> bool:
@@ -251,7 +239,20 @@ def _live_lines(progress: Progress) -> Any:
 
 PATIENCE_S = 0.8
 """Seconds after a second Ctrl-C until the process ends in any case."""
-CONTINUE = "; run the same command again to continue: completed calls are cached"
+
+
+@final
+class Interrupted(KeyboardInterrupt):
+    """The user pressed Ctrl-C; the text says how to continue."""
+
+
+def proceed(options: Options) -> str:
+    """How to continue after an interruption: only what is cached is not lost."""
+    return (
+        ""
+        if options.cache is None
+        else "; run the same command again to continue: completed calls are cached"
+    )
 
 
 @final

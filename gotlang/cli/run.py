@@ -85,8 +85,8 @@ def run_command(context: click.Context, /, **chosen: Any) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to run. `settings` are the parameters of the command as the history stores them; `resumed` is the
-    name of the run that is repeated."""
+    """What to run. `chosen` are the parameters of the command, `settings` those that the history stores;
+    `resumed` is the name of the run that is repeated."""
 
     program: Program
     scheme: str
@@ -115,8 +115,7 @@ def _ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
     scheme = loaded.scheme(chosen["scheme"])
     given = given_inputs(scheme, chosen)
     check_inputs(scheme, given.inputs)
-    options = options_for(loaded, chosen)
-    return Order(loaded, scheme.name, given, options, chosen, _stored(chosen, options))
+    return Order(loaded, scheme.name, given, options_for(loaded, chosen), chosen, chosen)
 
 
 def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
@@ -149,9 +148,8 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
         complain("the program has changed since that run: changed prompts are requested again")
     scheme = loaded.scheme(settings["scheme"] or record.scheme)
     check_inputs(scheme, record.inputs)
-    options = options_for(loaded, settings)
     given = Given(record.inputs, record.truth)
-    return Order(loaded, scheme.name, given, options, chosen, _stored(settings, options), record.run)
+    return Order(loaded, scheme.name, given, options_for(loaded, settings), chosen, settings, record.run)
 
 
 def _stored(chosen: Mapping[str, Any], options: Options) -> dict[str, Any]:
@@ -167,10 +165,9 @@ def _stored(chosen: Mapping[str, Any], options: Options) -> dict[str, Any]:
 
 
 def _run(order: Order) -> int:
-    from gotlang.cli.progress import CONTINUE
+    from gotlang.cli.progress import proceed
 
     quiet = order.chosen["quiet"]
-    proceed = CONTINUE if order.options.cache is not None else ""
     try:
         result, seconds = _execute(order)
     except RunError as error:
@@ -178,8 +175,6 @@ def _run(order: Order) -> int:
         if not quiet:
             _failures(error.failures, order.sources, told=error.message)
         raise
-    except KeyboardInterrupt:
-        return interrupted(proceed)
     if order.chosen["json"]:
         document(result.to_dict())
     elif result.value is not None:
@@ -190,7 +185,7 @@ def _run(order: Order) -> int:
     elif result.partial is not None:
         complain(f"partial: {result.partial}" + ("" if result.value is not None else "; there is no result"))
     if result.outcome.stopped:
-        return interrupted(proceed)
+        return interrupted(proceed(order.options))
     return 3 if result.partial is not None else 0
 
 
@@ -231,11 +226,12 @@ def _execute(order: Order) -> tuple[Result, float]:
     """Run it; the result, and the seconds it really took. Raises GotError, and KeyboardInterrupt after a
     second Ctrl-C, or after one if there is no result."""
     from gotlang.api import Asks, operations
-    from gotlang.cli.progress import Display, Interrupts, Progress
+    from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
 
     started = time.monotonic()
     name = secrets.token_hex(4)
     progress, asks, program = Progress(), Asks(), order.program
+    interruption = Interrupted(proceed(order.options))
     journal = _Journal(_record(order, name))
     with ExitStack() as stack:
         traces = list(_traces(order, name, stack))
@@ -254,7 +250,7 @@ def _execute(order: Order) -> tuple[Result, float]:
                 yield from operations(outcome.graph, order.sources, asks, outcome.failures)
 
         interrupts = stack.enter_context(Interrupts(progress, lambda: journal.end("interrupted", progress)))
-        stack.enter_context(Display(progress, quiet=order.chosen["quiet"]))
+        stack.enter_context(display(progress, quiet=order.chosen["quiet"]))
         try:
             result = program.run(
                 order.given.inputs,
@@ -264,16 +260,16 @@ def _execute(order: Order) -> tuple[Result, float]:
                 run_id=name,
                 on_session=on_session,
             )
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, KeyboardInterrupt):
             journal.end("interrupted", progress)
-            raise KeyboardInterrupt from None
+            raise interruption from None
         except GotError as error:
             graph = lines(getattr(error, "outcome", None))
             # What failed after a stop failed because of it.
             state: State = "interrupted" if progress.stopping else "failed"
             journal.end(state, progress, error=error.message, graph=graph)
             if progress.stopping:
-                raise KeyboardInterrupt from None
+                raise interruption from None
             if progress.paid and not order.chosen["quiet"]:
                 complain(progress.summary())
             raise
@@ -326,7 +322,7 @@ def _record(order: Order, name: str) -> RunRecord:
         model=str(order.options.model),
         inputs=order.given.inputs,
         truth=order.given.truth,
-        settings=dict(order.settings),
+        settings=_stored(order.settings, order.options),
         cache=str(cache) if cache is not None else None,
         resumed=order.resumed,
     )

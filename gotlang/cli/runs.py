@@ -114,7 +114,9 @@ def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
     its prompts and responses, which come from the cache of the run. The name of a thought is the number of
     the operation that created it and its own: `7.2` is the third thought of operation 7.
     """
-    from gotlang.report.history import History
+    from dataclasses import asdict
+
+    from gotlang.report.history import History, state_now
 
     history = History()
     record = history.find(run)
@@ -132,7 +134,7 @@ def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
     try:
         if json:
             content = [{**line, "asked": _asked(line, cache)} for line in lines]
-            document({**_head(record), "operations": content})
+            document({**asdict(record), "state": state_now(record), "operations": content})
             return 0
         if operation is None:
             _header(record)
@@ -145,14 +147,6 @@ def show_command(run: str, operation: int | None, all: bool, json: bool) -> int:
         if cache is not None:
             cache.close()
     return 0
-
-
-def _head(record: RunRecord) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from gotlang.report.history import state_now
-
-    return {**asdict(record), "state": state_now(record)}
 
 
 def _asked(line: dict[str, Any], cache: Cache | None) -> list[dict[str, Any]]:
@@ -368,8 +362,11 @@ def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any
     history = History()
     record = history.find(name)
     lines = list(history.graph(record.run))
+    if not lines and record.state == "failed":
+        raise UsageError(f"run {record.run} has no graph: it failed at the start", help=record.error)
     if not lines:
-        raise _no_graph(record)
+        why, again = "it was killed or is still running", f"`gotc run --resume {record.run}` continues it"
+        raise UsageError(f"run {record.run} has no graph: {why}", help=again)
     title = f"{record.program}: {record.scheme} by {record.model}"
     cache = open_cache_of(record) if form == "html" else None
     try:
@@ -382,15 +379,6 @@ def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any
         pictures.reverse()
     about = {"run": record.run, "program": record.program, "scheme": record.scheme}
     return record.run, about, graph_plot(pictures, _facts(record), content, most=most)
-
-
-def _no_graph(record: RunRecord) -> UsageError:
-    if record.state == "failed":
-        return UsageError(f"run {record.run} has no graph: it failed at the start", help=record.error)
-    return UsageError(
-        f"run {record.run} has no graph: it was killed or is still running",
-        help=f"`gotc run --resume {record.run}` continues it",
-    )
 
 
 def _texts(record: RunRecord) -> dict[str, list[str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Any, final
 
 import click
 from click.core import ParameterSource
@@ -74,7 +74,9 @@ def tune_command(**chosen: Any) -> int:
     out = Path(chosen["out"] or f"{plan.name}.tuned.json")
     check_writable(str(out), "--out")
     check_writable(chosen["report"], "--report")
-    with Watch(plan, quiet=chosen["quiet"] or chosen["json"]) as watch:
+    with ExitStack() as stack:
+        quiet = chosen["quiet"] or chosen["json"]
+        watch = (lambda *_: None) if quiet else Watch(plan, stack)
         try:
             done = tune(plan, options, takeover=chosen["resume"], observe=watch)
         except KeyboardInterrupt:
@@ -93,12 +95,11 @@ def tune_command(**chosen: Any) -> int:
         document({**done.to_dict(), **content})
     else:
         _summary(done, out, quiet=chosen["quiet"])
-        if chosen["apply"]:
-            complain(
-                f"written into {', '.join(map(str, changed))}"
-                if changed
-                else "nothing written: " + _why(done)
-            )
+        if changed:
+            complain(f"written into {', '.join(map(str, changed))}")
+        elif chosen["apply"]:
+            why = done.held_out.verdict if done.held_out is not None else "the test rows were not run"
+            complain(f"nothing written: {why}")
     return BUDGET if done.partial is not None else 0
 
 
@@ -127,10 +128,6 @@ def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
     if plan.model is None and options.simulated:
         complain("no model is configured: responses are simulated (choose a model with --model)")
     return options
-
-
-def _why(done: StudyResult) -> str:
-    return done.held_out.verdict if done.held_out is not None else "the test rows were not run"
 
 
 def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
@@ -164,37 +161,25 @@ def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
 
 @final
 class Watch:
-    """Shows the progress of a study within its block: a table that is redrawn on a terminal, otherwise a line
-    for each trial. `quiet` shows nothing."""
+    """Shows the progress of a study, until `stack` closes: a table that is redrawn on a terminal, otherwise a
+    line for each trial."""
 
-    def __init__(self, plan: StudyPlan, *, quiet: bool = False) -> None:
+    def __init__(self, plan: StudyPlan, stack: ExitStack) -> None:
         self._plan = plan
-        self._quiet = quiet
         self._started = time.monotonic()
         self._told: set[int] = set()
         self._first: int | None = None
         self._stage = ""
         self._live: Any = None
-
-    def __enter__(self) -> Self:
-        if not self._quiet and sys.stderr.isatty():
+        if sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
 
-            self._live = Live(console=Console(stderr=True), refresh_per_second=4, transient=True)
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
+            live = Live(console=Console(stderr=True), refresh_per_second=4, transient=True)
+            self._live = stack.enter_context(live)
 
     def __call__(self, progress: StudyProgress, budget: StudyBudget) -> None:
         """Report progress."""
-        if self._quiet:
-            return
         if self._first is None and not progress.stage:
             self._first = len(progress.finished)
             if self._first:

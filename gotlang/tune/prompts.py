@@ -49,10 +49,11 @@ from gotlang.models.tokens import estimate_tokens
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.records import from_json, to_json
+from gotlang.result import Result
 from gotlang.runtime.sampler.events import Asked, Event, MissingSample
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.sampler import Sampler
-from gotlang.session import run_program, run_to_end
+from gotlang.session import Session, run_to_end
 from gotlang.templates import Template
 from gotlang.tune.plan import SEEDS, PromptSearch
 from gotlang.tune.points import PointRunner
@@ -207,11 +208,13 @@ def dspy_module(
 
     def run(texts: Mapping[str, Texts], fields: Mapping[str, Any]) -> Ran:
         calls = PromptCalls(names)
-        work = run_program(
-            _with_texts(program, texts), fields, scheme=chosen, options=replace(given, observe=calls)
-        )
+
+        async def work() -> Result:
+            async with Session(_with_texts(program, texts), replace(given, observe=calls)) as session:
+                return await session.run(fields, scheme=chosen)
+
         try:
-            result = run_to_end(work, virtual=given.simulated)
+            result = run_to_end(work(), virtual=given.simulated)
         except RunError as error:
             return Ran(0.0, None, calls.asked, error.message)
         return Ran(result.score or 0.0, result.value, calls.asked)

@@ -14,7 +14,7 @@ from support.gotc import VOTE
 
 from gotlang.api import Options, compile
 from gotlang.cli.output import ascii_fallback, duration
-from gotlang.cli.progress import Display, Progress
+from gotlang.cli.progress import Progress, display
 from gotlang.models.base import Price, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.sampler.budget import Budget, cost
@@ -70,7 +70,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, term: str | None, columns: int) -> li
     monkeypatch.setattr(sys, "stderr", written)
     monkeypatch.setenv("TERM", term) if term is not None else monkeypatch.delenv("TERM", raising=False)
     monkeypatch.setenv("COLUMNS", str(columns))
-    with Display(Progress(rows=3)):
+    with display(Progress(rows=3)):
         pass
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written.getvalue())
     return [line.strip() for line in text.splitlines() if line.strip()]
@@ -94,7 +94,7 @@ def test_a_terminal_that_cannot_write_over_a_line_gets_plain_ones(
     written = Terminal()
     monkeypatch.setattr(sys, "stderr", written)
     deadline = time.monotonic() + 10
-    with Display(Progress(rows=3), every_s=0.01):
+    with display(Progress(rows=3), every_s=0.01):
         while "\n" not in written.getvalue():
             assert time.monotonic() < deadline
             time.sleep(0.005)
@@ -119,7 +119,7 @@ def test_a_terminal_shows_rows_operations_and_answers_on_lines_of_their_own(
     monkeypatch.setenv("COLUMNS", "70")
     progress = Progress(rows=3)
     progress.row_done()
-    with Display(progress):
+    with display(progress):
         assert written.getvalue()  # drawn as it starts
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written.getvalue()).splitlines()]
     assert any(re.search("━ 1 of 3 rows · .* left", line) for line in lines)
@@ -177,12 +177,12 @@ def test_plain_lines_come_while_nothing_happens(monkeypatch: pytest.MonkeyPatch)
     written = io.StringIO()
     monkeypatch.setattr(sys, "stderr", written)
     deadline = time.monotonic() + 10
-    with Display(Progress(), every_s=0.01):
+    with display(Progress(), every_s=0.01):
         while written.getvalue().count("\n") < 3:
             assert time.monotonic() < deadline
             time.sleep(0.005)
     seen = written.getvalue()
     assert all("operations done" in line for line in seen.splitlines())
-    with Display(Progress(), quiet=True, every_s=0.0):
+    with display(Progress(), quiet=True, every_s=0.0):
         time.sleep(0.02)
     assert written.getvalue() == seen
