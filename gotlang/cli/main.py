@@ -134,7 +134,7 @@ def gotc(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run `gotc` with these arguments (default: the process's) and end the process with its exit code."""
-    gc.set_threshold(20_000, 20, 50)  # imports and parsing create many objects and little garbage
+    gc.set_threshold(100_000, 50, 100)  # imports and parsing create many objects and little garbage
     sys.exit(exit_code(sys.argv[1:] if arguments is None else list(arguments)))
 
 
