@@ -88,12 +88,12 @@ def main() -> None:
     parser.add_argument("--first-rounds", type=int, nargs="+", default=[], metavar="N")
     given = parser.parse_args()
     arms = {
-        "neither": Options(batching=False, early_stop=False),
-        "request batching": Options(batching=True, early_stop=False),
-        "early stopping": Options(batching=False, early_stop=True),
-        "both": Options(batching=True, early_stop=True),
+        "neither": Options(batching=False, early_stop=False, cache=None),
+        "request batching": Options(batching=True, early_stop=False, cache=None),
+        "early stopping": Options(batching=False, early_stop=True, cache=None),
+        "both": Options(batching=True, early_stop=True, cache=None),
     }
-    arms |= {f"both, first round {count}": Options(wave=count) for count in given.first_rounds}
+    arms |= {f"both, first round {count}": Options(wave=count, cache=None) for count in given.first_rounds}
     report(given, COLUMNS, measure(arms, rows(given.rows)))
 
 

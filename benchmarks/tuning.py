@@ -42,7 +42,7 @@ def ours(plan: StudyPlan) -> dict[str, Any]:
         if progress.stage == "held-out rows":
             spent.append(budget.book.spent_usd)
 
-    done = tune(plan, Options(), folder=None, observe=note)
+    done = tune(plan, Options(cache=MemoryCache()), folder=None, observe=note)
     return {
         "point": dict(done.winner.point),
         "usd": spent[0],
