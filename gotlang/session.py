@@ -15,8 +15,7 @@ from gotlang.errors import UsageError
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Scheme
 from gotlang.models.base import ModelOptions
-from gotlang.models.pool import ModelPool, model_limits
-from gotlang.models.registry import open_model
+from gotlang.models.registry import ModelPool, model_limits, open_model
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.result import Result

