@@ -120,7 +120,7 @@ class GraphChanges:
         operation = Operation(step, "change", frame, (step.result, "change"), frame.origin)
         join = Operation(step, "join", frame, step.result, frame.origin)
         operation.work = partial(self._change, x, step, join)
-        x.graph.add(operation, (pool.operation, *x.waits(step, frame)))
+        x.graph.add(operation, x.waits(step, frame, True))
         return Handle(x.graph.add(join, (operation,), held=1), step.single)
 
     async def _change(self, x: Expander, step: ir.Call, join: Operation, running: Execution) -> None:

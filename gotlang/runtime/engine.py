@@ -230,15 +230,15 @@ class Engine:
     def _perform(self, operation: Operation, way: Local | None) -> None:
         """Run an operation that waits for nothing."""
         context = self.context
+        result: Thoughts | Exception
         try:
             if way is None:
-                output = ROLES[operation.role](context, operation, operation.pool)
+                result = ROLES[operation.role](context, operation, operation.pool)
             else:
-                output = way.run(operation.step, operation.pool, Execution(context, operation))
+                result = way.run(operation.step, operation.pool, Execution(context, operation))
         except Exception as error:
-            self._end(operation, error)
-        else:
-            self._end(operation, output)
+            result = error
+        self._end(operation, result)
 
     async def _perform_waiting(self, operation: Operation, queue: _Queue) -> None:
         """Run an operation, and then others of its queue as they come."""
@@ -248,12 +248,12 @@ class Engine:
                 return
             way, running = self._run_of(following), Execution(self.context, following)
             assert isinstance(way, Asks | Tool)
+            result: Thoughts | Exception
             try:
-                output = await way.run(following.step, following.pool, running)
+                result = await way.run(following.step, following.pool, running)
             except Exception as error:
-                self._end(following, error, running.hops, running.seconds)
-            else:
-                self._end(following, output, running.hops, running.seconds)
+                result = error
+            self._end(following, result, running.hops, running.seconds)
             queue.running -= 1
             following = self._advance(queue if left else None)
 

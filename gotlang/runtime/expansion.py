@@ -35,7 +35,6 @@ Build = Callable[[Frame, Operation | None], list[Operation]]
 """Adds the operations of a block, from the names in a frame and the operation that adds them (None if the
 shape is known when the program is laid out). Returns those whose thoughts are the block's."""
 
-NO_PARTS: tuple[Operation, ...] = ()
 MAX_DEPTH = 200
 """How deeply schemes may call schemes."""
 EAGER_DEPTH = 8
@@ -91,11 +90,10 @@ class Expander:
         if layout is not None:
             return layout(self, step, frame, pool)
         operation = Operation(step, type(step).__name__, frame, step.result, frame.origin)
-        if not isinstance(step, ir.Pool) or any(self.uses(value).pool for value in step.values):
-            self.graph.add(operation, (pool.operation, *self.waits(step, frame)))
-        else:
-            operation.parts = NO_PARTS
-            self.graph.add(operation, self.waits(step, frame))
+        on_pool = not isinstance(step, ir.Pool) or any(self.uses(value).pool for value in step.values)
+        if not on_pool:
+            operation.parts = ()
+        self.graph.add(operation, self.waits(step, frame, on_pool))
         return Handle(operation, step.single)
 
     def _layout(self, step: ir.Step) -> Layout | None:
@@ -108,12 +106,14 @@ class Expander:
 
     # ---------------------------------------------------------------- what waits for what
 
-    def waits(self, step: ir.Step, frame: Frame) -> list[Operation]:
-        """The operations behind the names that a step's own expressions use."""
+    def waits(self, step: ir.Step, frame: Frame, on_pool: bool) -> list[Operation]:
+        """The operations behind the names that a step's own expressions use, its pool's first if it waits for
+        that."""
         names = self._needed.get(id(step))
         if names is None:
             names = self._needed[id(step)] = needed_names(step)
-        return behind(names, frame) if names else []
+        waits = behind(names, frame) if names else []
+        return [frame.pool(step.pool).operation, *waits] if on_pool else waits
 
     def uses(self, node: e.Expression) -> Uses:
         """What an expression of the program uses; computed once."""
@@ -237,10 +237,7 @@ def foreach(x: Expander, step: ir.Foreach, frame: Frame, pool: Handle) -> Handle
 
 def _list_waits(x: Expander, step: ir.Foreach | ir.Reduce, frame: Frame) -> list[Operation]:
     """The operations that a block waits for which iterates over its pool, or over a list."""
-    waits = x.waits(step, frame)
-    if step.iterable is None or x.uses(step.iterable).pool:
-        waits = [frame.pool(step.pool).operation, *waits]
-    return waits
+    return x.waits(step, frame, step.iterable is None or x.uses(step.iterable).pool)
 
 
 def _elements(x: Expander, step: ir.Foreach | ir.Reduce, frame: Frame) -> list[Element]:
@@ -476,9 +473,7 @@ def if_(x: Expander, step: ir.If, frame: Frame, pool: Handle) -> Handle:
             return [pool.operation]
         return [x.region(chosen, frame.inside((step.result, at), {}, grow, rest)).operation]
 
-    waits = x.waits(step, frame)
-    if any(x.uses(condition).pool for condition, _ in step.branches):
-        waits = [pool.operation, *waits]
+    waits = x.waits(step, frame, any(x.uses(condition).pool for condition, _ in step.branches))
     return Handle(x.later(step, frame, waits, build), step.single)
 
 
@@ -528,10 +523,10 @@ def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
             parts.append(_call(x, step, inner, Handle(element, True), index, grow))
         return parts
 
-    waits = [pool.operation, *x.waits(step, frame)]
+    waits = x.waits(step, frame, True)
     if all(operation.constant for operation in waits):
         # There is nothing to wait for, but the stack is deep: wait for a turn of the scheduler.
-        waits = [x.joined(frame, (step.result, "turn"), NO_PARTS, frame.origin)]
+        waits = [x.joined(frame, (step.result, "turn"), (), frame.origin)]
     return Handle(x.later(step, frame, waits, build), step.single)
 
 
@@ -559,7 +554,7 @@ def _argument(x: Expander, name: str, value: e.Expression, frame: Frame, pool: H
     step = ir.Pool(name, ANY, True, "", (value,), span=value.span)
     let = Operation(step, "Pool", frame, (*inner.path[-1], name), frame.origin)
     if not x.uses(value).pool:
-        let.parts = NO_PARTS
+        let.parts = ()
     return Handle(x.graph.add(let, waits), True)
 
 
@@ -586,7 +581,7 @@ def score(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
         rated = Operation(step, "rated", frame, (step.result, "rated"), grow)
         return [x.graph.add(rated, (scored, *numbers))]
 
-    return Handle(x.later(step, frame, [pool.operation, *x.waits(step, frame)], build), step.single)
+    return Handle(x.later(step, frame, x.waits(step, frame, True), build), step.single)
 
 
 def _bind_value(x: Expander, value: e.Expression, names: Mapping[str, Any]) -> Any:

@@ -95,13 +95,8 @@ class Ledger:
         """Compute the accounts, and the times along the critical path to `result`."""
         total = result.seconds
         if self.shared or any(asked.persistent for asked in self.rounds):
-            process, persistent = self._count_apart()
-            times = (
-                total,
-                _critical_path_s(graph, result, process),
-                _critical_path_s(graph, result, persistent),
-            )
-            self.times = times
+            process, persistent = (_critical_path_s(graph, result, w) for w in self._count_apart())
+            self.times = (total, process, persistent)
             return
         # No sample was there before it was asked for, so all three accounts are the same.
         for asked in self.rounds:
@@ -147,11 +142,7 @@ class Ledger:
     def accounts_json(self) -> dict[str, Any]:
         """The accounts by name, each with the seconds along the critical path."""
         return {
-            name: _sums(
-                account,
-                sequential_s=round(account.sequential_s, 6),
-                critical_path_s=seconds,
-            )
+            name: _sums(account, sequential_s=round(account.sequential_s, 6), critical_path_s=seconds)
             for name, account, seconds in zip(ACCOUNTS, self.accounts, self.times, strict=True)
         }
 
