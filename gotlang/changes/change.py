@@ -379,7 +379,10 @@ class Change:
         may_move(region, self.region(start, what), what)
         self._check_connected(source, target, what)
         self._check_no_circle(start, target, what)
-        if isinstance(target, Operation) and (target.role == "rated" or _looks_back(target)):
+        # A rating, and the test of what a round of `repeat` gave.
+        if isinstance(target, Operation) and (
+            target.role == "rated" or (target.role == "grow" and target.name[-1] == "until")
+        ):
             raise GraphError(f"{what()}: it works only on the thoughts that it was made for")
         if isinstance(target, Block) and target.region is not None:
             raise GraphError(f"{what()}: it was added just now", help="add it after something else")
@@ -459,7 +462,13 @@ class Change:
             if target.region is not None:
                 return "its steps are written for the nodes they were added after"
             return None if target.thoughts is None and target.value is None else "its thoughts are known"
-        return None if target is self.result else takes_one(target)
+        if target is self.result:
+            return None
+        if target.role != "join":
+            return "it does not gather thoughts"
+        if target.parts is None:
+            return "it is the result of a block that does not know its parts yet"
+        return None if target.step is None or not target.step.single else "it stands for one thought"
 
     def _check_connected(self, source: Node, target: Node, what: What) -> None:
         if source not in self.sources(target):
@@ -482,20 +491,6 @@ class Change:
                     if source not in seen and source is not self.operation:
                         seen.add(source)
                         stack.append(source)
-
-
-def _looks_back(operation: Operation) -> bool:
-    """Whether an operation tests what a round of `repeat` gave."""
-    return operation.role == "grow" and operation.name[-1] == "until"
-
-
-def takes_one(operation: Operation) -> str | None:
-    """Why an operation takes the thoughts only of those it is connected to; None if it takes any number."""
-    if operation.role != "join":
-        return "it does not gather thoughts"
-    if operation.parts is None:
-        return "it is the result of a block that does not know its parts yet"
-    return None if operation.step is None or not operation.step.single else "it stands for one thought"
 
 
 def kind(node: Node) -> PoolType:

@@ -226,10 +226,7 @@ class SimulatedModel(Model):
         ticket = self._limits.ticket() if self._limited else 0
         for attempt in itertools.count(1):
             try:
-                if self._limited:
-                    reply = await self._within_limits(request, n, first, permit, ticket)
-                else:
-                    reply = await self._complete(request, n, first)
+                reply = await self._send(request, n, first, permit, ticket)
                 return reply if attempt == 1 else replace(reply, requests=attempt)
             except ModelError as error:
                 if error.retryable:
@@ -240,9 +237,9 @@ class SimulatedModel(Model):
                 await self._sleep(back_off(attempt, self._chance))
         raise AssertionError("unreachable")
 
-    async def _within_limits(
-        self, request: Request, n: int, first: int, permit: Permit, ticket: int
-    ) -> Reply:
+    async def _send(self, request: Request, n: int, first: int, permit: Permit, ticket: int) -> Reply:
+        if not self._limited:
+            return await self._complete(request, n, first)
         asked = min(n, self.batch)
         slot = await self._limits.acquire(ticket, lambda: self._estimates.of(request, asked))
         used: float | None = 0.0

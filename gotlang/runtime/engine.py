@@ -36,36 +36,20 @@ Scheduler = Callable[[Operation], Any]
 """The urgency of a ready operation, an ordered value: the smallest first; ties go to the one added first."""
 
 
-def _breadth_first(operation: Operation) -> int:
-    """Operations with the fewest model calls before them first."""
-    return critical_path(operation)[0]
+def _calls_after(operation: Operation, remaining: CallsRemaining) -> int:
+    step, rest = operation.step, operation.frame.rest
+    return rest if step is None else rest + remaining.after(step) + remaining.own(step)
 
 
-def _depth_first(operation: Operation) -> int:
-    """Operations with the most model calls before them first: partial results come early."""
-    return -critical_path(operation)[0]
-
-
-def _best_first(operation: Operation) -> float:
-    """Operations whose thoughts have the best scores first; those without a score last."""
-    return -max((thought.goodness for thought in operation.pool), default=float("-inf"))
-
-
-def _critical_path_first(remaining: CallsRemaining) -> Scheduler:
-    """Operations with the most model calls after them, as estimated, first."""
-
-    def urgency(operation: Operation) -> int:
-        step, rest = operation.step, operation.frame.rest
-        return -rest if step is None else -(rest + remaining.after(step) + remaining.own(step))
-
-    return urgency
-
-
-SCHEDULERS: dict[str, Callable[[CallsRemaining], Scheduler]] = {
-    "breadth-first": lambda _: _breadth_first,
-    "depth-first": lambda _: _depth_first,
-    "best-first": lambda _: _best_first,
-    "critical-path-first": _critical_path_first,
+SCHEDULERS: dict[str, Callable[[Operation, CallsRemaining], Any]] = {
+    # Operations with the fewest model calls before them first.
+    "breadth-first": lambda operation, _: critical_path(operation)[0],
+    # Those with the most model calls before them first: partial results come early.
+    "depth-first": lambda operation, _: -critical_path(operation)[0],
+    # Those whose thoughts have the best scores first; those without a score last.
+    "best-first": lambda operation, _: -max((t.goodness for t in operation.pool), default=float("-inf")),
+    # Those with the most model calls after them, as estimated, first.
+    "critical-path-first": lambda operation, remaining: -_calls_after(operation, remaining),
 }
 
 
@@ -73,7 +57,8 @@ def scheduler(name: str, remaining: CallsRemaining) -> Scheduler:
     """The scheduler of a name. Raises UsageError for an unknown one."""
     if name not in SCHEDULERS:
         raise UsageError(f"unknown scheduler `{name}`", help=f"choose from {', '.join(SCHEDULERS)}")
-    return SCHEDULERS[name](remaining)
+    urgency = SCHEDULERS[name]
+    return lambda operation: urgency(operation, remaining)
 
 
 # -------------------------------------------------------------------- the engine

@@ -94,13 +94,10 @@ class SampleStore:
 
     def note(self) -> str | None:
         """The note for the user at the end of a run; None if everything is written."""
-        return unsaved_note(self.unsaved, self.trouble) if self.unsaved else None
-
-
-def unsaved_note(samples: int, reason: str) -> str:
-    """What it means that samples were never written."""
-    these = "1 completion is" if samples == 1 else f"{samples:,} completions are"
-    return f"{these} not in the cache and would be billed again: {reason}"
+        if not self.unsaved:
+            return None
+        these = "1 completion is" if self.unsaved == 1 else f"{self.unsaved:,} completions are"
+        return f"{these} not in the cache and would be billed again: {self.trouble}"
 
 
 @final
