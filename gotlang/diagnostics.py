@@ -1,6 +1,6 @@
 """Errors and warnings about a program, as data; rendering comes last.
 
-A message says what was found, what was expected and what to try. `gotlang/codes.py` explains each code.
+A message says what was found, what was expected and what to try. `docs/diagnostics.md` explains each code.
 """
 
 from __future__ import annotations

@@ -60,3 +60,17 @@ class Source:
         start = self._starts[number - 1]
         end = self.text.find("\n", start)
         return self.text[start : end if end >= 0 else len(self.text)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of a source: its text, and the offset in the source called `source` where it starts."""
+
+    source: str
+    text: str = field(repr=False)
+    base: int = 0
+
+    def span(self, start: int, end: int) -> Span:
+        """The place of a part of it, by offsets in its own text."""
+        return Span(self.source, self.base + start, self.base + end)

@@ -19,6 +19,7 @@ from gotlang.operations import BLOCKS, OPERATIONS, record_named
 from gotlang.operations.record import Block, Operation
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature
+from gotlang.span import Fragment
 from gotlang.syntax import nodes as n
 from gotlang.syntax.build import TreeBuilder, present
 from gotlang.syntax.grammar import build_parser, grammar_text
@@ -37,7 +38,7 @@ def from_text(text: str) -> ir.Program:
     except LarkError as error:
         at = getattr(error, "pos_in_stream", None) or 0
         raise UsageError(f"this is no IR, from line {text.count(chr(10), 0, at) + 1} on") from None
-    builder = _IRBuilder("ir", text, 0)
+    builder = _IRBuilder(Fragment("ir", text))
     program: ir.Program = builder.build(tree)
     if builder.problems:
         raise UsageError(f"this is no IR: {builder.problems[0].message}")

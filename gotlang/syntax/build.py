@@ -15,7 +15,7 @@ from lark import Token, Tree
 
 from gotlang.answers.forms import After, Json, Lines, Tag
 from gotlang.diagnostics import Diagnostic
-from gotlang.span import Span
+from gotlang.span import Fragment, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.hints import CAPITAL, LABELS
@@ -70,15 +70,15 @@ def _parts(kind):
 
 
 class TreeBuilder:
-    """Makes nodes of one piece of a program, which starts at offset `base` of the source called `name`.
+    """Makes nodes of one fragment of a program.
 
     Names become identifiers, quoted texts and words such as `true` constants, other tokens strings. A rule
     whose children are the fields of its node has the node's class for a method. What the grammar lets through
     and the language does not is collected in `problems`.
     """
 
-    def __init__(self, name: str, text: str, base: int) -> None:
-        self._name, self._text, self._base = name, text, base
+    def __init__(self, fragment: Fragment) -> None:
+        self._fragment = fragment
         self.problems: list[Diagnostic] = []
 
     def build(self, tree: Tree[Any] | Token) -> Any:
@@ -116,9 +116,9 @@ class TreeBuilder:
     def _here(self, where) -> Span:
         """The place of a token or of a rule, which is empty where nothing was read."""
         try:
-            return Span(self._name, self._base + where.start_pos, self._base + where.end_pos)
+            return self._fragment.span(where.start_pos, where.end_pos)
         except AttributeError:
-            return Span(self._name, self._base, self._base)
+            return self._fragment.span(0, 0)
 
     def _until(self, span: Span, *parts: e.Node) -> Span:
         """The place of a block: up to its last part, without the line end that closes it."""
@@ -332,7 +332,7 @@ class TreeBuilder:
 
     def unary(self, span, operator, operand):
         # `-5` is a number; `-(5)` and `-x` are what they look like.
-        in_brackets = self._text[operand.span.start - self._base] == "("
+        in_brackets = self._fragment.text[operand.span.start - self._fragment.base] == "("
         if operator == "-" and e.is_plain_number(operand) and not in_brackets:
             return e.Constant(span, -operand.value)
         return e.Unary(span, operator, operand)

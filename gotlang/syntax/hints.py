@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gotlang.diagnostics import Diagnostic
-from gotlang.span import Span
+from gotlang.span import Fragment
 from gotlang.syntax.grammar import parser
 
 if TYPE_CHECKING:
@@ -99,13 +99,14 @@ _SETTING_WITHOUT = re.compile(r"(?:[a-z_]\w*[ \t]*=[ \t]*)?([A-Z]\w*)[ \t]+([a-z
 _VALUE = re.compile(r"=[ \t]*([\w.]+)")
 
 
-def explain(error: UnexpectedInput, name: str, text: str, base: int) -> tuple[Diagnostic, bool]:
+def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, bool]:
     """The diagnostic of a syntax error, and whether its line alone is at fault."""
     from lark.exceptions import UnexpectedToken
 
     def problem(code: str, message: str, start: int, end: int, at: str, help: str | None) -> Diagnostic:
-        return Diagnostic(code, message, Span(name, base + start, base + end), at, help=help)
+        return Diagnostic(code, message, fragment.span(start, end), at, help=help)
 
+    text = fragment.text
     state: Any = error.interactive_parser
     wanted: set[str] = state.accepts()
     if isinstance(error, UnexpectedToken):

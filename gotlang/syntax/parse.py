@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Any
 
 from gotlang.diagnostics import Diagnostic, Label, in_order
-from gotlang.span import Source, Span
+from gotlang.span import Fragment, Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node
 from gotlang.syntax.hints import end_of_code, explain
 from gotlang.syntax.nodes import Comment, Declaration, Module, Suite
@@ -41,11 +41,12 @@ def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
     if problem := _unreadable(source):
         return Module(whole, ()), (problem,)
     text = _without_mark(source.text)
-    chunks, comments = scan(source.name, text)
-    reader = _Reader(source.name)
+    chunks, comments = scan(Fragment(source.name, text))
+    reader = _Reader()
     declarations: list[Declaration] = []
     for chunk in chunks:
-        declarations.extend(reader.read(text[chunk.start : chunk.end], chunk.start, chunk.problems))
+        fragment = Fragment(source.name, text[chunk.start : chunk.end], chunk.start)
+        declarations.extend(reader.read(fragment, chunk.problems))
         if len(reader.problems) >= MAX_PROBLEMS:
             break
     return Module(whole, tuple(declarations), tuple(comments)), in_order(reader.problems)
@@ -57,12 +58,11 @@ def parse_expression(source: Source) -> Expression | Diagnostic:
         return problem
     text = _without_mark(source.text)
     code = text.strip(" \t\n")
-    base = text.index(code)
-    chunks, _ = scan(source.name, code, base)
-    known = [problem for chunk in chunks for problem in chunk.problems]
-    if known:
-        return known[0]
-    expression, problems, _ = _run(source.name, code, base, "expression")
+    fragment = Fragment(source.name, code, text.index(code))
+    for chunk in scan(fragment)[0]:
+        if chunk.problems:
+            return chunk.problems[0]
+    expression, problems, _ = _run(fragment, "expression")
     result: Expression | Diagnostic = problems[0] if problems else expression
     return result
 
@@ -124,21 +124,21 @@ class Chunk:
     problems: list[Diagnostic] = field(default_factory=list)
 
 
-def scan(name: str, text: str, base: int = 0) -> tuple[list[Chunk], list[Comment]]:
-    """The declarations and comments of a text that starts at offset `base` of the source called `name`.
+def scan(fragment: Fragment) -> tuple[list[Chunk], list[Comment]]:
+    """The declarations and comments of a text.
 
     Chunks count from the start of the text, the places of comments and problems from the start of the source.
     """
-    scanner = _Scanner(name, text, base)
+    scanner = _Scanner(fragment)
     at = 0
-    while at < len(text):
+    while at < len(fragment.text):
         at = scanner.run(at)
     return scanner.chunks, scanner.comments
 
 
 class _Scanner:
-    def __init__(self, name: str, text: str, base: int) -> None:
-        self._name, self._text, self._base = name, text, base
+    def __init__(self, fragment: Fragment) -> None:
+        self._text, self._base, self._span = fragment.text, fragment.base, fragment.span
         self.chunks: list[Chunk] = []
         self.comments: list[Comment] = []
         self._brackets: list[tuple[str, int]] = []
@@ -255,9 +255,6 @@ class _Scanner:
         self._problem("GOT0004", 'unterminated `"""` string', at, at + 3)
         return resume
 
-    def _span(self, start: int, end: int) -> Span:
-        return Span(self._name, self._base + start, self._base + end)
-
     def _problem(
         self, code: str, message: str, start: int, end: int, help: str | None = None, *labels: Label
     ) -> None:
@@ -280,17 +277,17 @@ class _Reader:
     mistake. That is done only where the rest still means what it did: never for a line that opens a block.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name, self._retries = name, MAX_RETRIES
+    def __init__(self) -> None:
+        self._retries = MAX_RETRIES
         self._lost = False
         self.problems: list[Diagnostic] = []
 
-    def read(self, text: str, base: int, known: Sequence[Diagnostic]) -> tuple[Declaration, ...]:
+    def read(self, fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[Declaration, ...]:
         """The declarations of a text that starts at the margin; empty where something is wrong.
 
         `known` are the problems that the scan found in it.
         """
-        if self._lost and not _KEYWORD.match(text):
+        if self._lost and not _KEYWORD.match(fragment.text):
             # What follows a broken declaration at the margin most likely belongs to it.
             return ()
         declarations: tuple[Declaration, ...] = ()
@@ -300,21 +297,21 @@ class _Reader:
                 found: tuple[Diagnostic, ...] = (min(known, key=lambda problem: problem.span.start),)
                 retry = found[0].code in _UNPAIRED
             else:
-                module, found, retry = _run(self._name, text, base, "module")
+                module, found, retry = _run(fragment, "module")
                 declarations = module.declarations if module and not retried else ()
             if not retried:
                 self._lost = bool(found)
             if not found:
                 return declarations
             self.problems.extend(found)
-            shorter = _without_line(text, found[0], base) if retry and self._retries else None
+            shorter = _without_line(fragment, found[0]) if retry and self._retries else None
             if shorter is None:
                 return ()
-            self._retries, retried, text = self._retries - 1, True, shorter
-            known = scan(self._name, text, base)[0][0].problems
+            self._retries, retried, fragment = self._retries - 1, True, shorter
+            known = scan(fragment)[0][0].problems
 
 
-def _run(name: str, text: str, base: int, start: str) -> tuple[Any, tuple[Diagnostic, ...], bool]:
+def _run(fragment: Fragment, start: str) -> tuple[Any, tuple[Diagnostic, ...], bool]:
     """The node of a text whose brackets match, its mistakes, and whether one line alone is at fault."""
     from lark.exceptions import UnexpectedInput
 
@@ -322,11 +319,11 @@ def _run(name: str, text: str, base: int, start: str) -> tuple[Any, tuple[Diagno
     from gotlang.syntax.grammar import parser
 
     try:
-        tree = parser().parse(text, start=start)
+        tree = parser().parse(fragment.text, start=start)
     except UnexpectedInput as error:
-        problem, retry = explain(error, name, text, base)
+        problem, retry = explain(error, fragment)
         return None, (problem,), retry
-    builder = TreeBuilder(name, text, base)
+    builder = TreeBuilder(fragment)
     node = builder.build(tree)
     if builder.problems:
         return None, tuple(builder.problems), False
@@ -345,11 +342,12 @@ def _too_deep(root: Node) -> Diagnostic | None:
     return None
 
 
-def _without_line(text: str, problem: Diagnostic, base: int) -> str | None:
+def _without_line(fragment: Fragment, problem: Diagnostic) -> Fragment | None:
     """The text with the line of a problem made empty, every other character where it was."""
+    text = fragment.text
     if len(text) > MAX_RETRIED or not _PIPELINE.match(text):
         return None
-    at = min(problem.span.start - base, len(text) - 1)
+    at = min(problem.span.start - fragment.base, len(text) - 1)
     if problem.code in _UNPAIRED:
         # An open bracket or quote has swallowed the lines below: only its own line is at fault.
         start, end = text.rfind("\n", 0, at) + 1, text.index("\n", at) + 1
@@ -362,7 +360,8 @@ def _without_line(text: str, problem: Diagnostic, base: int) -> str | None:
     if start == 0 or len(below) - len(below.lstrip(" ")) > margin:
         return None
     empty = "none" if len(line) > margin + len("none") else "0"
-    return text[:start] + (line[:margin] + empty).ljust(len(line) - 1) + "\n" + text[end:]
+    emptied = (line[:margin] + empty).ljust(len(line) - 1)
+    return replace(fragment, text=text[:start] + emptied + "\n" + text[end:])
 
 
 def _line_starts(text: str) -> list[int]:
