@@ -29,7 +29,7 @@ from gotlang.tune.search import Race
 from gotlang.tune.space import Dimension, Space, space_of
 from gotlang.tune.study import split
 from gotlang.tune.trials import TrialResult, looks
-from gotlang.tune.tuned import Shot, Texts, edited, literal, rewritten
+from gotlang.tune.tuned import Shot, Texts, edited, rewritten
 
 # ---------------------------------------------------------------- rows
 
@@ -409,11 +409,12 @@ def test_any_instruction_is_read_back(text: str) -> None:
 )
 def test_a_literal_reads_back(value: object) -> None:
     from gotlang.ir.evaluate import evaluate
+    from gotlang.ir.text import value_text
     from gotlang.span import Source
     from gotlang.syntax.expressions import Expression
     from gotlang.syntax.parse import parse_expression
 
-    node = parse_expression(Source.of("x", literal(value)))
+    node = parse_expression(Source.of("x", value_text(value)))
     assert not hasattr(node, "code"), node
     expression: Expression = node  # type: ignore[assignment]
     assert evaluate(expression, {}) == value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from gotlang.codes import CODES
 from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.diagnostics import render
 from gotlang.errors import GotError, UsageError
+from gotlang.files import replace_file
 from gotlang.version import __version__
 
 if TYPE_CHECKING:
@@ -229,18 +229,7 @@ def _format(name: str, check: bool) -> bool:
         if path.read_bytes() == content:
             return False
         if not check:
-            _replace(path.resolve(), content)
+            replace_file(path.resolve(), content)
     except OSError as error:
         raise UsageError(f"cannot write {name}: {error.strerror}") from None
     return True
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file atomically, and keep its permissions."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(content)
-        draft.chmod(path.stat().st_mode & 0o7777)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

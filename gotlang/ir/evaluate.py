@@ -402,7 +402,7 @@ def literal(value: Any, span: Span = NOWHERE) -> e.Expression:
             raise ValueError("a number that cannot be written")
         case None | bool() | int() | float() | str():
             return e.Constant(span, value)
-        case list():
+        case list() | tuple():
             return e.ListDisplay(span, tuple(literal(item, span) for item in value))
         case dict() if all(isinstance(key, str) for key in value):
             return e.RecordDisplay(span, tuple((key, literal(item, span)) for key, item in value.items()))

@@ -69,13 +69,13 @@ def _imports(program: ir.Program) -> Iterator[str]:
 
 
 def _param(param: ir.Param) -> str:
-    line = f"param {param.name}: {param.type} = {_value(param.default)}"
+    line = f"param {param.name}: {param.type} = {value_text(param.default)}"
     line += " each" if param.each else ""
     match param.domain:
         case ir.Domain(choices=choices) if choices:
-            line += f" in [{', '.join(_value(choice) for choice in choices)}]"
+            line += f" in [{', '.join(value_text(choice) for choice in choices)}]"
         case ir.Domain(low=low, high=high):
-            line += f" in {_value(low)}..{_value(high)}"
+            line += f" in {value_text(low)}..{value_text(high)}"
     return line + (f" when {show(param.guard)}" if param.guard is not None else "")
 
 
@@ -92,8 +92,8 @@ def _prompt(prompt: ir.Prompt) -> Iterator[str]:
     if prompt.examples:
         yield f"{_INDENT}examples:"
     for example in prompt.examples:
-        inputs = ", ".join(f"{name} = {_value(value)}" for name, value in example.inputs)
-        yield f"{_INDENT * 2}{inputs} -> {_value(example.output)}"
+        inputs = ", ".join(f"{name} = {value_text(value)}" for name, value in example.inputs)
+        yield f"{_INDENT * 2}{inputs} -> {value_text(example.output)}"
     if prompt.user is not None:
         yield from _text("user ", prompt.user.text)
     if prompt.reader is not None:
@@ -127,7 +127,7 @@ def _text(name: str, value: str) -> Iterator[str]:
 
 
 def _score(score: ir.ScoreFunction) -> Iterator[str]:
-    best = f", best {_value(score.best)}" if score.best is not None else ""
+    best = f", best {value_text(score.best)}" if score.best is not None else ""
     direction = "lower" if score.lower else "higher"
     yield f"score {score.name}({_parameters(score.parameters)}) -> {direction}{best}:"
     if score.body != LOCAL_SCORE:
@@ -147,7 +147,8 @@ def _parameters(parameters: Iterable[tuple[str, Type]]) -> str:
     return ", ".join(f"{name}: {type_}" for name, type_ in parameters)
 
 
-def _value(value: object) -> str:
+def value_text(value: object) -> str:
+    """A plain value as the language writes it. Raises ValueError if it cannot be written."""
     return show(literal(value))
 
 

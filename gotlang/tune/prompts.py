@@ -31,6 +31,7 @@ from typing import Any, final
 from gotlang.errors import BudgetExceeded, GotError, ModelError, RunError, UsageError
 from gotlang.evaluate.evaluation import RowRun
 from gotlang.evaluate.rows import Row
+from gotlang.files import replace_file
 from gotlang.ir.program import Program as IR
 from gotlang.ir.program import Prompt
 from gotlang.models.base import (
@@ -57,7 +58,7 @@ from gotlang.session import Session, run_to_end
 from gotlang.templates import Template
 from gotlang.tune.plan import SEEDS, PromptSearch
 from gotlang.tune.points import PointRunner
-from gotlang.tune.tuned import Shot, Texts, rewritten, write_whole
+from gotlang.tune.tuned import Shot, Texts, rewritten
 
 ANSWER = "answer"
 PROMPT = "proposal"
@@ -425,19 +426,13 @@ async def propose(points: PointRunner, rows: Sequence[Row], file: Path) -> dict[
     """
     if not points.plan.searches:
         return {}
-    if (before := _read(file)) is not None:
-        return before
+    if file.exists():
+        return from_json(file.read_bytes(), dict[str, list[Texts]])
     found: dict[str, list[Texts]] = {}
     for search in points.plan.searches:
         found.update(await _search(points, rows, search))
-    write_whole(file, to_json(found))
+    replace_file(file, to_json(found).encode())
     return found
-
-
-def _read(file: Path) -> dict[str, list[Texts]] | None:
-    if not file.exists():
-        return None
-    return from_json(file.read_bytes(), dict[str, list[Texts]])
 
 
 async def _search(points: PointRunner, rows: Sequence[Row], search: PromptSearch) -> dict[str, list[Texts]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, final
@@ -18,6 +17,8 @@ import msgspec
 
 from gotlang.compiler import Compilation, compile_source
 from gotlang.errors import UsageError
+from gotlang.files import replace_file
+from gotlang.ir.text import value_text
 from gotlang.program import CheckedProgram
 from gotlang.records import InvalidRecord, from_plain, to_json
 from gotlang.semantics.params import constant_value
@@ -72,16 +73,10 @@ class Tuned(msgspec.Struct, frozen=True):
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all. Raises UsageError if that fails."""
         try:
-            write_whole(path, msgspec.json.format(to_json(self.to_dict()), indent=2) + "\n")
+            text = msgspec.json.format(to_json(self.to_dict()), indent=2) + "\n"
+            replace_file(path, text.encode())
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file, whole or not at all."""
-    draft = path.with_name(path.name + ".new")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
 
 
 def read_tuned(path: str | Path) -> Tuned:
@@ -155,14 +150,8 @@ def _overwrite(path: Path, before: str, after: str) -> None:
         raise UsageError(f"{path} has changed since it was read", help="run the command again")
     new = after if text.endswith("\n") else after.rstrip("\n")
     new = new.replace("\n", "\r\n") if b"\r\n" in now else new
-    target = path.resolve()
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        draft.write_bytes((codecs.BOM_UTF8 if now.startswith(codecs.BOM_UTF8) else b"") + new.encode())
-        draft.chmod(target.stat().st_mode & 0o7777)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    mark = codecs.BOM_UTF8 if now.startswith(codecs.BOM_UTF8) else b""
+    replace_file(path.resolve(), mark + new.encode())
 
 
 def _settings_of(program: CheckedProgram, found: Tuned) -> dict[str, dict[str, Any]]:
@@ -217,7 +206,7 @@ def edited(
             if isinstance(d, n.Param) and d.name.text in left_params:
                 value, old = left_params.pop(d.name.text), constant_value(d.default)
                 if type(old) is not type(value) or old != value:
-                    edits.append((d.default.span, literal(value)))
+                    edits.append((d.default.span, value_text(value)))
             elif isinstance(d, n.Prompt):
                 edits += _texts(d, left_texts.pop(d.name.text, Texts()), source)
                 edits += _settings(d, settings.get(d.name.text, {}), source)
@@ -234,27 +223,6 @@ def _replaced(source: Source, edits: list[_Edit]) -> Source:
     for span, new in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
         text = text[: span.start] + new + text[span.end :]
     return Source(source.name, text)
-
-
-def literal(value: Any) -> str:
-    """A plain value as the language writes it."""
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return quote(value)
-        case float():
-            text = repr(value)
-            return text if "." in text or "e" not in text else text.replace("e", ".0e", 1)
-        case list() | tuple():
-            return "[" + ", ".join(map(literal, value)) + "]"
-        case dict():
-            keys = (k if k.isidentifier() and k.islower() else quote(k) for k in value)
-            pairs = zip(keys, map(literal, value.values()), strict=True)
-            return "{" + ", ".join(f"{key}: {each}" for key, each in pairs) + "}"
-    return str(value)
 
 
 def _texts(node: n.Prompt, texts: Texts, source: Source) -> list[_Edit]:
@@ -276,20 +244,20 @@ def _settings(node: n.Prompt, settings: Mapping[str, Any], source: Source) -> li
     """Other values of settings that the prompt has, and new settings above its first text."""
     known = {setting.name.text: setting.value.span for setting in node.settings}
     edits = [
-        (known[name], literal(value))
+        (known[name], value_text(value))
         for name, value in settings.items()
-        if name in known and source.text[known[name].start : known[name].end] != literal(value)
+        if name in known and source.text[known[name].start : known[name].end] != value_text(value)
     ]
     first = min(text.span.start for text in (node.system, node.instruction, node.user) if text is not None)
     margin = _margin(source, first)
-    new = "".join(f"{margin}{name} {literal(v)}\n" for name, v in settings.items() if name not in known)
+    new = "".join(f"{margin}{name} {value_text(v)}\n" for name, v in settings.items() if name not in known)
     return [*edits, _insertion(source, _line_start(source, first), new)] if new else edits
 
 
 def _examples(node: n.Prompt, shots: tuple[Shot, ...], source: Source) -> list[_Edit]:
     lines = [
-        ", ".join(f"{name} = {literal(value)}" for name, value in shot.inputs.items())
-        + f" -> {literal(shot.output)}"
+        ", ".join(f"{name} = {value_text(value)}" for name, value in shot.inputs.items())
+        + f" -> {value_text(shot.output)}"
         for shot in shots
     ]
     if node.examples:
