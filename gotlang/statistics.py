@@ -80,11 +80,9 @@ def mean_interval(
     if not all(math.isfinite(value) for value in values):
         raise ValueError("every value must be finite")
     rows = len(values)
-    if rows == 0:
-        return Interval(math.nan, -math.inf, math.inf, 0, level)
-    mean = fmean(values)
-    if rows == 1:
-        return Interval(mean, -math.inf, math.inf, 1, level)
+    mean = fmean(values) if values else math.nan
+    if rows < 2:
+        return Interval(mean, -math.inf, math.inf, rows, level)
     if min(values) == max(values):
         return Interval(values[0], values[0], values[0], rows, level)
     choices = random.Random(seed).choices

@@ -368,17 +368,16 @@ def assemble(entries: Sequence[ComparedScheme], baseline: str, *, equal_cost: bo
     """Compare evaluated schemes with the one of a name. Raises UsageError for no metric in common."""
     metric, kind = _common_metric(entries)
     first = next(entry for entry in entries if entry.name == baseline)
-    done = []
-    for entry in entries:
-        if entry is not first:
-            pairs = ((name, _difference(entry, first, name)) for name in METRICS)
-            differences = {name: pair for name, pair in pairs if pair is not None}
-            shown = (
-                verdict(differences[metric], lower_is_better=kind.lower) if metric in differences else None
-            )
-            entry = dataclasses.replace(entry, to_baseline=differences, verdict=shown)
-        done.append(entry)
-    return Comparison(metric, kind, baseline, tuple(done), equal_cost, _cost_metric(entries))
+
+    def compared(entry: ComparedScheme) -> ComparedScheme:
+        pairs = ((name, _difference(entry, first, name)) for name in METRICS)
+        differences = {name: pair for name, pair in pairs if pair is not None}
+        found = differences.get(metric)
+        shown = verdict(found, lower_is_better=kind.lower) if found is not None else None
+        return dataclasses.replace(entry, to_baseline=differences, verdict=shown)
+
+    done = tuple(entry if entry is first else compared(entry) for entry in entries)
+    return Comparison(metric, kind, baseline, done, equal_cost, _cost_metric(entries))
 
 
 def _common_metric(entries: Sequence[ComparedScheme]) -> tuple[str, ScoreKind]:

@@ -147,6 +147,10 @@ DEFAULT_MAX_FAILED = 0.5
 
 State = Literal["done", "partial", "failed"]
 
+_FIELDS = {"result": "value", "correct": "truth", "cost": "usd"}
+"""The fields of a run that have another name as a metric or in documents."""
+_SHOWN = "repeat state result score correct usd calls seconds failed_thoughts reason".split()  # noqa: SIM905
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -174,32 +178,12 @@ class RowRun:
 
     def metric(self, name: str) -> float | None:
         """A metric of this run; None if unknown."""
-        match name:
-            case "score":
-                return bounded(self.score) if self.score is not None and math.isfinite(self.score) else None
-            case "correct":
-                return None if self.truth is None else float(self.truth)
-            case "cost":
-                return self.usd
-            case "calls":
-                return None if self.calls is None else float(self.calls)
-        return self.seconds
+        value = getattr(self, _FIELDS.get(name, name))
+        return bounded(value) if value is not None and math.isfinite(value) else None
 
     def to_dict(self) -> dict[str, Any]:
         """The run as `--json` prints it."""
-        return {
-            "row": self.row.number,
-            "repeat": self.repeat,
-            "state": self.state,
-            "result": self.value,
-            "score": self.score,
-            "correct": self.truth,
-            "usd": self.usd,
-            "calls": self.calls,
-            "seconds": self.seconds,
-            "failed_thoughts": self.failed_thoughts,
-            "reason": self.reason,
-        }
+        return {"row": self.row.number, **{name: getattr(self, _FIELDS.get(name, name)) for name in _SHOWN}}
 
 
 @final

@@ -209,10 +209,8 @@ def steps(program: Program, scheme: Scheme) -> list[ir.Step]:
     seen: set[str] = set()
 
     def add(region: ir.Region) -> None:
-        for step in region.steps:
+        for step in region.all_steps():
             out.append(step)
-            for inner in step.regions:
-                add(inner)
             if isinstance(step, ir.Invoke) and step.scheme not in seen:
                 seen.add(step.scheme)
                 add(program.scheme(step.scheme).body)

@@ -6,6 +6,7 @@ each row that has it; `failed`, `partial` and `rows` count runs and rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -65,37 +66,29 @@ def threshold(text: str, kind: ScoreKind) -> Threshold:
                 raise _unknown(text, "value", name, known)
             case Call(function=function) if function.text not in BUILTINS:
                 raise _unknown(text, "function", function.text, set(BUILTINS))
-    result = Threshold(text, found)
-    _check(result, kind)
-    return result
-
-
-def _check(found: Threshold, kind: ScoreKind) -> None:
-    """Try it on made-up numbers, so that an invalid condition is reported before anything is spent."""
+    # Try it on made-up numbers, so that an invalid condition is reported before anything is spent.
     why = ""
     for numbers, number in _SAMPLES:
         names: dict[str, Any] = {name: [*numbers] for name in (*METRICS, kind.name)}
         try:
-            value = evaluate(found.condition, {**names, **dict.fromkeys(COUNTS, number)})
+            value = evaluate(found, {**names, **dict.fromkeys(COUNTS, number)})
         except EvaluationError as error:
             why = f": {error.message}"  # with other numbers it may have a value
             continue
         if isinstance(value, bool):
-            return
+            return Threshold(text, found)
         why = ""
         break
     raise UsageError(
-        f"`{found.text}` is not a condition{why}", help="compare with a number, as in `mean(score) > 2`"
+        f"`{text}` is not a condition{why}", help="compare with a number, as in `mean(score) > 2`"
     )
 
 
 def _names(evaluation: Evaluation) -> dict[str, Any]:
     names: dict[str, Any] = {name: list(evaluation.values(name).values()) for name in METRICS}
     names[evaluation.kind.name] = names["score"]
-    names["rows"] = evaluation.row_count
-    names["failed"] = sum(run.state == "failed" for run in evaluation.runs)
-    names["partial"] = sum(run.state == "partial" for run in evaluation.runs)
-    return names
+    states = Counter(run.state for run in evaluation.runs)
+    return {**names, "rows": evaluation.row_count, "failed": states["failed"], "partial": states["partial"]}
 
 
 def _unknown(text: str, what: str, name: str, known: set[str]) -> UsageError:

@@ -242,7 +242,9 @@ def _plan(node: n.Study, program: CheckedProgram, data: Path | Table, source: So
         return source.text[value.span.start : value.span.end]
 
     scheme = _target(program).scheme(node.scheme.text if node.scheme else None)
-    split = {option.name.text: constant_value(option.value) for option in (node.data.options if node.data else ())}
+    split = {
+        option.name.text: constant_value(option.value) for option in (node.data.options if node.data else ())
+    }
     settings = {option.name.text: _setting(option) for option in node.options}
     if settings.get("sampler", True) is None:
         del settings["sampler"]

@@ -64,12 +64,20 @@ def mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def leads(
-    rows: Sequence[Measured], others: Sequence[Measured], of: Callable[[Measured], float | None]
-) -> list[float]:
-    """By how much rows exceed those of another trial, pair by pair, wherever both have a value."""
+Quantity = Callable[[Measured], float | None]
+
+
+def known_pairs(
+    rows: Sequence[Measured], others: Sequence[Measured], of: Quantity
+) -> list[tuple[float, float]]:
+    """A quantity of rows and of the same rows of another trial, wherever both have a value."""
     pairs = ((of(a), of(b)) for a, b in zip(rows, others, strict=False))
-    return [a - b for a, b in pairs if a is not None and b is not None]
+    return [(a, b) for a, b in pairs if a is not None and b is not None]
+
+
+def leads(rows: Sequence[Measured], others: Sequence[Measured], of: Quantity) -> list[float]:
+    """By how much rows exceed those of another trial, pair by pair, wherever both have a value."""
+    return [a - b for a, b in known_pairs(rows, others, of)]
 
 
 def bound(constraint: Constraint, baseline: float) -> float:
@@ -122,8 +130,8 @@ class PointRunner:
         self._answered = next((run.row for run in runs if run.calls and not run.missing), self._answered)
         if lost and self._answered is not None:
             await self._probe(self._answered)
-            repeated = {run.row.number: run for run in await self._run(runner, lost)}
-            runs = [repeated.get(run.row.number, run) for run in runs]
+            repeated = iter(await self._run(runner, lost))
+            runs = [next(repeated) if run.missing else run for run in runs]
         return [self.measured(run) for run in runs]
 
     async def _probe(self, row: Row) -> None:
@@ -141,23 +149,15 @@ class PointRunner:
             help="the same command goes on with the study, with the trial that was under way",
         )
 
-    async def run(
-        self,
-        texts: Mapping[str, Texts],
-        values: Mapping[str, Any],
-        rows: Sequence[Row],
-        observe: Observer | None = None,
-    ) -> list[RowRun]:
-        """Run rows with given texts and values of params and settings; `observe` is told of events."""
-        runner = self._runner(texts, values)
-        return await self._run(runner if observe is None else replace(runner, observe=observe), rows)
+    async def run(self, texts: Mapping[str, Texts], rows: Sequence[Row], observe: Observer) -> list[RowRun]:
+        """Run rows with given texts and the untuned params; `observe` is told of events."""
+        return await self._run(replace(self._runner(texts, {}, {}), observe=observe), rows)
 
     async def _run(self, runner: Runner, rows: Sequence[Row]) -> list[RowRun]:
         scheme = runner.program.scheme(self.plan.scheme)
         own = Metric(ScoreKind())
         runs: dict[int, RowRun] = {}
-        parallel = max(1, len(rows))
-        running = run_each(runner, scheme, rows, metric=own, parallel=parallel, count_missing=True)
+        running = run_each(runner, scheme, rows, metric=own, parallel=max(1, len(rows)), count_missing=True)
         async with aclosing(running):
             async for run in running:
                 if run.error is not None and not isinstance(run.error, RunError):
@@ -185,18 +185,13 @@ class PointRunner:
             "truth": run.row.truth,
         }
         unknown = OF_RESULTS if run.calls is not None else OF_RESULTS | SPENT
-        objectives = tuple(
-            self.plan.failed
-            if failed and _uses(OF_RESULTS | SPENT, objective.expression)
-            else self._number(objective.expression, names, objective.text, run.row)
-            for objective in self.plan.objectives
-        )
-        quantities = tuple(
-            None
-            if failed and _uses(unknown, constraint.quantity)
-            else self._number(constraint.quantity, names, constraint.text, run.row)
-            for constraint in self.plan.constraints
-        )
+
+        def value(node: e.Expression, text: str, undefined: frozenset[str]) -> float | None:
+            return None if failed and _uses(undefined, node) else self._number(node, names, text, run.row)
+
+        found = [value(each.expression, each.text, OF_RESULTS | SPENT) for each in self.plan.objectives]
+        objectives = tuple(self.plan.failed if number is None else number for number in found)
+        quantities = tuple(value(each.quantity, each.text, unknown) for each in self.plan.constraints)
         usd = run.usd if run.calls is not None else 0.0
         failure = (run.reason or "failed") if failed else None
         return Measured(objectives, quantities, usd, run.seconds or 0.0, run.calls or 0, failure)
@@ -218,16 +213,16 @@ class PointRunner:
 
     def runner(self, point: Point) -> Runner:
         """What runs the program at a point."""
-        return self._runner(self.chosen_texts(point), self.space.values(point))
+        return self._runner(self.chosen_texts(point), *self.space.params_and_settings(point))
 
     def chosen_texts(self, point: Point) -> dict[str, Texts]:
         """The texts that a point chooses, by prompt."""
         chosen = {name: point.get(TEXTS + name) for name in self.texts}
         return {name: self.texts[name][number] for name, number in chosen.items() if isinstance(number, int)}
 
-    def _runner(self, texts: Mapping[str, Texts], values: Mapping[str, Any]) -> Runner:
-        settings = {name: values[name] for name in self.space.settings if name in values}
-        params = {name: value for name, value in values.items() if name not in settings}
+    def _runner(
+        self, texts: Mapping[str, Texts], params: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> Runner:
         program = self._program(texts, {name: settings[name] for name in ASKED if name in settings})
         base = self.session.runner
         chosen = {name: settings[name] for name in ("concurrency", "schedule") if name in settings}
@@ -237,7 +232,6 @@ class PointRunner:
             params=check_params(program, params),
             settings=replace(base.settings, **chosen),
             limits=base.limits.with_total(chosen["concurrency"]) if "concurrency" in chosen else base.limits,
-            engines=base.engines,
         )
 
     def _program(self, texts: Mapping[str, Texts], settings: Mapping[str, Any]) -> ir.Program:

@@ -362,8 +362,7 @@ class Attempts:
         self.points = points
         self.rows = {row.number: row for row in rows}
         self.prompts = tuple(prompts)
-        self.scores: dict[str, dict[int, float]] = {}
-        self.texts: dict[str, Mapping[str, Texts]] = {}
+        self.scores: dict[str, tuple[Mapping[str, Texts], dict[int, float]]] = {_ORIGINAL: ({}, {})}
         self._loop = asyncio.get_running_loop()
 
     def run(self, texts: Mapping[str, Texts], fields: Mapping[str, Any]) -> Ran:
@@ -371,10 +370,15 @@ class Attempts:
         work = self.measure(changes(texts), self.rows[int(fields["row"])])
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
+    @property
+    def original(self) -> dict[int, float]:
+        """The scores of the prompts' own texts."""
+        return self.scores[_ORIGINAL][1]
+
     async def measure(self, texts: Mapping[str, Texts], row: Row) -> Ran:
         """One run of one row with some texts."""
         calls = PromptCalls(self.prompts)
-        (run,) = await self.points.run(texts, {}, [row], observe=calls)
+        (run,) = await self.points.run(texts, [row], calls)
         value = self.points.measured(run).objectives[0]
         score = 0.0
         if run.state != "failed" and value is not None:
@@ -382,8 +386,7 @@ class Attempts:
             score = 1 / (1 + value) if value >= 0 else 2 - 1 / (1 - value)
             score = value if self.points.plan.objectives[0].maximize else score
         key = repr(sorted(texts.items(), key=str))
-        self.texts[key] = dict(texts)
-        self.scores.setdefault(key, {})[row.number] = score
+        self.scores.setdefault(key, (texts, {}))[1][row.number] = score
         return Ran(score, value, calls.asked, self._feedback(run, value))
 
     def _feedback(self, run: RowRun, value: float | None) -> str:
@@ -401,14 +404,13 @@ class Attempts:
 
     def best(self, prompt: str, keep: int) -> list[Texts]:
         """The texts of a prompt with the largest leads over the original, the original first."""
-        original = self.scores.get(_ORIGINAL, {})
         leads: dict[str, tuple[float, Texts]] = {}
-        for key, by_row in self.scores.items():
-            text = self.texts[key].get(prompt)
-            seen = by_row.keys() & original.keys()
+        for texts, by_row in self.scores.values():
+            text, seen = texts.get(prompt), by_row.keys() & self.original.keys()
             if text is not None and seen:
-                lead, known = fmean(by_row[row] - original[row] for row in seen), leads.get(repr(text))
-                leads[repr(text)] = (lead if known is None else max(lead, known[0]), text)
+                lead = fmean(by_row[row] - self.original[row] for row in seen)
+                known, _ = leads.get(repr(text), (lead, text))
+                leads[repr(text)] = max(lead, known), text
         ranked = sorted(leads.values(), key=lambda found: -found[0])
         return [Texts(), *[text for lead, text in ranked if lead > 0][:keep]]
 
@@ -426,13 +428,17 @@ async def propose(points: PointRunner, rows: Sequence[Row], file: Path) -> dict[
     """
     if not points.plan.searches:
         return {}
-    if file.exists():
-        return from_json(file.read_bytes(), dict[str, list[Texts]])
+    if (before := _read(file)) is not None:
+        return before
     found: dict[str, list[Texts]] = {}
     for search in points.plan.searches:
         found.update(await _search(points, rows, search))
     replace_file(file, to_json(found).encode())
     return found
+
+
+def _read(file: Path) -> dict[str, list[Texts]] | None:
+    return from_json(file.read_bytes(), dict[str, list[Texts]]) if file.exists() else None
 
 
 async def _search(points: PointRunner, rows: Sequence[Row], search: PromptSearch) -> dict[str, list[Texts]]:
@@ -472,13 +478,10 @@ def _optimize(attempts: Attempts, search: PromptSearch, proposer: Proposer, seed
     dspy = load_dspy()
     student = module(dspy, attempts.points.session.ir, search.prompts, attempts.run)
     lm = dspy.LM(f"gotlang/{proposer.model.name}", engine=proposer, cache=False, num_retries=0)
-    fields = {
-        row.number: {f"input_{name}": value for name, value in row.inputs.items()}
-        for row in attempts.rows.values()
-    }
-    examples = [
-        dspy.Example(row=number, **given).with_inputs("row", *given) for number, given in fields.items()
-    ]
+    examples = []
+    for number, row in attempts.rows.items():
+        fields = {"row": number, **{f"input_{name}": value for name, value in row.inputs.items()}}
+        examples.append(dspy.Example(**fields).with_inputs(*fields))
 
     def metric(example: Any, prediction: Any, trace: Any = None) -> float:
         return float(prediction.score)
@@ -488,8 +491,7 @@ def _optimize(attempts: Attempts, search: PromptSearch, proposer: Proposer, seed
     ) -> Any:
         return dspy.Prediction(score=float(pred.score), feedback=str(pred.feedback))
 
-    original = attempts.scores.get(_ORIGINAL, {})
-    threshold = fmean(original.values()) if original else 0.0
+    threshold = fmean(attempts.original.values()) if attempts.original else 0.0
     given = search.optimizer.arguments
     quiet = {"num_threads": 1, "display_progress": False, "display_table": 0}
     hidden = io.StringIO()  # optimizers print and show bars; a study has its own

@@ -37,6 +37,14 @@ _RIDGE = 1e-3
 SPARE = 0.8
 """A point is refused if even so much of its estimate violates a bound."""
 ESTIMATED = frozenset({"cost", "calls"})
+_SAMPLERS: dict[str, tuple[str, str, dict[str, tuple[str, int]]]] = {
+    "tpe": ("TPESampler", "optuna", {"n_startup_trials": ("startup", 10)}),
+    "gp": ("GPSampler", "torch", {"n_startup_trials": ("startup", 10)}),
+    "cmaes": ("CmaEsSampler", "cmaes", {"n_startup_trials": ("startup", 1)}),
+    "nsga2": ("NSGAIISampler", "optuna", {"population_size": ("population", 20)}),
+    "random": ("RandomSampler", "optuna", {}),
+}
+"""Samplers by name: the class, the package it needs, and its arguments with ours and their defaults."""
 
 
 def batch_start(number: int, size: int) -> int:
@@ -136,41 +144,30 @@ class Proposals:
 
 
 def _sampler(optuna: Any, method: Method, space: Space, seed: int, size: int) -> Any:
-    given = dict(method.arguments)
+    given, samplers = dict(method.arguments), optuna.samplers
     seed = given.get("seed", seed) % SEEDS
-    samplers: Any = optuna.samplers
+    if method.name == "grid":
+        base: Any = samplers.GridSampler
+
+        class Grid(base):
+            """Every combination once, and then again: Optuna's own would end the process instead."""
+
+            def after_trial(self, study: Any, trial: Any, state: Any, values: Any) -> None:
+                pass
+
+        return Grid(space.grid(), seed=seed)
+    kind, package, arguments = _SAMPLERS[method.name]
     try:
-        match method.name:
-            case "gp":
-                import_module("torch")
-                return samplers.GPSampler(seed=seed, n_startup_trials=given.get("startup", 10))
-            case "cmaes":
-                import_module("cmaes")
-                return samplers.CmaEsSampler(seed=seed, n_startup_trials=given.get("startup", 1))
-            case "nsga2":
-                return samplers.NSGAIISampler(seed=seed, population_size=given.get("population", 20))
-            case "random":
-                return samplers.RandomSampler(seed=seed)
-            case "grid":
-                # Every combination once, and then again: Optuna's own would end the process instead.
-                base: Any = samplers.GridSampler
-
-                class Grid(base):
-                    def after_trial(self, study: Any, trial: Any, state: Any, values: Any) -> None:
-                        pass
-
-                return Grid(space.grid(), seed=seed)
+        import_module(package)
     except ImportError as error:
         raise UsageError(
             f"the sampler `{method.name}` needs {error.name}", help=f"pip install {error.name}"
         ) from None
-    return samplers.TPESampler(
-        seed=seed,
-        n_startup_trials=given.get("startup", 10),
-        multivariate=True,
-        group=any(d.guard is not None for d in space.dimensions),
-        constant_liar=size > 1,
-    )
+    settings = {of_optuna: given.get(name, default) for of_optuna, (name, default) in arguments.items()}
+    if method.name == "tpe":
+        guarded = any(d.guard is not None for d in space.dimensions)
+        settings |= {"multivariate": True, "group": guarded, "constant_liar": size > 1}
+    return getattr(samplers, kind)(seed=seed, **settings)
 
 
 @final
@@ -277,11 +274,10 @@ class CostModel:
                 if name in ranges
             }
             self._seen[key] = {
-                constraint.text: self._over(constraint, guessed, 1.0, self._measured[place])
-                for place, constraint in self._bounds.items()
-                if place in self._measured
-                and free_names(constraint.quantity).keys() <= guessed.keys()
-                and self._over(constraint, guessed, SPARE, self._measured[place]) > 0
+                self._bounds[place].text: self._over(self._bounds[place], guessed, 1.0, measured)
+                for place, measured in self._measured.items()
+                if free_names(self._bounds[place].quantity).keys() <= guessed.keys()
+                and self._over(self._bounds[place], guessed, SPARE, measured) > 0
             }
         return self._seen[key]
 

@@ -23,7 +23,7 @@ from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.evaluate.rows import Row
 from gotlang.statistics import signed_rank
 from gotlang.tune.plan import StudyPlan
-from gotlang.tune.points import Measured, PointRunner, excess, leads, mean
+from gotlang.tune.points import Measured, PointRunner, excess, known_pairs, leads, mean
 from gotlang.tune.sampler import Proposals, batch_start
 from gotlang.tune.space import Point, Space
 from gotlang.tune.trials import DEFAULT_FIRST, Trial, TrialResult, TrialStore, looks
@@ -152,11 +152,8 @@ class Search:
         if race.worse(leads(rows, baseline.rows, _failed)):
             return "infeasible"
         for place, constraint in enumerate(self.plan.constraints):
-            pairs = (
-                (a.quantities[place], b.quantities[place]) for a, b in zip(rows, baseline.rows, strict=False)
-            )
-            over = [excess(constraint, a, b) for a, b in pairs if a is not None and b is not None]
-            if race.worse(over):
+            pairs = known_pairs(rows, baseline.rows, lambda row: row.quantities[place])  # noqa: B023
+            if race.worse([excess(constraint, a, b) for a, b in pairs]):
                 return "infeasible"
         if best is None or len(self.plan.objectives) > 1:
             return None
@@ -200,14 +197,18 @@ def result_of(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Meas
         if whole is None or lead is None:
             return TrialResult(None, {FAILURES: 1.0})
         values.append(whole + lead)
-    pairs = list(zip(rows, baseline, strict=False))
-    broken = {FAILURES: mean(leads(rows, baseline, _failed)) or 0.0}
+    return TrialResult(tuple(values), violations(plan, rows, baseline))
+
+
+def violations(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Measured]) -> dict[str, float]:
+    """By how much rows violate each constraint on average, 0 or less if it holds; 1 if that is unknown."""
+    found = {FAILURES: mean(leads(rows, baseline, _failed)) or 0.0}
     for place, constraint in enumerate(plan.constraints):
-        quantity = mean([a.quantities[place] for a, _ in pairs])
-        base = mean([b.quantities[place] for _, b in pairs])
+        quantity = mean([row.quantities[place] for row in rows])
+        base = mean([row.quantities[place] for row in baseline[: len(rows)]])
         known = quantity is not None and base is not None
-        broken[constraint.text] = excess(constraint, quantity, base) if known else 1.0  # type: ignore[arg-type]
-    return TrialResult(tuple(values), broken)
+        found[constraint.text] = excess(constraint, quantity, base) if known else 1.0  # type: ignore[arg-type]
+    return found
 
 
 def _costs(plan: StudyPlan, trial: Trial) -> list[float]:
@@ -215,9 +216,9 @@ def _costs(plan: StudyPlan, trial: Trial) -> list[float]:
     return [o.sign * v for o, v in zip(plan.objectives, trial.result.values or (), strict=True)]
 
 
-def _able(trials: Iterable[Trial]) -> list[Trial]:
-    """The trials that saw every row and violate no constraint."""
-    return [t for t in trials if t.ended == "complete" and t.feasible and t.result.values is not None]
+def _able(trials: Iterable[Trial], ended: Iterable[str] = ("complete",)) -> list[Trial]:
+    """The trials that ended so and violate no constraint; by default those that saw every row."""
+    return [t for t in trials if t.ended in ended and t.feasible and t.result.values is not None]
 
 
 def best_of(plan: StudyPlan, trials: Iterable[Trial]) -> Trial | None:
@@ -271,13 +272,8 @@ class Finalist:
 
     def to_dict(self) -> dict[str, Any]:
         """As documents show it."""
-        return {
-            "trial": self.trial.number,
-            "train": self.before,
-            "rerun": self.again,
-            "rows": self.rows,
-            "mean": self.mean,
-        }
+        shown = {"train": self.before, "rerun": self.again, "rows": self.rows, "mean": self.mean}
+        return {"trial": self.trial.number, **shown}
 
 
 async def finals(points: PointRunner, trials: Mapping[int, Trial], rows: Sequence[Row]) -> list[Finalist]:
@@ -356,19 +352,16 @@ def candidates(plan: StudyPlan, space: Space, trials: Mapping[int, Trial], *, pr
     `pruned` says whether trials count that did not see every row because others seemed better. With several
     objectives it is the best in the first one alone.
     """
-    ended = {"complete", "pruned"} if pruned else {"complete"}
-    able = {
-        n: t for n, t in trials.items() if t.ended in ended and t.feasible and t.result.values is not None
-    }
+    able = _able(trials.values(), ("complete", "pruned") if pruned else ("complete",))
     if not able:
         return []
     if len(plan.objectives) > 1:
-        best = best_of(plan, able.values())
+        best = best_of(plan, able)
         return [best] if best is not None else []
     worth, sign = shrunk(space, trials), plan.objectives[0].sign
     distinct: dict[str, Trial] = {}
-    for number in sorted(able, key=lambda n: (sign * worth[n], n)):
-        distinct.setdefault(_key(able[number].point), able[number])
+    for trial in sorted(able, key=lambda trial: (sign * worth[trial.number], trial.number)):
+        distinct.setdefault(_key(trial.point), trial)
     first, *others = distinct.values()
     if plan.finals < 2 or noise(trials) == 0:
         return [first]

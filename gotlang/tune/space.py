@@ -94,6 +94,12 @@ class Space:
                 _put(values, dimension, choose(dimension))
                 yield dimension
 
+    def params_and_settings(self, point: Point) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The values at a point: of params, and of settings of the run."""
+        values = self.values(point)
+        settings = {name: values.pop(name) for name in [*values] if name in self.settings}
+        return values, settings
+
     def values(self, point: Point) -> dict[str, Any]:
         """Params and settings at a point, without those that do not vary there."""
         values = dict(self.defaults)
@@ -148,10 +154,8 @@ def decoded(value: Value) -> Any:
 
 def point_text(point: Point, between: str = " ", equals: str = "=") -> str:
     """A point in one line: `sort_tries=2 merge_tries=13`."""
-    return between.join(
-        f"{name}{equals}{value:.4g}" if isinstance(value, float) else f"{name}{equals}{decoded(value)}"
-        for name, value in point.items()
-    )
+    shown = {n: f"{v:.4g}" if isinstance(v, float) else decoded(v) for n, v in point.items()}
+    return between.join(f"{name}{equals}{value}" for name, value in shown.items())
 
 
 def space_of(plan: StudyPlan) -> Space:
@@ -202,20 +206,18 @@ def used_names(program: Program, scheme: str) -> set[str]:
 
 def _in_order(names: list[str], params: Mapping[str, Param]) -> list[str]:
     """The names, each after those its condition refers to."""
-    out: list[str] = []
+    out: dict[str, None] = {}
 
     def visit(name: str, above: tuple[str, ...]) -> None:
-        if name in out or name in above:
-            return
         guard = params[name].guard if name in params else None
         for needed in free_names(guard) if guard is not None else ():
-            if needed in names:
+            if needed in names and needed not in (*above, name):
                 visit(needed, (*above, name))
-        out.append(name)
+        out.setdefault(name)
 
     for name in names:
         visit(name, ())
-    return out
+    return list(out)
 
 
 def _dimensions(param: Param, domain: Domain) -> list[Dimension]:

@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
 
@@ -29,10 +30,10 @@ from gotlang.session import Session, run_to_end
 from gotlang.statistics import Interval, paired_difference, verdict
 from gotlang.tune.budget import SpendLog, StudyBudget
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
-from gotlang.tune.points import Measured, PointRunner, excess, mean
+from gotlang.tune.points import Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, propose
 from gotlang.tune.sampler import CostModel, Proposals
-from gotlang.tune.search import Finalist, Search, StudyProgress, finals, front
+from gotlang.tune.search import Finalist, Search, StudyProgress, finals, front, violations
 from gotlang.tune.space import point_text, space_of, with_texts
 from gotlang.tune.trials import Trial, TrialStore, worker_name
 from gotlang.tune.tuned import Tuned
@@ -136,19 +137,17 @@ def compare_held_out(
     """Judge the tuned program by rows that both ran. `same` is the verdict if no other point won."""
 
     def quantities(rows: Sequence[Measured]) -> dict[str, list[float | None]]:
-        always: dict[str, list[float | None]] = {
-            "cost": [row.usd for row in rows],
-            "latency": [row.seconds for row in rows],
-            "calls": [float(row.calls) for row in rows],
-            "failures": [float(bool(row.failure)) for row in rows],
-        }
-        objectives = {o.text: [row.objectives[i] for row in rows] for i, o in enumerate(plan.objectives)}
-        return {**objectives, **{name: values for name, values in always.items() if name not in objectives}}
+        found = {o.text: [row.objectives[i] for row in rows] for i, o in enumerate(plan.objectives)}
+        found.setdefault("cost", [row.usd for row in rows])
+        found.setdefault("latency", [row.seconds for row in rows])
+        found.setdefault("calls", [float(row.calls) for row in rows])
+        found.setdefault("failures", [float(bool(row.failure)) for row in rows])
+        return found
 
     before, after = quantities(original), quantities(tuned)
     compared = tuple(
-        Compared(name, mean(before[name]), mean(after[name]), paired_difference(after[name], before[name]))
-        for name in before
+        Compared(name, mean(own), mean(after[name]), paired_difference(after[name], own))
+        for name, own in before.items()
     )
     return HeldOut(len(original), compared, same or _verdict(plan, original, tuned, compared))
 
@@ -156,17 +155,10 @@ def compare_held_out(
 def _verdict(
     plan: StudyPlan, original: Sequence[Measured], tuned: Sequence[Measured], compared: Sequence[Compared]
 ) -> str:
-    for place, constraint in enumerate(plan.constraints):
-        quantity = mean([m.quantities[place] for m in tuned])
-        base = mean([m.quantities[place] for m in original])
-        if quantity is None or base is None or excess(constraint, quantity, base) > 0:
-            return "constraint violated"
-    if sum(m.failure is not None for m in tuned) > sum(m.failure is not None for m in original):
+    if any(over > 0 for over in violations(plan, tuned, original).values()):
         return "constraint violated"
-    verdicts = {
-        verdict(found.lead, lower_is_better=not objective.maximize)
-        for objective, found in zip(plan.objectives, compared, strict=False)
-    }
+    judged = zip(plan.objectives, compared, strict=False)
+    verdicts = {verdict(each.lead, lower_is_better=not objective.maximize) for objective, each in judged}
     return next(word for word in ("worse", "better", "not significant") if word in verdicts)
 
 
@@ -227,6 +219,7 @@ class StudyResult(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gotc tune --json` prints."""
+        tuned = self.tuned.to_dict()
         return {
             "study": self.plan.name,
             "model": self.model,
@@ -235,11 +228,7 @@ class StudyResult(Displayed):
             "ended": dict(self.ended),
             "rejected": self.rejected,
             "unmet": self.unmet,
-            "winner": {
-                **_brief(self.winner),
-                "params": dict(self.tuned.params),
-                "settings": dict(self.tuned.settings),
-            },
+            "winner": {**_brief(self.winner), "params": tuned["params"], "settings": tuned["settings"]},
             "finals": [finalist.to_dict() for finalist in self.finals],
             "original": {"train": _brief(self.trials[0])["train"]},
             "pareto": [_brief(trial) for trial in self.pareto],
@@ -248,7 +237,7 @@ class StudyResult(Displayed):
             "wall_s": self.wall_s,
             "partial": self.partial,
             "storage": self.storage,
-            "tuned": self.tuned.to_dict(),
+            "tuned": tuned,
         }
 
     def facts(self) -> list[tuple[str, str]]:
@@ -284,18 +273,10 @@ def _brief(trial: Trial) -> dict[str, Any]:
     return {"trial": trial.number, "point": dict(trial.point), "train": train}
 
 
-def tune(
-    plan: StudyPlan,
-    options: Options | None = None,
-    *,
-    folder: Path | None = FOLDER,
-    takeover: bool = False,
-    observe: Observe = lambda _, __: None,
-) -> StudyResult:
-    """Run a study and wait for its end; see `run_study`."""
-    options = options or Options()
-    work = run_study(plan, options, folder=folder, takeover=takeover, observe=observe)
-    return run_to_end(work, virtual=_options(plan, options).simulated)
+def tune(plan: StudyPlan, options: Options | None = None, **how: Any) -> StudyResult:
+    """Run a study and wait for its end; `how` are further arguments of `run_study`."""
+    virtual = _options(plan, options or Options()).simulated
+    return run_to_end(run_study(plan, options, **how), virtual=virtual)
 
 
 async def run_study(
@@ -316,10 +297,8 @@ async def run_study(
     Raises UsageError, RunError and BudgetExceeded, the last if not even the untuned program could be
     measured.
     """
-    try:
-        import optuna  # noqa: F401
-    except ImportError:
-        raise UsageError("studies need Optuna", help="pip install 'gotlang[tune]'") from None
+    if find_spec("optuna") is None:
+        raise UsageError("studies need Optuna", help="pip install 'gotlang[tune]'")
     options = _options(plan, options or Options())
     with tempfile.TemporaryDirectory() as temporary:
         async with Session(plan.program, options) as session:
@@ -499,24 +478,22 @@ class _Study:
             "spent_usd": spent,
             "spent_calls": calls,
             "partial": self.partial,
-            "versions": _versions(),
+            "versions": {
+                "gotlang": __version__,
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("optuna", "dspy") if find_spec(name)},
+            },
         }
-        values, settings = points.space.values(chosen), points.space.settings
+        params, settings = points.space.params_and_settings(chosen)
+        held = held_out.to_dict() if held_out is not None else {}
+        texts = points.chosen_texts(chosen)
         return StudyResult(
             plan=plan,
             trials=trials,
             winner=winner,
             finals=met,
             held_out=held_out,
-            tuned=Tuned(
-                plan.program.name,
-                plan.scheme,
-                {name: value for name, value in values.items() if name not in settings},
-                points.chosen_texts(chosen),
-                {name: value for name, value in values.items() if name in settings},
-                held_out.to_dict() if held_out is not None else {},
-                provenance,
-            ),
+            tuned=Tuned(plan.program.name, plan.scheme, params, texts, settings, held, provenance),
             usd=spent,
             calls=calls,
             simulated=self.model.simulated,
@@ -539,13 +516,3 @@ class _Study:
             yield
         finally:
             os.close(lock)
-
-
-def _versions() -> dict[str, str]:
-    found = {"gotlang": __version__, "python": platform.python_version()}
-    for package in ("optuna", "dspy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

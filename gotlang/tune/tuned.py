@@ -210,19 +210,14 @@ def edited(
             elif isinstance(d, n.Prompt):
                 edits += _texts(d, left_texts.pop(d.name.text, Texts()), source)
                 edits += _settings(d, settings.get(d.name.text, {}), source)
-        if edits:
-            out[source.name] = _replaced(source, edits)
+        text = source.text
+        for span, new in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
+            text = text[: span.start] + new + text[span.end :]
+        out[source.name] = Source(source.name, text)
     for kind, left in (("param", left_params), ("prompt", left_texts)):
         if left:
             raise UsageError(f"`{compilation.source.name}` has no {kind} `{next(iter(left))}`")
     return out
-
-
-def _replaced(source: Source, edits: list[_Edit]) -> Source:
-    text = source.text
-    for span, new in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
-        text = text[: span.start] + new + text[span.end :]
-    return Source(source.name, text)
 
 
 def _texts(node: n.Prompt, texts: Texts, source: Source) -> list[_Edit]:
@@ -243,23 +238,18 @@ def _texts(node: n.Prompt, texts: Texts, source: Source) -> list[_Edit]:
 def _settings(node: n.Prompt, settings: Mapping[str, Any], source: Source) -> list[_Edit]:
     """Other values of settings that the prompt has, and new settings above its first text."""
     known = {setting.name.text: setting.value.span for setting in node.settings}
-    edits = [
-        (known[name], value_text(value))
-        for name, value in settings.items()
-        if name in known and source.text[known[name].start : known[name].end] != value_text(value)
-    ]
+    edits = [(known[name], value_text(value)) for name, value in settings.items() if name in known]
     first = min(text.span.start for text in (node.system, node.instruction, node.user) if text is not None)
     margin = _margin(source, first)
     new = "".join(f"{margin}{name} {value_text(v)}\n" for name, v in settings.items() if name not in known)
-    return [*edits, _insertion(source, _line_start(source, first), new)] if new else edits
+    return [*edits, _insertion(source, _line_start(source, first), new)]
 
 
 def _examples(node: n.Prompt, shots: tuple[Shot, ...], source: Source) -> list[_Edit]:
-    lines = [
-        ", ".join(f"{name} = {value_text(value)}" for name, value in shot.inputs.items())
-        + f" -> {value_text(shot.output)}"
-        for shot in shots
-    ]
+    lines = []
+    for shot in shots:
+        inputs = ", ".join(f"{name} = {value_text(value)}" for name, value in shot.inputs.items())
+        lines.append(f"{inputs} -> {value_text(shot.output)}")
     if node.examples:
         first, last = node.examples[0].span, node.examples[-1].span
         if lines:
