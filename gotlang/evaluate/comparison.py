@@ -54,7 +54,7 @@ from gotlang.syntax.expressions import Constant, Reference
 from gotlang.types import accepts
 
 MATCHED: Final = 0
-"""The number of samples of a baseline that is to cost as much as the others."""
+"""The number of samples of a baseline that is matched to the cost of the others."""
 MOST_REPEATS: Final = 1000
 """A scheme that is cheaper by a larger factor does not reach equal cost; its cost in the table shows it."""
 PILOT_ROWS: Final = 5
@@ -121,7 +121,7 @@ def comparable(program: Program, like: Scheme) -> list[str]:
 
 
 def with_samples(program: Program, contender: Contender, samples: int) -> Contender:
-    """A baseline with another number of samples, which its name tells; all else of it stays."""
+    """A baseline with another number of samples, which its name shows; nothing else changes."""
     kind = str(contender.kind)
     name = f"{kind}-of-{samples}"
     return Contender(name, _build(program, contender.scheme, name, kind, samples), kind, samples)
@@ -249,8 +249,8 @@ class Comparison(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """Plain data: every scheme's metrics, its paired differences to the baseline, and every run."""
         evaluations = [entry.evaluation for entry in self.entries]
-        about = evaluations[0].about()
-        about = {name: about[name] for name in ("program", "model", "simulated", "seed", "data")}
+        shared = ("program", "model", "simulated", "seed", "data")
+        about = {name: value for name, value in evaluations[0].about().items() if name in shared}
         # All share one session, whose spending only grows: that of the last one to end is the whole.
         last = max(evaluations, key=lambda evaluation: evaluation.spent_calls)
         return {
@@ -460,7 +460,7 @@ def combine(runs: Sequence[RowRun], kind: ScoreKind) -> RowRun:
 async def _matched_samples(
     program: Program, side: Contender, target: float, metric: CostMetric, run: Run
 ) -> int:
-    """How many samples of a baseline cost so much per row: lines through trials on a few rows, the second
+    """How many samples of a baseline cost this much per row: lines through trials on a few rows, the second
     time through one near the target (several samples may share the cost of a request)."""
 
     async def trial(samples: int) -> float:

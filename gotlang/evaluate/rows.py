@@ -41,7 +41,7 @@ ANSWERS = frozenset(
     """
     answer answers correct expected goal gold groundtruth intersection label output reference result solution
     sorted target targets truth
-    """.split()  # noqa: SIM905 (a list of so many texts would stand one a line)
+    """.split()  # noqa: SIM905 (a list would take one line per word)
 )
 """Usual names of columns of known answers, without case, spaces and underscores."""
 NUMBERS = frozenset(("id", "ids", "idx", "index", "key", "line", "no", "nr", "num", "number", "row", "rowid"))

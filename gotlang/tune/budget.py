@@ -138,7 +138,7 @@ class StudyBudget(Budget):
         """Release what was reserved, and count what the request really cost.
 
         That is logged once the samples are in the cache, which is right after this. Killed between the two, a
-        worker leaves an open request and no sample that was paid for and lost.
+        worker leaves an open request, but loses no sample that was billed.
         """
         name = self._names.pop(id(reservation))
         asyncio.get_running_loop().call_soon(self._settled, name, calls, float(usd))

@@ -42,13 +42,13 @@ _SEED_STEP = 1_000_003
 """Between the seeds of two measurements of the same rows: endpoints get the seed plus the sample's number."""
 _PROBES = 2**40
 _TRIES = 3
-"""Seeds from here on are of probes of whether the model still answers, sent so many times."""
+"""The first seed of probes that check whether the model still answers, and how many are sent at most."""
 
 
 @final
 class Measured(msgspec.Struct, frozen=True, array_like=True):
     """One run of one row. `objectives` are None if it ended without a result, `quantities` are those of the
-    constraints. `usd` is None if a price is unknown; a run without a result was paid for too."""
+    constraints. `usd` is None if a price is unknown; a run without a result has a cost too."""
 
     objectives: tuple[float | None, ...]
     quantities: tuple[float | None, ...]
@@ -167,7 +167,9 @@ class PointRunner:
             if run.state == "partial":
                 raise BudgetExceeded(run.reason or "")
             if run.state == "failed" and runner.budget.exhausted:
-                raise BudgetExceeded(runner.budget.reason())  # its calls are missing for want of money
+                raise BudgetExceeded(
+                    runner.budget.reason()
+                )  # its calls are missing because the budget is exhausted
         return [runs[row.number] for row in rows]
 
     def measured(self, run: RowRun) -> Measured:

@@ -35,7 +35,7 @@ FEWEST = 4
 """Trials beyond the number of its slopes that a regression needs."""
 _RIDGE = 1e-3
 SPARE = 0.8
-"""A point is refused if even so much of its estimate violates a bound."""
+"""A point is refused if even this share of its estimate violates a bound."""
 ESTIMATED = frozenset({"cost", "calls"})
 _SAMPLERS: dict[str, tuple[str, str, dict[str, tuple[str, int]]]] = {
     "tpe": ("TPESampler", "optuna", {"n_startup_trials": ("startup", 10)}),

@@ -4,8 +4,8 @@ Proposed points run in waves of rows, and stop as soon as they cannot win. All t
 same order, and equal requests get the same samples, so two trials are compared pair by pair, with Wilcoxon's
 one-sided signed-rank test.
 
-That tells trials apart for little money, but what those samples favour by chance looks like merit, the more
-so the more trials there are. So the few best ones that the race cannot tell from the first are rerun with new
+That distinguishes trials at little cost, but what those samples favor by chance looks like merit, the more so
+the more trials there are. So the few best ones that the race cannot tell from the first are rerun with new
 samples on the train rows. A trial that was pruned against a lucky one may be among them: it then sees the
 rows that it missed as well. Both measurements together decide. A finalist too far behind to catch up leaves,
 and the finals end when only one is left.

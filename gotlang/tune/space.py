@@ -188,7 +188,7 @@ def space_of(plan: StudyPlan) -> Space:
 
 
 def with_texts(space: Space, counts: Mapping[str, int]) -> Space:
-    """A space with so many texts of each prompt to choose from, the first its own."""
+    """A space with this many texts of each prompt to choose from, the first its own."""
     added = tuple(
         Dimension(TEXTS + name, TEXTS + name, 0, choices=tuple(range(count)))
         for name, count in counts.items()

@@ -42,7 +42,7 @@ from gotlang.version import __version__
 FOLDER = Path(".gotc") / "tune"
 """Where studies are stored, relative to the current folder."""
 RESERVE = 1.25
-"""Reserved for the test rows: so many times what the untuned program cost on as many train rows."""
+"""Reserved for the test rows: this many times what the untuned program cost on as many train rows."""
 
 VERDICTS = {
     "better": "the tuned program is better on held-out rows",
@@ -419,7 +419,7 @@ class _Study:
             self.store.leave()
 
     def _reserve(self, baseline: Trial, rows: int) -> None:
-        """Reserve what is needed to run two programs on so many rows later."""
+        """Reserve what is needed to run two programs on this many rows later."""
         if self.plan.budget is not None:
             each = mean([row.usd for row in baseline.rows]) or 0.0
             self.budget.allow(max(0.0, self.plan.budget - RESERVE * 2 * each * rows))
@@ -435,7 +435,7 @@ class _Study:
         self, points: PointRunner, original: Trial, winner: Trial, same: str | None
     ) -> HeldOut | None:
         """The original and the winner on the test rows, which are read only now. None if the budget did not
-        last. Of several workers the first pays, the others find its responses in the cache."""
+        last. The first of several workers makes the calls; the others find the responses in the cache."""
         self.budget.allow(self.plan.budget)
         self.search.show_stage("held-out rows")
         rows = self.plan.read_rows(self.split.test).rows

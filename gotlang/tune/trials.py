@@ -13,9 +13,9 @@ import re
 import socket
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
@@ -212,7 +212,7 @@ class TrialStore:
         return {n: trial for n, trial in sorted(self._finished.items()) if below is None or n < below}
 
     async def wait(self, below: int) -> dict[int, Trial]:
-        """The trials below a number, once all of them are finished, by whichever worker.
+        """The trials below a number, once all of them are finished, by any worker.
 
         Returns fewer if one that is not finished belongs to a worker that no longer runs.
         """
@@ -224,12 +224,8 @@ class TrialStore:
             await asyncio.to_thread(time.sleep, WAIT_S)  # of real time, also where time is simulated
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without Optuna's warnings of experimental features."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+quiet = partial(warnings.catch_warnings, action="ignore")
+"""A context without Optuna's warnings of experimental features."""
 
 
 def _open_study(storage: str | None, name: str, directions: Any) -> Any:
