@@ -20,7 +20,7 @@ _LONGEST_TEXT = 200
 _MOST_TERMS = 32
 _MOST_FACTORS = 12
 """A sum of more products, or a product of more factors, is worked out no further: recursion multiplies them,
-and nobody reads them."""
+and they could not be read."""
 UNWRITTEN = "…"
 """What starts the text of an atom that would be too long to read."""
 _NEEDS_NO_PARENTHESES = re.compile(r"[\w.]+(\(.*\))?")
@@ -227,7 +227,7 @@ ONE = Amount.of(1)
 def _both(
     combine: Callable[[Polynomial, Polynomial], Polynomial], a: Polynomial | None, b: Polynomial | None
 ) -> Polynomial | None:
-    """Two upper bounds together; None where one of them is none."""
+    """Two upper bounds combined; None if either is unbounded."""
     return combine(a, b) if a is not None and b is not None else None
 
 

@@ -57,7 +57,7 @@ Names = Mapping[str, Guess]
 @final
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Answers asked of models, requests, tokens, and US dollars (None: a price is not known)."""
+    """Calls of models, requests, tokens, and US dollars (None: a price is not known)."""
 
     calls: Amount = ZERO
     requests: Amount = ZERO

@@ -22,7 +22,7 @@ class Thought:
     `logprob` is that of the answer it was read from, a token's on average (natural logarithm, None where
     unknown), `tokens` are that answer's with theirs, `usd` is what it cost (None where unknown), `call` the
     key of its request. `empty` marks the thought that a pipeline starts with, which has no value, and is told
-    apart by this from one whose value is none.
+    apart by this from one whose value is `none`.
     """
 
     value: Any

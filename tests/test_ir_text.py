@@ -34,5 +34,5 @@ def test_the_text_of_any_ir_reads_back(program: ir.Program) -> None:
 def test_what_is_no_ir_is_refused_with_its_line() -> None:
     with pytest.raises(UsageError, match="line 2"):
         from_text('program "x"\nscheme nonsense\n')
-    with pytest.raises(UsageError, match="no type"):
+    with pytest.raises(UsageError, match="not a type"):
         from_text('program "x"\nparam a: Unknown = 1\n')

@@ -1,4 +1,4 @@
-"""What a scheme costs before anything is paid: calls, requests, the longest path, volume, tokens and dollars.
+"""What a scheme costs before it runs: calls, requests, the critical path, volume, tokens and dollars.
 
 Each is a range: exact where nothing is left to a model, bounds where a model decides how it goes. Where it
 can be, it is also a formula in the params, such as `1 + 8*sort_tries + 7*merge_tries`.
@@ -50,7 +50,7 @@ class Range:
 @final
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Answers asked of models (`calls`), requests over the wire, model calls in a row (`critical_path`),
+    """Calls of models (`calls`), requests over the wire, model calls in a row (`critical_path`),
     thoughts from which the result can be reached (`volume`), tokens, US dollars (None: no known price)."""
 
     calls: Range
@@ -88,8 +88,8 @@ class Estimate:
     """What a scheme costs: `costs` if every answer is asked for, `early` with early stop.
 
     `params` are those that the scheme uses, with the values that the numbers hold for; `unknown` the atoms
-    of formulas that no param decides; `prices` says whose prices the dollars are. All answers are taken to be
-    readable, and none to be there already.
+    of formulas that no param decides; `prices` says whose prices the dollars are. All responses are taken to
+    be readable, and none to be in the cache.
     """
 
     scheme: str

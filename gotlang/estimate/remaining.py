@@ -23,7 +23,7 @@ class CallsRemaining:
         self._schemes: dict[str, int] = {}
 
     def after(self, step: ir.Step) -> int:
-        """Model calls on the longest path from the end of a step to the end of its block; 0 where the block
+        """Model calls on the critical path from the end of a step to the end of its block; 0 where the block
         was not looked at."""
         return self._after.get(id(step), 0)
 
@@ -32,14 +32,14 @@ class CallsRemaining:
         return record_of(step).remaining(step, self)
 
     def scheme(self, name: str) -> int:
-        """Model calls on the longest path through a scheme; a scheme that calls itself counts once."""
+        """Model calls on the critical path through a scheme; a scheme that calls itself counts once."""
         if name not in self._schemes:
             self._schemes[name] = 1
             self._schemes[name] = self.through(self._program.scheme(name).body)
         return self._schemes[name]
 
     def through(self, region: ir.Region) -> int:
-        """Model calls on the longest path through a block, which must be one of the program's."""
+        """Model calls on the critical path through a block, which must be one of the program's."""
         found = self._through.get(id(region))
         if found is None:
             found = self._through[id(region)] = self._measure(region)

@@ -37,11 +37,11 @@ def from_text(text: str) -> ir.Program:
         tree = _parser().parse(text if text.endswith("\n") else text + "\n", start="ir")
     except LarkError as error:
         at = getattr(error, "pos_in_stream", None) or 0
-        raise UsageError(f"this is no IR, from line {text.count(chr(10), 0, at) + 1} on") from None
+        raise UsageError(f"this is not IR, from line {text.count(chr(10), 0, at) + 1} on") from None
     builder = _IRBuilder(Fragment("ir", text))
     program: ir.Program = builder.build(tree)
     if builder.problems:
-        raise UsageError(f"this is no IR: {builder.problems[0].message}")
+        raise UsageError(f"this is not IR: {builder.problems[0].message}")
     return program
 
 
@@ -89,7 +89,7 @@ def to_type(node: n.TypeNode) -> Type:
                     return NONE
                 case text, () if text in SIMPLE:
                     return SIMPLE[text]
-    raise UsageError("this is no type of the IR")
+    raise UsageError("not a type of the IR")
 
 
 def _typed(parameters: tuple[n.TypedName, ...]) -> tuple[tuple[str, Type], ...]:

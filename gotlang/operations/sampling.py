@@ -84,8 +84,8 @@ def check_prompt(node: n.Step, c: Checking, scope: Scope, *, single: bool) -> Po
     """Check the prompt and `until`; the thoughts that the samples make."""
     result, many = c.prompt(node.operands[0], scope)
     if (until := c.setting("until")) is not None:
-        drawn = Variable("it", result, "thought", scored=True, used=True)
-        c.expect(until, scope.inside(drawn), BOOL, "`until`")
+        sampled = Variable("it", result, "thought", scored=True, used=True)
+        c.expect(until, scope.inside(sampled), BOOL, "`until`")
     return PoolType(result, single and not many and is_one(c.setting("k")) and not c.repeated)
 
 
@@ -105,11 +105,11 @@ def verify_request(step: Sampling, v: Verifying, scope: Scope) -> PoolType:
     result, many = v.prompt(step.prompt, step.arguments, scope)
     v.settings(step.settings, scope)
     v.expect(step.k, v.whole, INT)
-    drawn = v.each.inside(Variable("it", result, "thought"))
+    sampled = v.each.inside(Variable("it", result, "thought"))
     if step.until is not None:
-        v.expect(step.until, drawn, BOOL)
+        v.expect(step.until, sampled, BOOL)
     if step.stop is not None:
-        v.score(step.stop.score, step.stop.arguments, drawn, ends_sampling=True)
+        v.score(step.stop.score, step.stop.arguments, sampled, ends_sampling=True)
         v.expect(step.stop.count, v.each, INT)
     return PoolType(result, not many and is_one(step.k))
 

@@ -1,9 +1,9 @@
-"""Request batching: all answers of a step in one request, so that the prompt is paid once.
+"""Request batching: all samples of a step in one request, so that the prompt is billed once.
 
-    %1 = Generate @sort(...) from part, k 5          five requests of one answer
+    %1 = Generate @sort(...) from part, k 5            five requests of one sample
     %1 = Generate @sort(...) from part, k 5, batched   one request with n=5, where the endpoint takes n
 
-The answers are the same draws of the same request either way.
+The samples of the request are the same either way.
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@
     %2 = Score @wrong(...) from %1          →   %2 = Score @wrong(...) from %1
     %3 = KeepBestN 1 from %2                    %3 = KeepBestN 1 from %2
 
-It applies where nobody but a local score with a `best` takes the samples, and nobody but a `KeepBestN` what
+It applies where only a local score with a `best` takes the samples, and only a `KeepBestN` what
 that leaves. `KeepBestN` keeps the earlier of equal thoughts, so the thoughts that are kept are the same; so
-are the draws of later steps, which are numbered by what was asked for, not by what was sent. An `Improve`
+are the samples of later steps, which are numbered by what was asked for, not by what was sent. An `Improve`
 whose pool holds a perfect thought already asks nothing.
 
 A sampling must not wait for more than it did before: that would cost time, and what it waits for decides how
-its draws are numbered. So the score may look only at what the sampling knows anyway, and at plain values.
+its samples are numbered. So the score may look only at what the sampling knows anyway, and at plain values.
 """
 
 from __future__ import annotations

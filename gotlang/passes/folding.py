@@ -8,7 +8,7 @@
             ...
 
 Params stay as they are: they are set when a program runs. No name disappears from an expression, since a
-step waits for the names it uses, and its draws are numbered on from those it waits for; and nothing becomes
+step waits for the names it uses, and its samples are numbered on from those it waits for; and nothing becomes
 a bare name or position, which would pass thoughts on instead of making new ones.
 """
 
@@ -94,7 +94,7 @@ def _folded(node: e.Expression, builtin: frozenset[str]) -> e.Expression:
 
 
 def _is_constant(node: e.Expression, builtin: frozenset[str]) -> bool:
-    """Whether an expression is no literal and may become one: its parts are literals, so it is quick."""
+    """Whether an expression is not a literal and may become one: its parts are literals, so it is quick."""
     match node:
         case e.Reference() | e.Constant() | e.ListDisplay() | e.RecordDisplay():
             return False

@@ -5,8 +5,8 @@
     c = Pool a, b from %start               c = Pool a, a from %start
 
 It applies to steps of one region that only compute, from the same pool and the same names. Two samplings are
-never made one: each asks for draws of its own (and where the draws are the same, since neither depends on
-the other, a run pays for them once).
+never made one: each asks for samples of its own (and where the samples are the same, since neither depends
+on the other, a run requests them once).
 """
 
 from __future__ import annotations
