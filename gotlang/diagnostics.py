@@ -61,51 +61,35 @@ def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 def render(diagnostic: Diagnostic, sources: Mapping[str, Source], *, color: bool = False) -> str:
     """A diagnostic with its line and carets, as `gotc check` prints it."""
-    red, blue, bold, reset = ("\x1b[1;31m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m") if color else ("",) * 4
-    tone = red if diagnostic.severity == "error" else ("\x1b[1;33m" if color else "")
+    tone, blue, bold, reset = (_TONES[diagnostic.severity], _BLUE, _BOLD, _RESET) if color else ("",) * 4
     lines = [f"{tone}{diagnostic.severity}[{diagnostic.code}]{reset}{bold}: {diagnostic.message}{reset}"]
-    places = [
-        (diagnostic.span, diagnostic.at, "^", "-->"),
-        *((s.span, s.text, "-", ":::") for s in diagnostic.labels),
-    ]
-    width = max((_line_of(span, sources) for span, *_ in places), default=1)
-    gutter = " " * len(str(width))
-    for span, text, mark, arrow in places:
-        lines.extend(_excerpt(span, text, mark, arrow, gutter, sources, (blue, tone, reset)))
-    lines.extend(f"{gutter} {blue}={reset} {note}" for note in diagnostic.notes)
-    if diagnostic.help:
-        lines.append(f"{gutter} {blue}={reset} help: {diagnostic.help}")
-    return "\n".join(lines)
+    places = [Label(diagnostic.span, diagnostic.at), *diagnostic.labels]
+    positions = [sources[p.span.source].position(p.span.start) for p in places if p.span.source in sources]
+    gutter = " " * len(str(max(positions, default=(1, 1))[0]))
+    for number, place in enumerate(places):
+        mark, arrow = ("-", ":::") if number else ("^", "-->")
+        lines.extend(_excerpt(place, mark, arrow, gutter, sources, (blue, tone, reset)))
+    notes = [*diagnostic.notes, *([f"help: {diagnostic.help}"] if diagnostic.help else [])]
+    return "\n".join([*lines, *(f"{gutter} {blue}={reset} {note}" for note in notes)])
 
 
 def excerpt(span: Span, sources: Mapping[str, Source], *, color: bool = False) -> str:
     """A place in a program with its line and carets; empty where its text is not available."""
     if span.source not in sources:
         return ""
-    red, blue, reset = ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") if color else ("",) * 3
-    gutter = " " * len(str(_line_of(span, sources)))
-    return "\n".join(_excerpt(span, "", "^", "-->", gutter, sources, (blue, red, reset)))
+    return "\n".join(render(Diagnostic("", "", span), sources, color=color).split("\n")[1:])
 
 
-def _line_of(span: Span, sources: Mapping[str, Source]) -> int:
-    source = sources.get(span.source)
-    return source.position(span.start)[0] if source else 1
-
-
+_TONES = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m"}
+_BLUE, _BOLD, _RESET = "\x1b[1;34m", "\x1b[1m", "\x1b[0m"
 _MAX_WIDTH = 160
 
 
 def _excerpt(
-    span: Span,
-    text: str,
-    mark: str,
-    arrow: str,
-    gutter: str,
-    sources: Mapping[str, Source],
-    colors: tuple[str, str, str],
+    place: Label, mark: str, arrow: str, gutter: str, sources: Mapping[str, Source], colors: tuple[str, ...]
 ) -> list[str]:
     blue, tone, reset = colors
-    source = sources.get(span.source)
+    span, source = place.span, sources.get(place.span.source)
     if source is None:
         return [f"{gutter}{blue}{arrow}{reset} {span.source}"]
     number, column = source.position(span.start)
@@ -119,7 +103,7 @@ def _excerpt(
     )
     carets = mark * max(1, min(length, _MAX_WIDTH - (column - shift)))
     padded = str(number).rjust(len(gutter))
-    before, after = " " * (column - 1 - shift), f" {text}" if text else ""
+    before, after = " " * (column - 1 - shift), f" {place.text}" if place.text else ""
     return [
         f"{gutter}{blue}{arrow}{reset} {span.source}:{number}:{column}",
         f"{gutter} {blue}|{reset}",
@@ -136,13 +120,8 @@ def as_json(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> dict[str, 
         source = sources.get(span.source)
         line, column = source.position(span.start) if source else (1, 1)
         end_line, end_column = source.position(span.end) if source else (1, 1)
-        return {
-            "file": span.source,
-            "line": line,
-            "column": column,
-            "end_line": end_line,
-            "end_column": end_column,
-        }
+        start = {"file": span.source, "line": line, "column": column}
+        return {**start, "end_line": end_line, "end_column": end_column}
 
     return {
         "code": diagnostic.code,

@@ -1,4 +1,4 @@
-"""The JSON that every cache stores: samples, and the requests they belong to.
+"""The JSON that every cache stores: samples, and the requests they belong to; and caches in a database.
 
 Cache files are passed around, so reading validates each field; what does not fit is an InvalidRecord. Files
 written by gotc 0.1.0 have the same form.
@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import math
 import re
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from gotlang.cache.base import Entry, StoredSample
+from gotlang.cache.base import Cache, Entry, Handle, StoredSample
 from gotlang.errors import CacheError
 from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 from gotlang.records import Count, Integer, InvalidRecord, Seconds, from_json, to_json
@@ -124,14 +128,9 @@ def check_about(text: str | bytes | None, name: str, stranger: CacheError) -> No
         )
 
 
-def is_key(text: str) -> bool:
-    """Whether a text is a request key (64 hexadecimal digits, lower case)."""
-    return _KEY.fullmatch(text) is not None
-
-
 def check_key(key: str) -> None:
     """Raise ValueError if `key` is not a request key."""
-    if not is_key(key):
+    if not _KEY.fullmatch(key):
         raise ValueError(f"not a request key: {key[:80]!r} (expected 64 hexadecimal digits)")
 
 
@@ -160,21 +159,6 @@ def decode_request(text: str | bytes) -> dict[str, Any]:
     return request_data(from_json(_readable(text), RequestRecord).request())
 
 
-def request_or_none(text: str | bytes | None) -> dict[str, Any] | None:
-    """What `encode_request` wrote, as plain JSON data; None if it is missing or damaged."""
-    try:
-        return None if text is None else decode_request(text)
-    except InvalidRecord:
-        return None
-
-
-def entry(key: str, request: str | bytes | None, samples: int, size: float, created: object) -> Entry:
-    """An entry from what a store knows of it; fields of a damaged request are empty."""
-    data = request_or_none(request) or {"model": "", "prompt": ""}
-    time = created if isinstance(created, float) and math.isfinite(created) else 0.0
-    return Entry(key, samples, int(size), data["model"], data["prompt"], time, data.get("endpoint", ""))
-
-
 def _written(logprob: float) -> Any:
     return logprob if math.isfinite(logprob) else str(logprob)
 
@@ -193,3 +177,68 @@ def _readable(text: str | bytes) -> str | bytes:
     if len(text) > MAX_VALUE_BYTES:
         raise InvalidRecord(f"{len(text):,} bytes long, at most {MAX_VALUE_BYTES:,} are read")
     return text
+
+
+class DatabaseCache(Cache):
+    """A cache whose values are JSON in tables; subclasses have the statements."""
+
+    BATCH: Final = 500
+    """Rows or keys of one statement."""
+    REQUEST: str
+    """The statement that reads the text of a key's request."""
+    ENTRIES: str
+    """That of a number of requests after the one with a number: number, key, text, samples, bytes, newest."""
+    _handle: Handle
+
+    def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
+        check_key(key)
+        self._handle.check(writing=True)
+        if samples:
+            # All writers use one order, so that two of them do not wait for each other.
+            self._put(key, encode_request(request), [(n, samples[n]) for n in sorted(samples)])
+
+    def request(self, key: str) -> dict[str, Any] | None:
+        rows = self._rows(self.REQUEST, (key,))
+        return _request_or_none(rows[0][0]) if rows else None
+
+    def entries(self) -> Iterator[Entry]:
+        last = 0
+        while rows := self._rows(self.ENTRIES, (last, self.BATCH)):
+            for _, key, request, samples, size, created in rows:
+                if samples and _KEY.fullmatch(key := _text(key)):
+                    # Fields of a damaged request are empty.
+                    data = _request_or_none(request) or {"model": "", "prompt": ""}
+                    time = created if isinstance(created, float) and math.isfinite(created) else 0.0
+                    named = data["model"], data["prompt"]
+                    yield Entry(key, samples, int(size), *named, time, data.get("endpoint", ""))
+            last = rows[-1][0]
+
+    def remove(self, keys: Iterable[str]) -> int:
+        self._handle.check(writing=True)
+        remaining, removed = iter(keys), 0
+        while some := list(islice(remaining, self.BATCH)):
+            removed += self._remove(some)
+        return removed
+
+    @abstractmethod
+    def _put(self, key: str, request: str, samples: Sequence[tuple[int, StoredSample]]) -> None:
+        """Store a request and samples together."""
+
+    @abstractmethod
+    def _rows(self, statement: str, arguments: Any) -> list[Any]:
+        """What a statement reads."""
+
+    @abstractmethod
+    def _remove(self, keys: Sequence[str]) -> int:
+        """Delete requests; returns how many samples were deleted."""
+
+
+def _request_or_none(text: str | bytes | None) -> dict[str, Any] | None:
+    """What `encode_request` wrote, as plain JSON data; None if it is missing or damaged."""
+    with suppress(InvalidRecord):
+        return None if text is None else decode_request(text)
+    return None
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value or ""

@@ -7,26 +7,14 @@ connection's search path, so that one database can hold several caches.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from gotlang.cache.base import Cache, Entry, Handle, StoredSample
-from gotlang.cache.codec import (
-    ABOUT,
-    check_about,
-    check_key,
-    decode_sample,
-    encode_request,
-    encode_sample,
-    entry,
-    is_key,
-    request_or_none,
-)
+from gotlang.cache.base import Handle, StoredSample
+from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample, encode_sample
 from gotlang.errors import CacheError
-from gotlang.models.base import Request
 from gotlang.records import InvalidRecord
 
 if TYPE_CHECKING:
@@ -34,9 +22,6 @@ if TYPE_CHECKING:
 
 _SESSION: Final = "-c statement_timeout=60000"
 """In milliseconds. A statement that takes a minute waits for something that does not end."""
-
-_BATCH: Final = 500
-"""Keys that one statement lists or removes."""
 
 _CREATION_LOCK: Final = 7310870969
 """The advisory lock for creating the tables, which two processes may do at once."""
@@ -63,6 +48,7 @@ _PUT_SAMPLE = """
     INSERT INTO gotlang_answers (key, draw, value, created) VALUES (%s, %s, %s, %s)
     ON CONFLICT (key, draw) DO UPDATE SET value = excluded.value, created = excluded.created
 """
+_REQUEST = "SELECT value FROM gotlang_requests WHERE key = %s"
 _ENTRIES = """
     SELECT r.id, r.key, r.value, count(a.draw),
            octet_length(r.value) + sum(octet_length(a.value)), max(a.created)
@@ -75,7 +61,7 @@ _Result = TypeVar("_Result")
 
 
 @final
-class PostgresCache(Cache):
+class PostgresCache(DatabaseCache):
     """The cache in the database at `address`: `postgresql://user:password@host:port/name`, as libpq reads it.
 
     Missing tables are created. `readonly` opens existing ones and refuses `put` and `remove`. A connection
@@ -83,6 +69,8 @@ class PostgresCache(Cache):
     is not installed, the server does not respond or refuses, or the tables are not a cache; no message shows
     the password.
     """
+
+    REQUEST, ENTRIES = _REQUEST, _ENTRIES
 
     def __init__(self, address: str, *, readonly: bool = False) -> None:
         try:
@@ -117,41 +105,18 @@ class PostgresCache(Cache):
                 found[number] = decode_sample(value)
         return found
 
-    def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
-        check_key(key)
-        self._handle.check(writing=True)
-        if not samples:
-            return
-        named = (key, encode_request(request))
-        # All writers use one order, so that two of them do not wait for each other.
-        ordered = sorted(samples.items())
-        rows = [(key, number, encode_sample(sample), sample.created) for number, sample in ordered]
+    def _put(self, key: str, request: str, samples: Sequence[tuple[int, StoredSample]]) -> None:
+        rows = [(key, number, encode_sample(sample), sample.created) for number, sample in samples]
 
         def write(connection: psycopg.Connection[Any]) -> None:
             with connection.transaction(), connection.cursor() as cursor:
-                cursor.execute(_PUT_REQUEST, named)
+                cursor.execute(_PUT_REQUEST, (key, request))
                 cursor.executemany(_PUT_SAMPLE, rows)
 
         self._call("write", write)
 
-    def request(self, key: str) -> dict[str, Any] | None:
-        rows = self._rows("SELECT value FROM gotlang_requests WHERE key = %s", [key])
-        return request_or_none(rows[0][0]) if rows else None
-
-    def entries(self) -> Iterator[Entry]:
-        last = 0
-        while rows := self._rows(_ENTRIES, [last, _BATCH]):
-            for _, key, request, samples, size, created in rows:
-                if samples and is_key(key):
-                    yield entry(key, request, samples, size, created)
-            last = rows[-1][0]
-
-    def remove(self, keys: Iterable[str]) -> int:
-        self._handle.check(writing=True)
-        remaining, removed = iter(keys), 0
-        while some := list(islice(remaining, _BATCH)):
-            removed += self._call("write", partial(_remove, keys=some))
-        return removed
+    def _remove(self, keys: Sequence[str]) -> int:
+        return self._call("write", partial(_remove, keys=keys))
 
     def flush(self) -> None:
         self._handle.check()  # the server has on its disk what `put` returned from
@@ -161,7 +126,7 @@ class PostgresCache(Cache):
             self._connection.close()
             self._connection = None
 
-    def _rows(self, statement: str, arguments: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+    def _rows(self, statement: str, arguments: Any = ()) -> list[Any]:
         return self._call("read", lambda connection: connection.execute(statement, arguments).fetchall())
 
     def _call(self, doing: str, action: Callable[[psycopg.Connection[Any]], _Result]) -> _Result:

@@ -19,7 +19,7 @@ import stat
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -27,20 +27,9 @@ from typing import Any, Final, final
 
 from sqlitedict import SqliteMultithread
 
-from gotlang.cache.base import Cache, Entry, Handle, StoredSample
-from gotlang.cache.codec import (
-    ABOUT,
-    check_about,
-    check_key,
-    decode_sample,
-    encode_request,
-    encode_sample,
-    entry,
-    is_key,
-    request_or_none,
-)
+from gotlang.cache.base import Handle, StoredSample
+from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample, encode_sample
 from gotlang.errors import CacheError
-from gotlang.models.base import Request
 from gotlang.records import InvalidRecord
 
 BUSY_S: Final = 30.0
@@ -53,9 +42,6 @@ _TABLES: Final = {
 """sqlitedict's layout, with a check that keeps pickles out."""
 _SQLITEDICT = re.compile(r'CREATE TABLE "?(\w+)"? \(key TEXT PRIMARY KEY, value BLOB\)')
 
-_BATCH = 500
-"""Rows that one statement reads, or keys that one transaction removes."""
-
 # An upsert preserves a row's position, the order of first storing, and skips equal values.
 _UPSERT = """
     INSERT INTO {} (key, value) VALUES (?, ?)
@@ -63,6 +49,7 @@ _UPSERT = """
 """
 _PUT_REQUEST, _PUT_SAMPLE = _UPSERT.format("requests"), _UPSERT.format("answers")
 _SAMPLES = "FROM answers WHERE key > ? AND key < ?"
+_REQUEST = "SELECT CAST(value AS BLOB) FROM requests WHERE key = ?"
 _ENTRIES = """
     SELECT r.id, r.key, r.request, count(a.key),
            length(r.request) + total(length(CAST(a.value AS BLOB))),
@@ -97,13 +84,15 @@ _Statement = tuple[str, Sequence[object]]
 
 
 @final
-class SqliteCache(Cache):
+class SqliteCache(DatabaseCache):
     """The cache in the file `path`; a missing file is created with its folder.
 
     `readonly` opens an existing file and refuses `put` and `remove`. Each `put` is committed when it returns
     and waits for another process's write for up to 30 seconds. May be used from several threads, not across a
     fork. Raises CacheError if the file is not a cache or cannot be opened, read or written.
     """
+
+    REQUEST, ENTRIES = _REQUEST, _ENTRIES
 
     def __init__(self, path: str | os.PathLike[str], *, readonly: bool = False) -> None:
         self.path = Path(path)
@@ -124,44 +113,27 @@ class SqliteCache(Cache):
     def get(self, key: str, samples: Iterable[int] | None = None) -> dict[int, StoredSample]:
         numbers = self._numbers(key) if samples is None else samples
         remaining, found = (f"{key}:{number}" for number in numbers), {}
-        while rows := list(islice(remaining, _BATCH)):
+        while rows := list(islice(remaining, self.BATCH)):
             marks = ",".join("?" * len(rows))
             statement = f"SELECT key, typeof(value), value FROM answers WHERE key IN ({marks})"  # noqa: S608
-            for row, kind, value in self._read(statement, rows):
+            for row, kind, value in self._rows(statement, rows):
                 if kind == b"blob":
                     raise _pickles(self.path)
                 with suppress(InvalidRecord, TypeError):  # a damaged sample is requested again and replaced
                     found[int(row[len(key) + 1 :])] = decode_sample(value)
         return found
 
-    def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
-        check_key(key)
-        self._handle.check(writing=True)
-        if samples:
-            rows = [(f"{key}:{number}", encode_sample(sample)) for number, sample in samples.items()]
-            put_request = (_PUT_REQUEST, (key, encode_request(request)))
-            self._write([put_request, *((_PUT_SAMPLE, row) for row in rows)])
+    def _put(self, key: str, request: str, samples: Sequence[tuple[int, StoredSample]]) -> None:
+        rows = [(f"{key}:{number}", encode_sample(sample)) for number, sample in samples]
+        self._write([(_PUT_REQUEST, (key, request)), *((_PUT_SAMPLE, row) for row in rows)])
 
-    def request(self, key: str) -> dict[str, Any] | None:
-        rows = self._read("SELECT CAST(value AS BLOB) FROM requests WHERE key = ?", (key,))
-        return request_or_none(rows[0][0]) if rows else None
-
-    def entries(self) -> Iterator[Entry]:
-        last = 0
-        while rows := self._read(_ENTRIES, (last, _BATCH)):
-            for _, name, request, samples, size, created in rows:
-                key = name.decode("utf-8", "replace") if name else ""
-                if samples and is_key(key):
-                    yield entry(key, request, samples, size, created)
-            last = rows[-1][0]
+    def _remove(self, keys: Sequence[str]) -> int:
+        requests: list[_Statement] = [("DELETE FROM requests WHERE key = ?", (key,)) for key in keys]
+        samples = [(f"DELETE {_SAMPLES}", (f"{key}:", f"{key};")) for key in keys]
+        return sum(self._write([*requests, *samples])[len(requests) :])
 
     def remove(self, keys: Iterable[str]) -> int:
-        self._handle.check(writing=True)
-        remaining, removed = iter(keys), 0
-        while some := list(islice(remaining, _BATCH)):
-            requests: list[_Statement] = [("DELETE FROM requests WHERE key = ?", (key,)) for key in some]
-            samples = [(f"DELETE {_SAMPLES}", (f"{key}:", f"{key};")) for key in some]
-            removed += sum(self._write([*requests, *samples])[len(requests) :])
+        removed = super().remove(keys)
         if removed:  # give the pages back to the disk
             with _explained(self.path, "write"), closing(_connect(self.path, readonly=False)) as connection:
                 # `execute` would take one step of it, which is one page.
@@ -187,11 +159,11 @@ class SqliteCache(Cache):
                 self._reader.close()
 
     def _numbers(self, key: str) -> list[int]:
-        rows = self._read(f"SELECT key {_SAMPLES}", (f"{key}:", f"{key};"))
+        rows = self._rows(f"SELECT key {_SAMPLES}", (f"{key}:", f"{key};"))
         numbers = (row[0][len(key) + 1 :] for row in rows)
         return sorted(int(number) for number in numbers if number.isdigit() and len(number) < 19)
 
-    def _read(self, statement: str, arguments: Sequence[object]) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str, arguments: Any) -> list[Any]:
         self._handle.check()
         with _explained(self.path, "read"), self._reading:
             return self._reader.execute(statement, arguments).fetchall()

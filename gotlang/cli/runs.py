@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gotlang.api import Cache
     from gotlang.report.history import RunRecord
     from gotlang.report.plot import Plot
+    from gotlang.span import Source
 
 
 @click.command("runs")
@@ -370,7 +371,7 @@ def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any
     title = f"{record.program}: {record.scheme} by {record.model}"
     cache = open_cache_of(record) if form == "html" else None
     try:
-        content = details(lines, cache, _texts(record))
+        content = details(lines, cache, _sources(record))
     finally:
         if cache is not None:
             cache.close()
@@ -381,16 +382,16 @@ def _run(name: str, form: str, view: str, most: int) -> tuple[str, dict[str, Any
     return record.run, about, graph_plot(pictures, _facts(record), content, most=most)
 
 
-def _texts(record: RunRecord) -> dict[str, list[str]]:
-    """The lines of a run's program, if it has not changed since."""
+def _sources(record: RunRecord) -> list[Source]:
+    """The program of a run, if it has not changed since."""
     from gotlang.cli.run import digest
     from gotlang.files import read_source
 
     try:
         source = read_source(record.path)
     except UsageError:
-        return {}
-    return {Path(record.path).name: source.text.splitlines()} if digest(source) == record.sha256 else {}
+        return []
+    return [source] if digest(source) == record.sha256 else []
 
 
 def _facts(record: RunRecord) -> list[tuple[str, str]]:

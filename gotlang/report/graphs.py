@@ -228,13 +228,10 @@ def block_names(lines: Iterable[Line]) -> dict[str, str]:
     return out
 
 
-def details(
-    lines: Sequence[Line], cache: Cache | None, sources: Mapping[str, Sequence[str]]
-) -> dict[str, Any]:
+def details(lines: Sequence[Line], cache: Cache | None, sources: Iterable[Source]) -> dict[str, Any]:
     """What the page shows: `operations` by number, `requests` once each, and the source's lines as `places`.
 
-    `sources` are the lines of the program's files by name, without folders. Without a cache, prompts and
-    responses are unknown.
+    `sources` are the program's files. Without a cache, prompts and responses are unknown.
     """
     numbers: dict[str, int] = {}
     operations: dict[int, dict[str, Any]] = {}
@@ -255,15 +252,14 @@ def details(
     }
 
 
-def source_lines(places: Iterable[str | None], sources: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The text of each place (`sort.got:60`); `sources` are the lines of files by name, without folders."""
-    out = {}
-    for place in places:
-        name, _, number = (place or "").rpartition(":")
-        lines = sources.get(name, ())
-        if place is not None and 0 < int(number) <= len(lines):
-            out[place] = lines[int(number) - 1].strip()
-    return out
+def source_lines(places: Iterable[str | None], sources: Iterable[Source]) -> dict[str, str]:
+    """The text of each place (`sort.got:60`) in the files of a program."""
+    files = {PurePath(source.name).name: source for source in sources}
+    split = {place: place.rpartition(":") for place in places if place is not None}
+    found = {
+        place: files[name].line(int(n)).strip() for place, (name, _, n) in split.items() if name in files
+    }
+    return {place: text for place, text in found.items() if text}
 
 
 # ---------------------------------------------------------------- plans

@@ -108,8 +108,7 @@ def _plan(program: CheckedProgram, scheme: str | None, most: int) -> Plot:
 
     sources = program.compilation.sources
     picture = plan(program.ir(0), program.scheme(scheme), sources)
-    lines = {Path(source.name).name: source.text.splitlines() for source in sources.values()}
-    places = source_lines((node.place for node in picture.nodes), lines)
+    places = source_lines((node.place for node in picture.nodes), sources.values())
     facts = [("", "plan: the steps in the order of the source")]
     return graph_plot([picture], facts, {"places": places}, most=most)
 
@@ -119,10 +118,9 @@ def _run(result: Result, view: str, most: int) -> Plot:
 
     lines = result.graph()
     title = f"{result.program}: {result.outcome.scheme} by {result.model}"
-    texts = {Path(source.name).name: source.text.splitlines() for source in result.sources.values()}
     pictures = [execution(lines, title), reasoning(lines, title)]
     pictures.sort(key=lambda picture: picture.view != view)
-    return graph_plot(pictures, result.facts(), details(lines, None, texts), most=most)
+    return graph_plot(pictures, result.facts(), details(lines, None, result.sources.values()), most=most)
 
 
 def graph_plot(
