@@ -25,7 +25,7 @@ from gotlang.options import Options as Options
 from gotlang.program import CheckedProgram
 from gotlang.result import Result as Result
 from gotlang.runtime.graph import within as within
-from gotlang.runtime.plain import Asks as Asks
+from gotlang.runtime.plain import RequestLog as RequestLog
 from gotlang.runtime.plain import operations as operations
 from gotlang.runtime.run import check_inputs as check_inputs
 from gotlang.runtime.run import check_params

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 from gotlang.errors import UsageError
 from gotlang.runtime.outcome import Outcome
-from gotlang.runtime.plain import Asks, operations, thoughts
+from gotlang.runtime.plain import RequestLog, operations, thoughts
 from gotlang.span import Source
 
 FORMAT_VERSION: Final = 2
@@ -120,7 +120,7 @@ class Result(Displayed):
 
     def graph(self) -> list[dict[str, Any]]:
         """The execution graph as plain data, one mapping per operation, as described in `docs/graphs.md`."""
-        return list(operations(self.outcome.graph, self.sources, Asks(), self.outcome.failures))
+        return list(operations(self.outcome.graph, self.sources, RequestLog(), self.outcome.failures))
 
     def thoughts(self) -> list[dict[str, Any]]:
         """The reasoning graph as plain data, one mapping per thought."""

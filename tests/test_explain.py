@@ -18,7 +18,7 @@ from benchmarks.schemes import PROGRAMS, ROWS, Row, program_of, value_of
 from benchmarks.schemes import given as inputs_of
 from gotlang.api import Options, compile
 from gotlang.errors import RunError, UsageError
-from gotlang.estimate.cost import Costs, Range
+from gotlang.estimate.cost import CostRange, Costs
 from gotlang.evaluate.rows import steps
 from gotlang.files import compile_file
 from gotlang.ir.program import Invoke
@@ -37,10 +37,10 @@ SCHEMES = [
 ]
 
 
-def outside(costs: Costs, outcome: Outcome) -> dict[str, tuple[float | None, Range]]:
+def outside(costs: Costs, outcome: Outcome) -> dict[str, tuple[float | None, CostRange]]:
     """What a run did outside its bounds. Where answers failed, less may have been asked."""
     did = likely(outcome, None)
-    found: dict[str, tuple[float | None, Range]] = {}
+    found: dict[str, tuple[float | None, CostRange]] = {}
     for name, bounds in costs.ranges():
         number = did[name]
         if bounds is None or number is None:
@@ -134,7 +134,7 @@ def test_without_inputs_what_depends_on_them_stays_open() -> None:
     assert estimate.costs.calls.high is None
     assert "len(numbers)" in str(estimate.costs.calls.formula_high)
     # What the inputs do not decide is known all the same.
-    assert program_of("sorting").explain(scheme="io").costs.calls == Range(1, 1, 1, "1")
+    assert program_of("sorting").explain(scheme="io").costs.calls == CostRange(1, 1, 1, "1")
 
 
 def test_what_a_model_decides_is_named() -> None:

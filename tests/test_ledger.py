@@ -24,7 +24,7 @@ from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 from gotlang.runtime.graph import DONE, Operation
 from gotlang.runtime.outcome import Outcome
-from gotlang.runtime.plain import Asks, operations
+from gotlang.runtime.plain import RequestLog, operations
 from gotlang.runtime.sampler.events import Asked, Event
 from gotlang.runtime.sampler.ledger import Account
 
@@ -38,7 +38,7 @@ class Seen:
     """Every answer that operations took, as the events tell of them."""
 
     answers: list[tuple[Draw, StoredSample, str, Price]] = field(default_factory=list)
-    asks: Asks = field(default_factory=Asks)
+    asks: RequestLog = field(default_factory=RequestLog)
     cheap: Price = field(default_factory=lambda: Price(1.0, 2.0))
 
     def __call__(self, event: Event) -> None:

@@ -21,7 +21,7 @@ from gotlang.amounts import ONE
 from gotlang.flows import FREE, Flow
 from gotlang.operations import BLOCKS, OPERATIONS
 from gotlang.operations.map import Map
-from gotlang.operations.record import Block, Label, Local, Operation, Syntax, local
+from gotlang.operations.record import BlockRecord, Local, OperationRecord, StepLabel, Syntax, local
 from gotlang.operations.vote import Vote
 from gotlang.scope import PoolType
 from gotlang.span import NOWHERE
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 CASES = {case.title: case for case in ALL if case.path.parent.name == "operations"}
 
 
-def _neutral(record: Operation[Any] | Block[Any]) -> dict[str, Any]:
+def _neutral(record: OperationRecord[Any] | BlockRecord[Any]) -> dict[str, Any]:
     """A neutral value for each field that has one."""
     none: frozenset[Any] = frozenset()
     values: dict[str, Any] = {
@@ -45,9 +45,9 @@ def _neutral(record: Operation[Any] | Block[Any]) -> dict[str, Any]:
         "effects": lambda step, declared: none,
         "estimate": lambda step, scope, e: (Flow(ONE, single=True), FREE),
         "remaining": lambda step, remaining: 0,
-        "label": lambda step: Label(),
+        "label": lambda step: StepLabel(),
     }
-    if isinstance(record, Operation):
+    if isinstance(record, OperationRecord):
         values |= {
             "syntax": Syntax({}, "", operands=(0, None), bare=True),
             "check": lambda node, c: c.pool,
@@ -61,7 +61,7 @@ def _neutral(record: Operation[Any] | Block[Any]) -> dict[str, Any]:
 ALREADY_NEUTRAL: dict[str, dict[str, Any]] = {
     "effects": {"effects": lambda step, declared: frozenset({"acts"})},
     "remaining": {"remaining": lambda step, remaining: 1},
-    "label": {"label": lambda step: Label("x")},
+    "label": {"label": lambda step: StepLabel("x")},
     "family": {"family": "ask"},
 }
 """What a field becomes instead whose value is the neutral one: nothing would tell that from a forgotten
@@ -73,7 +73,7 @@ NEUTRAL_OF = {
 }
 
 
-def _replacement(record: Operation[Any] | Block[Any], field: str) -> Any:
+def _replacement(record: OperationRecord[Any] | BlockRecord[Any], field: str) -> Any:
     value = getattr(record, field)
     is_neutral = (
         (field == "family" and value == "pass")
@@ -83,7 +83,7 @@ def _replacement(record: Operation[Any] | Block[Any], field: str) -> Any:
     return ALREADY_NEUTRAL[field][field] if is_neutral else _neutral(record)[field]
 
 
-RECORDS: dict[str, Operation[Any] | Block[Any]] = {**OPERATIONS, **BLOCKS}
+RECORDS: dict[str, OperationRecord[Any] | BlockRecord[Any]] = {**OPERATIONS, **BLOCKS}
 MUTATIONS = [(name, field) for name, record in RECORDS.items() for field in _neutral(record)]
 SAMPLE = MUTATIONS if NEW else random.Random(20).sample(MUTATIONS, 40)
 

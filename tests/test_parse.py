@@ -66,7 +66,7 @@ def test_line_ends_of_other_systems(end: str) -> None:
 
 def test_an_expression_alone() -> None:
     found = parse_expression(Source.of("--fail-if", "  mean(mistakes) > 2 "))
-    assert isinstance(found, e.Comparison)
+    assert isinstance(found, e.Compare)
     assert found.span == Span("--fail-if", 2, 20)
 
 

@@ -31,7 +31,7 @@ from gotlang.report.picture import (
     without_lone_groups,
 )
 from gotlang.report.plot import plot
-from gotlang.runtime.plain import Asks, operations
+from gotlang.runtime.plain import RequestLog, operations
 
 EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=30)
 
@@ -154,7 +154,7 @@ scheme main(ns: list[int]) -> int:
 
 def lines_of(count: int) -> list[dict[str, Any]]:
     program = compile(PROGRAM, "main.got")
-    asks = Asks()
+    asks = RequestLog()
     simulators = {"guess": lambda rng, n: str(n + rng.randrange(5)), "add": lambda rng, a, b: str(a + b)}
     model = SimulatedModel(simulators)
     result = program.run(ns=list(range(count)), options=Options(model=model, observe=asks))
@@ -208,7 +208,7 @@ scheme main(n: int) -> int:
 
 def test_a_thought_comes_from_those_that_a_block_grew_after_it_was_planned() -> None:
     program = compile(GROWN, "main.got")
-    asks = Asks()
+    asks = RequestLog()
     model = SimulatedModel({"guess": lambda rng, n: str(n)})
     result = program.run(n=2, options=Options(model=model, observe=asks))
     lines = list(operations(result.outcome.graph, program.compilation.sources, asks))

@@ -16,7 +16,7 @@ from typing import Any
 from gotlang.models.base import Completion, Request, Usage
 from gotlang.models.capabilities import Capabilities
 from gotlang.models.endpoint import EndpointNames
-from gotlang.models.http import HttpModel, Parsed, token_count
+from gotlang.models.http import HttpModel, ParsedResponse, token_count
 
 FINISH_REASONS = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
 INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -55,19 +55,19 @@ class AnthropicModel(HttpModel):
         }
 
     @staticmethod
-    def parse(payload: dict[str, Any]) -> Parsed:
+    def parse(payload: dict[str, Any]) -> ParsedResponse:
         """The one completion of a response: its text blocks. Nothing in it is trusted to be there."""
         usage = _usage(payload.get("usage"))
         blocks = payload.get("content")
         if not isinstance(blocks, list):
-            return Parsed((), usage)
+            return ParsedResponse((), usage)
         texts = [
             block["text"]
             for block in blocks
             if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
         ]
         reason = FINISH_REASONS.get(str(payload.get("stop_reason")), "unknown")
-        return Parsed([Completion("".join(texts), reason)], usage)
+        return ParsedResponse([Completion("".join(texts), reason)], usage)
 
 
 def _usage(usage: object) -> Usage | None:

@@ -9,7 +9,16 @@ from gotlang.amounts import ONE, Amount
 from gotlang.errors import OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.checks import number
-from gotlang.operations.record import Label, Operation, Setting, Syntax, local, no_calls, passed_on, pure
+from gotlang.operations.record import (
+    OperationRecord,
+    SettingRule,
+    StepLabel,
+    Syntax,
+    local,
+    no_calls,
+    passed_on,
+    pure,
+)
 from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
@@ -57,9 +66,11 @@ def _run(step: KeepTopP, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts(best[: max(1, kept)])
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="KeepTopP",
-    syntax=Syntax({"p": Setting((FLOAT,), least=0)}, "KeepTopP(0.9)", "p", required=True, operands=(0, 0)),
+    syntax=Syntax(
+        {"p": SettingRule((FLOAT,), least=0)}, "KeepTopP(0.9)", "p", required=True, operands=(0, 0)
+    ),
     usage="`KeepTopP(p)`",
     doc="the best scored, best first, until their scores sum to the share p of all",
     check=_check,
@@ -71,6 +82,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label.of(step.share, "p"),
+    label=lambda step: StepLabel.of(step.share, "p"),
     family="choose",
 )

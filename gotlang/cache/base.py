@@ -82,7 +82,7 @@ class Cache(Protocol):
 
 
 @final
-class Handle:
+class StoreHandle:
     """Whether an opened cache may be used: not once closed, nor in a forked process; and for writing or not.
 
     `name` is the subject of messages, as in `the cache .gotc/cache.sqlite`.

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from gotlang.cache.base import Cache, Entry, Handle, StoredSample
+from gotlang.cache.base import Cache, Entry, StoredSample, StoreHandle
 from gotlang.errors import CacheError
 from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 from gotlang.records import Count, Integer, InvalidRecord, Seconds, from_json, to_json
@@ -188,7 +188,7 @@ class DatabaseCache(Cache):
     """The statement that reads the text of a key's request."""
     ENTRIES: str
     """That of a number of requests after the one with a number: number, key, text, samples, bytes, newest."""
-    _handle: Handle
+    _handle: StoreHandle
 
     def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
         check_key(key)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from gotlang.cache.base import Handle, StoredSample
+from gotlang.cache.base import StoredSample, StoreHandle
 from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample, encode_sample
 from gotlang.errors import CacheError
 from gotlang.records import InvalidRecord
@@ -86,7 +86,7 @@ class PostgresCache(DatabaseCache):
         given = self._parsed(address)
         host, port, database = (str(given.get(part, "")) for part in ("host", "port", "dbname"))
         name = f"the cache at postgresql://{host}{':' if port else ''}{port}/{database}"
-        self._handle = Handle(name, readonly=readonly)
+        self._handle = StoreHandle(name, readonly=readonly)
         options = f"{given.get('options', '')} {_SESSION}"
         self._settings = {"connect_timeout": 10, **given, "options": options, "client_encoding": "utf8"}
         try:

@@ -27,7 +27,7 @@ from typing import Any, Final, final
 
 from sqlitedict import SqliteMultithread
 
-from gotlang.cache.base import Handle, StoredSample
+from gotlang.cache.base import StoredSample, StoreHandle
 from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample, encode_sample
 from gotlang.errors import CacheError
 from gotlang.records import InvalidRecord
@@ -96,7 +96,7 @@ class SqliteCache(DatabaseCache):
 
     def __init__(self, path: str | os.PathLike[str], *, readonly: bool = False) -> None:
         self.path = Path(path)
-        self._handle = Handle(f"the cache {self.path}", readonly=readonly)
+        self._handle = StoreHandle(f"the cache {self.path}", readonly=readonly)
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._writer: _Writer | None = None
         _check_path(self.path, readonly=readonly)

@@ -19,7 +19,7 @@ from gotlang.errors import UsageError
 
 @final
 @dataclass(frozen=True, slots=True)
-class Template:
+class StarterTemplate:
     """A program to start from: what it shows, and an input to try."""
 
     shows: str
@@ -27,17 +27,17 @@ class Template:
 
 
 TEMPLATES = {
-    "blank": Template("one prompt, one call", "question=What is a graph of thoughts?"),
-    "vote": Template(
+    "blank": StarterTemplate("one prompt, one call", "question=What is a graph of thoughts?"),
+    "vote": StarterTemplate(
         "several samples, the most frequent wins (self-consistency)",
         "question=A cat has 4 legs, an ant has 6. How many have both?",
     ),
-    "tree": Template("a tree of thoughts: propose, score, keep the best", "goal=learn to bake bread"),
-    "graph": Template(
+    "tree": StarterTemplate("a tree of thoughts: propose, score, keep the best", "goal=learn to bake bread"),
+    "graph": StarterTemplate(
         "a graph of thoughts: split, aggregate, improve",
         'paragraphs=["Bees dance. A bee has six legs.", "Ants do not dance. An ant has six legs."]',
     ),
-    "sort": Template(
+    "sort": StarterTemplate(
         "a graph of thoughts with a local score: sort, merge, repair",
         "numbers=[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4]",
     ),

@@ -225,12 +225,12 @@ class _Journal:
 def _execute(order: Order) -> tuple[Result, float]:
     """Run it; the result, and the seconds it really took. Raises GotError, and KeyboardInterrupt after a
     second Ctrl-C, or after one if there is no result."""
-    from gotlang.api import Asks, operations
+    from gotlang.api import RequestLog, operations
     from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
 
     started = time.monotonic()
     name = secrets.token_hex(4)
-    progress, asks, program = Progress(), Asks(), order.program
+    progress, asks, program = Progress(), RequestLog(), order.program
     interruption = Interrupted(proceed(order.options))
     journal = _Journal(_record(order, name))
     with ExitStack() as stack:

@@ -25,7 +25,7 @@ LONGEST_FORMULA = 160
 
 @final
 @dataclass(frozen=True, slots=True)
-class Range:
+class CostRange:
     """A number from `low` to `high` (None: any number); `expected` is what is likely (None: not known).
 
     `formula` says how it depends on the params, where that can be said, and else `formula_high` on what its
@@ -53,15 +53,15 @@ class Costs:
     """Calls of models (`calls`), requests over the wire, model calls in a row (`critical_path`),
     thoughts from which the result can be reached (`volume`), tokens, US dollars (None: no known price)."""
 
-    calls: Range
-    requests: Range
-    critical_path: Range
-    volume: Range
-    input_tokens: Range
-    output_tokens: Range
-    usd: Range | None
+    calls: CostRange
+    requests: CostRange
+    critical_path: CostRange
+    volume: CostRange
+    input_tokens: CostRange
+    output_tokens: CostRange
+    usd: CostRange | None
 
-    def ranges(self) -> Iterator[tuple[str, Range | None]]:
+    def ranges(self) -> Iterator[tuple[str, CostRange | None]]:
         """Each range with its name."""
         for slot in fields(self):
             yield slot.name, getattr(self, slot.name)
@@ -190,11 +190,11 @@ def _costs(flow: Flow, bill: Bill) -> Costs:
     )
 
 
-def _range(amount: Amount) -> Range:
+def _range(amount: Amount) -> CostRange:
     low, high = _number(amount.bounds[0]) or 0, _number(amount.bounds[1])
     low = max(0, low)  # a formula may hold from one part, or one round, upwards
     exact = _written(amount.exact)
-    return Range(low, high, low if low == high else None, exact, None if exact else _written(amount.high))
+    return CostRange(low, high, low if low == high else None, exact, None if exact else _written(amount.high))
 
 
 def _written(formula: Polynomial | None) -> str | None:

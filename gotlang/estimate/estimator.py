@@ -141,7 +141,7 @@ class Estimator:
         value = self._value(node, names)
         if value is not UNKNOWN:
             return bool(value)
-        if isinstance(node, e.Comparison) and len(node.rest) == 1:
+        if isinstance(node, e.Compare) and len(node.rest) == 1:
             word, other = node.rest[0]
             return self._compared(word, self.guess(node.first, names).number, self.guess(other, names).number)
         return None
@@ -237,7 +237,7 @@ class Estimator:
 
     def _tokens(self, node: e.Expression, names: Names, number: Amount | None) -> tuple[float, float]:
         """About how many tokens a value has: a number few, a part no more than what it is taken from."""
-        if number is not None or isinstance(node, e.Comparison):
+        if number is not None or isinstance(node, e.Compare):
             return 1, _LONGEST_NUMBER
         used = [names[name].tokens if name in names else (0, math.inf) for name in free_names(node)]
         own = sum(self.counter.value(n.value) for n in walk(node) if isinstance(n, e.Constant))

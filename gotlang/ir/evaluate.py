@@ -81,7 +81,7 @@ class Evaluator:
                 return (lambda names: -operand(names)) if sign == "-" else operand
             case e.Binary():
                 return self._binary(node)
-            case e.Comparison():
+            case e.Compare():
                 return self._comparison(node)
             case e.Conditional():
                 then, condition, otherwise = map(self._compile, (node.then, node.condition, node.otherwise))
@@ -134,7 +134,7 @@ class Evaluator:
         apply = _arithmetic(node.operator, self._fuel)
         return lambda names: apply(left(names), right(names))
 
-    def _comparison(self, node: e.Comparison) -> Compiled:
+    def _comparison(self, node: e.Compare) -> Compiled:
         first = self._compile(node.first)
         rest = [(_compared(word, self._fuel), self._compile(x)) for word, x in node.rest]
         if len(rest) == 1:

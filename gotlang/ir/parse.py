@@ -16,7 +16,7 @@ from gotlang.ir import program as ir
 from gotlang.ir import text as forms
 from gotlang.ir.build import build_param, build_prompt
 from gotlang.operations import BLOCKS, OPERATIONS, record_named
-from gotlang.operations.record import Block, Operation
+from gotlang.operations.record import BlockRecord, OperationRecord
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature
 from gotlang.span import Fragment
@@ -53,7 +53,7 @@ def _parser() -> Lark:
     return found
 
 
-_RECORDS: tuple[Operation[Any] | Block[Any], ...] = (*OPERATIONS.values(), *BLOCKS.values())
+_RECORDS: tuple[OperationRecord[Any] | BlockRecord[Any], ...] = (*OPERATIONS.values(), *BLOCKS.values())
 _BY_RULE = {f"ir_op_{record.step.__name__.lower()}": record for record in _RECORDS}
 
 

@@ -15,7 +15,7 @@ from gotlang.errors import GotError
 from gotlang.ir import program as ir
 from gotlang.operations import record_of
 from gotlang.operations.names import own_expressions
-from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, Setting
+from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, SettingRule
 from gotlang.scope import START, THOUGHT_FUNCTIONS, PoolType, Scope, Variable
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.expressions import ExpressionChecker
@@ -267,7 +267,7 @@ class StepVerify:
     def settings(self, settings: ir.Arguments, scope: Scope) -> None:
         self.check_settings(settings, MODEL_SETTINGS, scope)
 
-    def check_settings(self, settings: ir.Arguments, known: Mapping[str, Setting], scope: Scope) -> None:
+    def check_settings(self, settings: ir.Arguments, known: Mapping[str, SettingRule], scope: Scope) -> None:
         """Settings, each of which must be one of those known and fit."""
         for name, value in settings:
             if name not in known:

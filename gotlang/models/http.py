@@ -47,7 +47,7 @@ MAX_COUNT = 10_000_000
 
 @final
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedResponse:
     """What a provider reads from a response body: all completions in it, and its token counts (None if they
     are missing or invalid). `hidden_bytes` is the size of text that was written but is not shown, such as
     reasoning."""
@@ -165,7 +165,7 @@ class HttpModel(Model):
 
     @staticmethod
     @abstractmethod
-    def parse(payload: dict[str, Any]) -> Parsed:
+    def parse(payload: dict[str, Any]) -> ParsedResponse:
         """The completions in a response's JSON. Nothing in it may be trusted to be there."""
 
     def _connect(self, timeout_s: float, batches: Path | None) -> Wire:
@@ -440,7 +440,7 @@ def no_response(error: BaseException, timeout_s: float) -> NoResponse:
 
 def read_body(
     body: str,
-    parse: Callable[[dict[str, Any]], Parsed],
+    parse: Callable[[dict[str, Any]], ParsedResponse],
     request: Request,
     n: int,
     at: Endpoint,

@@ -16,7 +16,7 @@ from gotlang.models.failures import NoResponse, Response
 from gotlang.models.http import (
     CONNECT_TIMEOUT_S,
     HttpModel,
-    Parsed,
+    ParsedResponse,
     Wire,
     lower,
     no_response,
@@ -54,7 +54,7 @@ class OpenAIModel(HttpModel):
         }
 
     @staticmethod
-    def parse(payload: dict[str, Any]) -> Parsed:
+    def parse(payload: dict[str, Any]) -> ParsedResponse:
         """The choices in their order."""
         choices = [
             choice
@@ -69,7 +69,7 @@ class OpenAIModel(HttpModel):
             for name in ("reasoning_content", "reasoning")
         )
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in hidden)
-        return Parsed([_completion(choice) for choice in choices], _usage(payload.get("usage")), size)
+        return ParsedResponse([_completion(choice) for choice in choices], _usage(payload.get("usage")), size)
 
     def _first(self) -> Capabilities:
         # OpenAI's newer models refuse the old name; others often ignore the new one without a word, and a

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from gotlang.operations.record import Block, Operation
+from gotlang.operations.record import BlockRecord, OperationRecord
 from gotlang.operations.step import Step
 
 _OPERATIONS = (
@@ -36,10 +36,10 @@ def _records(modules: tuple[str, ...], name: str) -> dict[str, Any]:
     return {record.name: record for record in found}
 
 
-OPERATIONS: dict[str, Operation[Any]] = _records(_OPERATIONS, "OPERATION")
+OPERATIONS: dict[str, OperationRecord[Any]] = _records(_OPERATIONS, "OPERATION")
 """Every operation by its name, in the order of the reference."""
 
-BLOCKS: dict[str, Block[Any]] = _records(_BLOCKS, "BLOCK")
+BLOCKS: dict[str, BlockRecord[Any]] = _records(_BLOCKS, "BLOCK")
 """Every step that holds or calls others, by its name."""
 
 _NAMES: dict[type[Step], str] = {
@@ -48,12 +48,12 @@ _NAMES: dict[type[Step], str] = {
 }
 
 
-def record_named(name: str) -> Operation[Any] | Block[Any]:
+def record_named(name: str) -> OperationRecord[Any] | BlockRecord[Any]:
     """The record of a name. Raises KeyError for a name that no record has."""
     return OPERATIONS.get(name) or BLOCKS[name]
 
 
-def record_of(step: Step) -> Operation[Any] | Block[Any]:
+def record_of(step: Step) -> OperationRecord[Any] | BlockRecord[Any]:
     """The record of a step."""
     return record_named(_NAMES[type(step)])
 
@@ -68,4 +68,4 @@ def title(step: Step) -> str:
 def block_title(step: Step) -> str:
     """A block as pictures name it: `foreach part`, `reduce left, right`, `repeat 3`."""
     _, detail, _ = record_of(step).label(step)
-    return title(step) if isinstance(record_of(step), Operation) else f"{title(step)} {detail}".strip()
+    return title(step) if isinstance(record_of(step), OperationRecord) else f"{title(step)} {detail}".strip()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import final
 
 from gotlang.operations import sampling
-from gotlang.operations.record import Operation, Syntax, asks
+from gotlang.operations.record import OperationRecord, Syntax, asks
 from gotlang.operations.stages import Checking
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
@@ -24,7 +24,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     return sampling.check_prompt(node, c, c.whole, single=True)
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Aggregate",
     syntax=Syntax(sampling.SETTINGS, "Aggregate(10) merge(left, right)", first="k"),
     usage="`Aggregate(10) p(args)`",

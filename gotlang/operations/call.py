@@ -8,7 +8,7 @@ from typing import Any, final
 from gotlang.amounts import ONE, ZERO
 from gotlang.errors import EvaluationError
 from gotlang.flows import FREE, NOTHING_KNOWN, FlowScope, Result
-from gotlang.operations.record import Grows, Label, Operation, Syntax, Tool, passed_on
+from gotlang.operations.record import Grows, OperationRecord, StepLabel, Syntax, Tool, passed_on
 from gotlang.operations.sampling import one_call
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
 from gotlang.operations.step import PythonArguments, Step
@@ -73,7 +73,7 @@ async def _call(step: Call, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts(running.derived(value, at, (thoughts[at],)) for at, value in found)
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Call",
     syntax=Syntax({}, "Call search(it)", bare=True),
     usage="`Call f(args)`",
@@ -87,6 +87,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=one_call,
     run=lambda step, declared: Grows("change") if declared.changes_graph(step.function) else Tool(_call),
-    label=lambda step: Label(step.function),
+    label=lambda step: StepLabel(step.function),
     family="tool",
 )

@@ -41,7 +41,7 @@ def number(value: Any, what: str) -> float:
     if isinstance(value, int) and value.bit_length() > _FLOAT_BITS:
         raise EvaluationError(f"{what} returned a number of more than {_FLOAT_BITS:,} bits")
     if math.isnan(value):
-        raise EvaluationError(f"{what} gave NaN")
+        raise EvaluationError(f"{what} returned NaN")
     return value
 
 

@@ -9,7 +9,7 @@ from typing import final
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Guess, Result, any_of
 from gotlang.operations.names import looks_at_pool, needed_names
-from gotlang.operations.record import Block, Label, grows
+from gotlang.operations.record import BlockRecord, StepLabel, grows
 from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import GIVEN, Step, WithBody
 from gotlang.scope import PoolType
@@ -180,7 +180,7 @@ def any_element(
     return Flow(ONE, each, floor, volume, True)
 
 
-BLOCK = Block(
+BLOCK = BlockRecord(
     name="foreach",
     usage="`foreach x in xs:`",
     doc="the block once for each element, or for each current thought without `in`",
@@ -190,5 +190,5 @@ BLOCK = Block(
     effects=grows,
     estimate=_estimate,
     remaining=lambda step, remaining: remaining.through(step.body),
-    label=lambda step: Label(step.name),
+    label=lambda step: StepLabel(step.name),
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from gotlang.operations import sampling
-from gotlang.operations.record import Operation, Syntax, asks
+from gotlang.operations.record import OperationRecord, Syntax, asks
 from gotlang.operations.stages import Verifying
 from gotlang.scope import PoolType
 
@@ -22,7 +22,7 @@ def _verify(step: Generate, v: Verifying) -> PoolType:
     return PoolType(found.type, v.pool.single and found.single)
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Generate",
     syntax=Syntax(sampling.SETTINGS, "Generate(k=5) sort(part)", first="k"),
     usage="`Generate(k=5) p(args)`",

@@ -8,7 +8,7 @@ from typing import final
 from gotlang.errors import EvaluationError
 from gotlang.flows import FREE
 from gotlang.operations.names import free_names
-from gotlang.operations.record import Label, Operation, Syntax, local, no_calls, passed_on
+from gotlang.operations.record import OperationRecord, StepLabel, Syntax, local, no_calls, passed_on
 from gotlang.operations.stages import Checking, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType, Variable
@@ -52,7 +52,7 @@ def _run(step: GroundTruth, thoughts: Thoughts, running: Running) -> Thoughts:
     return thoughts
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="GroundTruth",
     syntax=Syntax({}, "GroundTruth() it == sorted(numbers)"),
     usage="`GroundTruth() condition`",
@@ -66,6 +66,6 @@ OPERATION = Operation(
     estimate=lambda step, scope, e: (passed_on(step, scope), FREE),
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label.of(step.condition),
+    label=lambda step: StepLabel.of(step.condition),
     family="truth",
 )

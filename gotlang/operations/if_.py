@@ -9,7 +9,7 @@ from typing import final
 from gotlang.amounts import Amount
 from gotlang.flows import FREE, Flow, FlowScope, Result, one_of
 from gotlang.operations.names import free_names, looks_at_pool
-from gotlang.operations.record import Block, Label, grows
+from gotlang.operations.record import BlockRecord, StepLabel, grows
 from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import Region, Step
 from gotlang.scope import PoolType
@@ -75,7 +75,7 @@ def _estimate(step: If, scope: FlowScope, e: Estimating) -> Result:
     return replace(found, hops=found.hops.up_to(floor), single=step.single, part=None), bill
 
 
-BLOCK = Block(
+BLOCK = BlockRecord(
     name="if",
     usage="`if condition:`, `elif`, `else:`",
     doc="the first block whose condition holds; without `else`, the thoughts go through where none does",
@@ -85,5 +85,5 @@ BLOCK = Block(
     effects=grows,
     estimate=_estimate,
     remaining=lambda step, remaining: max(map(remaining.through, step.regions), default=0),
-    label=lambda step: Label(),
+    label=lambda step: StepLabel(),
 )

@@ -8,7 +8,7 @@ from typing import final
 
 from gotlang.flows import FlowScope, Result
 from gotlang.operations import sampling
-from gotlang.operations.record import Operation, Syntax, asks
+from gotlang.operations.record import OperationRecord, Syntax, asks
 from gotlang.operations.stages import Checking, Estimating, Verifying
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
@@ -37,7 +37,7 @@ def _estimate(step: Improve, scope: FlowScope, e: Estimating) -> Result:
     return sampling.with_pool(sampling.estimate_samples(step, scope, e, started=True), scope.flow(step.pool))
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Improve",
     syntax=Syntax(sampling.SETTINGS, "Improve(k=5) repair(numbers, it)", first="k"),
     usage="`Improve(k=5) p(args)`",

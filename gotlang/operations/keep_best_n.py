@@ -9,9 +9,9 @@ from gotlang.amounts import ONE
 from gotlang.errors import OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.record import (
-    Label,
-    Operation,
-    Setting,
+    OperationRecord,
+    SettingRule,
+    StepLabel,
     Syntax,
     is_one,
     local,
@@ -69,9 +69,11 @@ def _run(step: KeepBestN, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts(sorted(scored, key=lambda t: t.goodness, reverse=True)[:n])
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="KeepBestN",
-    syntax=Syntax({"n": Setting((INT,), least=1)}, "KeepBestN(1)", first="n", required=True, operands=(0, 0)),
+    syntax=Syntax(
+        {"n": SettingRule((INT,), least=1)}, "KeepBestN(1)", first="n", required=True, operands=(0, 0)
+    ),
     usage="`KeepBestN(n)`",
     doc="the n best scored, best first; of equal ones the earlier",
     check=_check,
@@ -83,6 +85,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label.of(step.count, "n"),
+    label=lambda step: StepLabel.of(step.count, "n"),
     family="choose",
 )

@@ -8,7 +8,7 @@ from typing import final
 from gotlang.amounts import ONE, Amount
 from gotlang.errors import OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
-from gotlang.operations.record import Label, Operation, Syntax, local, no_calls, passed_on, pure
+from gotlang.operations.record import OperationRecord, StepLabel, Syntax, local, no_calls, passed_on, pure
 from gotlang.operations.stages import Estimating, Running
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
@@ -37,7 +37,7 @@ def _run(step: KeepValid, thoughts: Thoughts, running: Running) -> Thoughts:
     return kept
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="KeepValid",
     syntax=Syntax({}, "KeepValid()", operands=(0, 0)),
     usage="`KeepValid()`",
@@ -51,6 +51,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label(),
+    label=lambda step: StepLabel(),
     family="choose",
 )

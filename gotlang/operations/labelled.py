@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from gotlang.flows import FlowScope, Result
-from gotlang.operations.record import Block as BlockRecord
-from gotlang.operations.record import Label, grows
+from gotlang.operations.record import BlockRecord, StepLabel, grows
 from gotlang.operations.stages import Estimating
 from gotlang.operations.step import WithBody
 
@@ -47,5 +46,5 @@ BLOCK = BlockRecord(
     effects=grows,
     estimate=_estimate,
     remaining=lambda step, remaining: remaining.through(step.body),
-    label=lambda step: Label(step.label, alone=True),
+    label=lambda step: StepLabel(step.label, alone=True),
 )

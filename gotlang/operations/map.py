@@ -7,7 +7,7 @@ from typing import final
 
 from gotlang.amounts import ONE, ZERO
 from gotlang.flows import FREE, FlowScope, Result
-from gotlang.operations.record import Label, Operation, Syntax, local, no_calls, passed_on, pure
+from gotlang.operations.record import OperationRecord, StepLabel, Syntax, local, no_calls, passed_on, pure
 from gotlang.operations.stages import Estimating, Running
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
@@ -36,7 +36,7 @@ def _run(step: Map, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts(running.derived(value, at, (thoughts[at],)) for at, value in found)
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Map",
     syntax=Syntax({}, "Map() it.path"),
     usage="`Map() expression`",
@@ -50,6 +50,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label.of(step.value),
+    label=lambda step: StepLabel.of(step.value),
     family="pass",
 )

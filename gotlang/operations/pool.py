@@ -10,7 +10,7 @@ from typing import Any, final
 from gotlang.errors import MEMBERS_FAILED, EvaluationError, OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.names import free_names, needed_names
-from gotlang.operations.record import Label, Operation, Syntax, local, no_calls, pure
+from gotlang.operations.record import OperationRecord, StepLabel, Syntax, local, no_calls, pure
 from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
@@ -103,7 +103,7 @@ def _pooled(running: Running, value: Expression, names: Mapping[str, Any], index
     return (running.derived(running.evaluate(value, names), index, parents),)
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Pool",
     syntax=Syntax({}, "Pool() closed, opened", operands=(1, None)),
     usage="`Pool() a, b, c`",
@@ -117,6 +117,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label("", ", ".join(map(format_expression, step.values))),
+    label=lambda step: StepLabel("", ", ".join(map(format_expression, step.values))),
     family="pass",
 )

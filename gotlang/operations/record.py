@@ -26,7 +26,7 @@ Family = Literal["ask", "judge", "choose", "truth", "tool", "pass"]
 PURE: frozenset[Effect] = frozenset()
 
 
-class Setting(NamedTuple):
+class SettingRule(NamedTuple):
     """A setting: the types it may have, the least number it may be, and whether it is evaluated
     `per_thought`, by the operation itself, instead of once for all."""
 
@@ -35,24 +35,24 @@ class Setting(NamedTuple):
     per_thought: bool = False
 
 
-K = Setting((INT,), least=1)
-UNTIL = Setting((BOOL,), per_thought=True)
+K = SettingRule((INT,), least=1)
+UNTIL = SettingRule((BOOL,), per_thought=True)
 
-MODEL_SETTINGS: dict[str, Setting] = {
-    "temperature": Setting((FLOAT,), least=0),
-    "top_p": Setting((FLOAT,), least=0),
-    "max_tokens": Setting((INT,), least=1),
-    "stop": Setting((STR, ListType(STR))),
-    "model": Setting((STR,)),
-    "logprobs": Setting((BOOL,)),
+MODEL_SETTINGS: dict[str, SettingRule] = {
+    "temperature": SettingRule((FLOAT,), least=0),
+    "top_p": SettingRule((FLOAT,), least=0),
+    "max_tokens": SettingRule((INT,), least=1),
+    "stop": SettingRule((STR, ListType(STR))),
+    "model": SettingRule((STR,)),
+    "logprobs": SettingRule((BOOL,)),
 }
 """Settings of a model call, in prompts and in operations."""
 
-PROMPT_SETTINGS: dict[str, Setting] = {**MODEL_SETTINGS, "structured": Setting((BOOL,))}
+PROMPT_SETTINGS: dict[str, SettingRule] = {**MODEL_SETTINGS, "structured": SettingRule((BOOL,))}
 """Settings in prompts. `structured` is one of them alone: the form of a response is the prompt's."""
 
 
-class Label(NamedTuple):
+class StepLabel(NamedTuple):
     """How pictures and messages show a step: the name it goes by after its operation's (or `alone`), and a
     few words more."""
 
@@ -61,7 +61,7 @@ class Label(NamedTuple):
     alone: bool = False
 
     @classmethod
-    def of(cls, node: Expression | None, setting: str = "", name: str = "") -> Label:
+    def of(cls, node: Expression | None, setting: str = "", name: str = "") -> StepLabel:
         """The label of a step that is told by one expression, or by one setting; None: it is left out."""
         detail = format_expression(node) if node is not None else ""
         return cls(name, f"{setting} = {detail}" if setting and detail else detail)
@@ -72,7 +72,7 @@ class Syntax(NamedTuple):
     operands follow (at least and at most; None: any number), an example, and whether it may go without
     parentheses."""
 
-    settings: dict[str, Setting]
+    settings: dict[str, SettingRule]
     example: str
     first: str | None = None
     required: bool = False
@@ -82,7 +82,7 @@ class Syntax(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Operation(Generic[StepT]):
+class OperationRecord(Generic[StepT]):
     """All that is known of an operation of the language.
 
     - `name`, `syntax`, `usage` and `doc`: how it is written; `usage` and `doc` are its row in the reference.
@@ -110,13 +110,13 @@ class Operation(Generic[StepT]):
     estimate: Callable[[StepT, FlowScope, Estimating], Result]
     remaining: Callable[[StepT, Remaining], int]
     run: Callable[[StepT, Declared], Run]
-    label: Callable[[StepT], Label]
+    label: Callable[[StepT], StepLabel]
     family: Family
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Block(Generic[StepT]):
+class BlockRecord(Generic[StepT]):
     """All that is known of a step that holds others: as of an operation, but for how it is written and
     checked, which is the grammar's and the checker's of statements. Its `label` stands alone, without its
     name before it."""
@@ -130,7 +130,7 @@ class Block(Generic[StepT]):
     effects: Callable[[StepT, Declared], frozenset[Effect]]
     estimate: Callable[[StepT, FlowScope, Estimating], Result]
     remaining: Callable[[StepT, Remaining], int]
-    label: Callable[[StepT], Label]
+    label: Callable[[StepT], StepLabel]
 
 
 class Local(NamedTuple):

@@ -11,7 +11,7 @@ from gotlang.amounts import ONE, Amount, Atom, Polynomial
 from gotlang.flows import FREE, Bill, Flow, FlowScope, Guess, Result, any_of
 from gotlang.operations.foreach import any_element, hops_before_elements, known_elements
 from gotlang.operations.names import own_expressions
-from gotlang.operations.record import Block, Label, grows
+from gotlang.operations.record import BlockRecord, StepLabel, grows
 from gotlang.operations.stages import GUESSED_ROUNDS, Estimating, Verifying
 from gotlang.operations.step import WithBody
 from gotlang.scope import PoolType
@@ -170,7 +170,7 @@ class _Merges:
         return replace(found.or_(item), hops=hops, volume=each, count=ONE), bill
 
 
-BLOCK = Block(
+BLOCK = BlockRecord(
     name="reduce",
     usage="`reduce a, b in xs:`",
     doc="neighbours merged pairwise, level by level, until one is left",
@@ -180,5 +180,5 @@ BLOCK = Block(
     effects=grows,
     estimate=_estimate,
     remaining=lambda step, remaining: GUESSED_ROUNDS * remaining.through(step.body),
-    label=lambda step: Label("", f"{step.left}, {step.right}"),
+    label=lambda step: StepLabel("", f"{step.left}, {step.right}"),
 )

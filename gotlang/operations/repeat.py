@@ -8,7 +8,7 @@ from typing import final
 from gotlang.amounts import ZERO, Amount, Polynomial
 from gotlang.flows import FREE, UNBOUNDED, Bill, Flow, FlowScope, Guess, Result, one_of
 from gotlang.operations.if_ import hops_before
-from gotlang.operations.record import Block, Label, grows
+from gotlang.operations.record import BlockRecord, StepLabel, grows
 from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import WithBody
 from gotlang.scope import PoolType
@@ -107,7 +107,7 @@ def _further(before: Flow, after: Flow, rounds: Amount) -> Flow:
     return replace(after, hops=hops, volume=volume)
 
 
-BLOCK = Block(
+BLOCK = BlockRecord(
     name="repeat",
     usage="`repeat n:`, `repeat n until condition:`",
     doc="the block on its own result, so many times or until a condition holds",
@@ -117,5 +117,5 @@ BLOCK = Block(
     effects=grows,
     estimate=_estimate,
     remaining=lambda step, remaining: remaining.rounds(step.count) * remaining.through(step.body),
-    label=lambda step: Label.of(step.count),
+    label=lambda step: StepLabel.of(step.count),
 )

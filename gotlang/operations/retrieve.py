@@ -9,7 +9,7 @@ from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.errors import EvaluationError
 from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Result
 from gotlang.operations.names import needed_names
-from gotlang.operations.record import K, Label, Operation, Syntax, tool
+from gotlang.operations.record import K, OperationRecord, StepLabel, Syntax, tool
 from gotlang.operations.sampling import one_call
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
@@ -87,7 +87,7 @@ async def _run(step: Retrieve, thoughts: Thoughts, running: Running) -> Thoughts
     return Thoughts(out)
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Retrieve",
     syntax=Syntax({"k": K}, "Retrieve(k=5) wiki(question)", first="k"),
     usage="`Retrieve(k=5) corpus(query)`",
@@ -101,6 +101,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=one_call,
     run=tool(_run),
-    label=lambda step: Label.of(step.k, "k", step.corpus),
+    label=lambda step: StepLabel.of(step.k, "k", step.corpus),
     family="tool",
 )

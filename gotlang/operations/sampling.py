@@ -11,7 +11,7 @@ from gotlang.amounts import ONE, Amount, Polynomial
 from gotlang.errors import EvaluationError
 from gotlang.flows import Flow, FlowScope, Guess, Result
 from gotlang.operations.names import needed_names
-from gotlang.operations.record import MODEL_SETTINGS, UNTIL, K, Label, Setting, is_one
+from gotlang.operations.record import MODEL_SETTINGS, UNTIL, K, SettingRule, StepLabel, is_one
 from gotlang.operations.stages import (
     Building,
     Checking,
@@ -31,7 +31,7 @@ from gotlang.syntax.format import format_expression
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import BOOL, INT
 
-SETTINGS: dict[str, Setting] = {"k": K, **MODEL_SETTINGS, "until": UNTIL}
+SETTINGS: dict[str, SettingRule] = {"k": K, **MODEL_SETTINGS, "until": UNTIL}
 TEXT = (
     "{prompt(arguments)} from {pool}, k {k}[, {settings:settings}]"
     "[, until {until}][, {batched:flag}][, {stop:stop}]"
@@ -272,10 +272,12 @@ def one_call(step: Step, remaining: Remaining) -> int:
     return 1
 
 
-def label(step: Sampling) -> Label:
+def label(step: Sampling) -> StepLabel:
     """The prompt, and the settings of the step."""
     settings: list[tuple[str, Any]] = [("k", step.k), *step.settings]
-    return Label(step.prompt, ", ".join(f"{name} = {format_expression(value)}" for name, value in settings))
+    return StepLabel(
+        step.prompt, ", ".join(f"{name} = {format_expression(value)}" for name, value in settings)
+    )
 
 
 def with_pool(result: Result, pool: Flow) -> Result:

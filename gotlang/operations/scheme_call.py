@@ -7,7 +7,7 @@ from typing import final
 
 from gotlang.amounts import ONE
 from gotlang.flows import ANYTHING, UNBOUNDED, Flow, FlowScope, Result
-from gotlang.operations.record import Block, Label
+from gotlang.operations.record import BlockRecord, StepLabel
 from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import Arguments, Step
 from gotlang.scope import PoolType
@@ -42,7 +42,7 @@ def _estimate(step: Invoke, scope: FlowScope, e: Estimating) -> Result:
     return total, bill.times(pool.count)
 
 
-BLOCK = Block(
+BLOCK = BlockRecord(
     name="scheme",
     usage="`scheme(args)`",
     doc="a scheme as a step: once for each current thought",
@@ -52,5 +52,5 @@ BLOCK = Block(
     effects=lambda step, declared: declared.effects(step.scheme) | {"grows"},
     estimate=_estimate,
     remaining=lambda step, remaining: remaining.scheme(step.scheme),
-    label=lambda step: Label(step.scheme),
+    label=lambda step: StepLabel(step.scheme),
 )

@@ -9,7 +9,18 @@ from gotlang.amounts import ONE
 from gotlang.errors import EvaluationError
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.checks import mean, number
-from gotlang.operations.record import PURE, Asks, Grows, K, Label, Local, Operation, Run, Syntax, passed_on
+from gotlang.operations.record import (
+    PURE,
+    Asks,
+    Grows,
+    K,
+    Local,
+    OperationRecord,
+    Run,
+    StepLabel,
+    Syntax,
+    passed_on,
+)
 from gotlang.operations.sampling import SAMPLES
 from gotlang.operations.stages import Building, Checking, Declared, Estimating, Running, Verifying
 from gotlang.operations.step import Arguments, Effect, Step
@@ -124,14 +135,14 @@ def _run(step: Score, declared: Declared) -> Run:
     return Grows("score")
 
 
-def _label(step: Score) -> Label:
+def _label(step: Score) -> StepLabel:
     if step.score is None:
-        return Label.of(step.value)
+        return StepLabel.of(step.value)
     once = isinstance(step.k, Constant) and step.k.value == 1
-    return Label(step.score) if once else Label.of(step.k, "k", step.score)
+    return StepLabel(step.score) if once else StepLabel.of(step.k, "k", step.score)
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Score",
     syntax=Syntax({"k": K}, "Score() mistakes(it, part)", first="k"),
     usage="`Score(k=1) s(args)`",

@@ -9,7 +9,16 @@ from gotlang.amounts import ZERO, Amount, Polynomial
 from gotlang.errors import EvaluationError
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.checks import position
-from gotlang.operations.record import Label, Operation, Setting, Syntax, local, no_calls, passed_on, pure
+from gotlang.operations.record import (
+    OperationRecord,
+    SettingRule,
+    StepLabel,
+    Syntax,
+    local,
+    no_calls,
+    passed_on,
+    pure,
+)
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
@@ -82,9 +91,11 @@ def _run(step: Select, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts(thoughts[position(at, thoughts)] for at in positions)
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Select",
-    syntax=Syntax({"positions": Setting((ANY,))}, "Select() len(it) > 2", first="positions", operands=(0, 1)),
+    syntax=Syntax(
+        {"positions": SettingRule((ANY,))}, "Select() len(it) > 2", first="positions", operands=(0, 1)
+    ),
     usage="`Select() condition`, `Select(positions)`",
     doc="the thoughts a condition holds for; the thoughts at positions (from 0, or from the end: -1), in "
     "that order",
@@ -97,6 +108,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label.of(step.condition or step.positions),
+    label=lambda step: StepLabel.of(step.condition or step.positions),
     family="choose",
 )

@@ -9,7 +9,7 @@ from typing import final
 
 from gotlang.amounts import ONE
 from gotlang.flows import FREE, FlowScope, Result
-from gotlang.operations.record import PURE, Label, Operation, Syntax, asks, passed_on
+from gotlang.operations.record import PURE, OperationRecord, StepLabel, Syntax, asks, passed_on
 from gotlang.operations.sampling import SAMPLES
 from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Arguments, Step
@@ -73,7 +73,7 @@ def judging(
     return mark
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Validate",
     syntax=Syntax({}, "Validate() len(it) == len(numbers)"),
     usage="`Validate() condition`",
@@ -87,6 +87,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=lambda step, remaining: 1 if step.prompt is not None else 0,
     run=asks(_run),
-    label=lambda step: Label.of(step.condition, name=step.prompt or ""),
+    label=lambda step: StepLabel.of(step.condition, name=step.prompt or ""),
     family="judge",
 )

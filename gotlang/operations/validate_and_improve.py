@@ -9,7 +9,15 @@ from typing import final
 
 from gotlang.amounts import ONE, Amount, Polynomial
 from gotlang.flows import FREE, FlowScope, Guess, Result
-from gotlang.operations.record import MODEL_SETTINGS, Label, Operation, Setting, Syntax, asks, passed_on
+from gotlang.operations.record import (
+    MODEL_SETTINGS,
+    OperationRecord,
+    SettingRule,
+    StepLabel,
+    Syntax,
+    asks,
+    passed_on,
+)
 from gotlang.operations.sampling import samples
 from gotlang.operations.stages import (
     Building,
@@ -114,10 +122,10 @@ async def _run(step: ValidateAndImprove, thoughts: Thoughts, running: Running) -
     return Thoughts(current)
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="ValidateAndImprove",
     syntax=Syntax(
-        {"tries": Setting((INT,), least=0), **MODEL_SETTINGS},
+        {"tries": SettingRule((INT,), least=0), **MODEL_SETTINGS},
         "ValidateAndImprove(tries=3) len(it) == 4, repair(it)",
         first="tries",
         operands=(2, 2),
@@ -134,6 +142,6 @@ OPERATION = Operation(
     estimate=_estimate,
     remaining=lambda step, remaining: remaining.rounds(step.tries) * (2 if step.judge else 1),
     run=asks(_run),
-    label=lambda step: Label.of(step.tries, "tries", step.prompt),
+    label=lambda step: StepLabel.of(step.tries, "tries", step.prompt),
     family="ask",
 )

@@ -9,7 +9,16 @@ from gotlang.amounts import ONE
 from gotlang.errors import OperationFailed
 from gotlang.flows import FREE
 from gotlang.operations.checks import frozen, number
-from gotlang.operations.record import Label, Operation, Setting, Syntax, local, no_calls, passed_on, pure
+from gotlang.operations.record import (
+    OperationRecord,
+    SettingRule,
+    StepLabel,
+    Syntax,
+    local,
+    no_calls,
+    passed_on,
+    pure,
+)
 from gotlang.operations.stages import Checking, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
@@ -60,9 +69,9 @@ def _run(step: Vote, thoughts: Thoughts, running: Running) -> Thoughts:
     return Thoughts([first[max(weights, key=lambda key: weights[key])]])
 
 
-OPERATION = Operation(
+OPERATION = OperationRecord(
     name="Vote",
-    syntax=Syntax({"weight": Setting((FLOAT,), per_thought=True)}, "Vote()", operands=(0, 0)),
+    syntax=Syntax({"weight": SettingRule((FLOAT,), per_thought=True)}, "Vote()", operands=(0, 0)),
     usage="`Vote()`, `Vote(weight=...)`",
     doc="one thought: the value that most have, or that has the most weight; of equal ones the first",
     check=_check,
@@ -74,6 +83,6 @@ OPERATION = Operation(
     estimate=lambda step, scope, e: (replace(passed_on(step, scope), count=ONE, single=True), FREE),
     remaining=no_calls,
     run=local(_run),
-    label=lambda step: Label.of(step.weight, "weight"),
+    label=lambda step: StepLabel.of(step.weight, "weight"),
     family="choose",
 )

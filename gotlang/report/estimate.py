@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gotlang.estimate.cost import Costs, Estimate, Range
+from gotlang.estimate.cost import CostRange, Costs, Estimate
 
 LABELS = {
     "calls": "calls",
@@ -42,14 +42,14 @@ def _table(costs: Costs, *, formulas: bool) -> Iterator[str]:
         yield f"  {LABELS[name]:<{width}}  {values[name]:<{room}}  {formula}".rstrip()
 
 
-def _formula(found: Range) -> str:
+def _formula(found: CostRange) -> str:
     for sign, formula in (("=", found.formula), ("at most", found.formula_high)):
         if formula is not None and not formula.isdecimal():
             return f"{sign} {formula}"
     return ""
 
 
-def _range(found: Range | None, *, dollars: bool) -> str:
+def _range(found: CostRange | None, *, dollars: bool) -> str:
     """`151`, `45 to 151, about 92`, `at least 4`."""
     if found is None:
         return "no known price"

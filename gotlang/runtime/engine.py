@@ -10,8 +10,7 @@ from typing import Any, final
 from gotlang.errors import EvaluationError, GotError, RunError, UsageError
 from gotlang.estimate.remaining import CallsRemaining
 from gotlang.operations import record_of
-from gotlang.operations.record import Asks, Grows, Local, Run, Tool
-from gotlang.operations.record import Operation as OperationRecord
+from gotlang.operations.record import Asks, Grows, Local, OperationRecord, Run, Tool
 from gotlang.operations.step import Step
 from gotlang.runtime.context import MOST_CALLS, Context
 from gotlang.runtime.execution import Execution

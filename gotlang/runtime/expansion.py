@@ -21,7 +21,7 @@ from gotlang.ir.foreign import changes_graph
 from gotlang.operations import record_of
 from gotlang.operations.checks import count, mean, number
 from gotlang.operations.names import free_names, looks_at_pool, needed_names
-from gotlang.operations.record import Block, Grows
+from gotlang.operations.record import BlockRecord, Grows
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import bound_thoughts, derived, whole
 from gotlang.runtime.graph import DONE, FAILED, NOTHING, Frame, GraphFull, Handle, Operation
@@ -99,7 +99,7 @@ class Expander:
     def _layout(self, step: ir.Step) -> Layout | None:
         """What lays out a step that stands for several operations; None for one that is a single one."""
         record = record_of(step)
-        if isinstance(record, Block):
+        if isinstance(record, BlockRecord):
             return BLOCKS[type(step)]
         way = record.run(step, self.context.declared)
         return self._grown[way.layout] if isinstance(way, Grows) else None

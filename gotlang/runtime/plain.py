@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
 from gotlang.operations import block_title, record_of
-from gotlang.operations.record import Block as BlockRecord
+from gotlang.operations.record import BlockRecord
 from gotlang.runtime.graph import STATES, Graph, Operation, path_text
 from gotlang.runtime.sampler.events import Asked, Event, Failure, MissingSample, Sample
 from gotlang.span import Source
@@ -28,7 +28,7 @@ from gotlang.thought import Thought
 
 
 @final
-class Asks:
+class RequestLog:
     """An observer that remembers which samples of which requests each operation asked for."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ def source(sample: Sample) -> str:
 def operations(
     graph: Graph,
     sources: Mapping[str, Source],
-    asks: Asks,
+    asks: RequestLog,
     failures: Iterable[Failure] = (),
 ) -> Iterator[dict[str, Any]]:
     """The operations of a graph as plain data. `sources` are the program's texts by name, `failures` those of
@@ -105,7 +105,7 @@ def thoughts(graph: Graph) -> Iterator[dict[str, Any]]:
 
 def both(graph: Graph, sources: Mapping[str, Source]) -> dict[str, Any]:
     """Both graphs of a run in their present state."""
-    return {"operations": list(operations(graph, sources, Asks())), "thoughts": list(thoughts(graph))}
+    return {"operations": list(operations(graph, sources, RequestLog())), "thoughts": list(thoughts(graph))}
 
 
 def _names(operation: Operation) -> dict[str, str]:

@@ -69,7 +69,7 @@ class ExpressionChecker:
                 return BOOL
             case e.Binary():
                 return self._binary(node, scope)
-            case e.Comparison():
+            case e.Compare():
                 return self._comparison(node, scope)
             case e.Conditional():
                 return self._conditional(node, scope)
@@ -187,7 +187,7 @@ class ExpressionChecker:
         self._error("GOT0201", message, node.span, "numbers, texts or lists", help=help)
         return ANY
 
-    def _comparison(self, node: e.Comparison, scope: Scope) -> Type:
+    def _comparison(self, node: e.Compare, scope: Scope) -> Type:
         left_node, left = node.first, self.infer(node.first, scope)
         for operator, right_node in node.rest:
             right = self.infer(right_node, scope)

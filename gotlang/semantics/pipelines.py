@@ -10,7 +10,7 @@ from typing import final
 
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.operations import OPERATIONS
-from gotlang.operations.record import K, Setting, Syntax
+from gotlang.operations.record import K, SettingRule, Syntax
 from gotlang.operations.reduce import REDUCE_STEP
 from gotlang.operations.sampling import Sampling
 from gotlang.scope import START, UNKNOWN, PoolType, Scope, Variable
@@ -36,7 +36,7 @@ def setting(step: n.Step, name: str) -> e.Expression | None:
 
 
 def check_setting(
-    name: str, value: e.Expression, wanted: Setting, scope: Scope, expressions: ExpressionChecker
+    name: str, value: e.Expression, wanted: SettingRule, scope: Scope, expressions: ExpressionChecker
 ) -> None:
     """Check the value of a setting, and that a plain number is in its range."""
     found = expressions.infer(value, scope)

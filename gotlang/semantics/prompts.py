@@ -5,7 +5,7 @@ from __future__ import annotations
 from gotlang.answers.forms import Json
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.errors import TemplateError
-from gotlang.operations.record import PROMPT_SETTINGS, Setting
+from gotlang.operations.record import PROMPT_SETTINGS, SettingRule
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.pipelines import check_setting
@@ -16,7 +16,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import walk
 from gotlang.types import INT, STR, AnyType, DictType, ListType, RecordType, Type, accepts, widen
 
-COUNT = Setting((INT,), least=1)
+COUNT = SettingRule((INT,), least=1)
 """`count`: how many values a response must hold, where the prompt says `many`."""
 
 

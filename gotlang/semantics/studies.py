@@ -182,7 +182,7 @@ def _number(node: e.Expression, expressions: ExpressionChecker, scope: Scope, wh
 
 def sides(node: e.Expression) -> tuple[e.Expression, e.Expression, str] | None:
     """The quantity, the bound and the sign of `quantity <= bound`, in either order."""
-    if not isinstance(node, e.Comparison) or len(node.rest) != 1:
+    if not isinstance(node, e.Compare) or len(node.rest) != 1:
         return None
     sign, right = node.rest[0]
     turned = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}

@@ -325,7 +325,7 @@ class TreeBuilder:
         return e.Binary(span, operator, left, right)
 
     def comparison(self, span, first, *rest):
-        return e.Comparison(span, first, tuple(zip(rest[::2], rest[1::2], strict=True)))
+        return e.Compare(span, first, tuple(zip(rest[::2], rest[1::2], strict=True)))
 
     def comparator(self, _span, *words):
         return " ".join(words)

@@ -81,7 +81,7 @@ class Binary(Node):
 
 
 @node
-class Comparison(Node):
+class Compare(Node):
     """`a < b <= c`: true where each neighbouring pair is."""
 
     first: Expression
@@ -168,7 +168,7 @@ Expression = (
     | Reference
     | Unary
     | Binary
-    | Comparison
+    | Compare
     | Conditional
     | Index
     | Slice

@@ -313,7 +313,7 @@ class _Printer:
             case e.Binary(operator=operator, left=left, right=right):
                 own, before, after = _BINARY[operator]
                 return own, [*part(left, before), f" {operator} ", *part(right, after)]
-            case e.Comparison(first=first, rest=rest):
+            case e.Compare(first=first, rest=rest):
                 pieces = part(first, _SUM)
                 for operator, operand in rest:
                     pieces += [f" {operator} ", *part(operand, _SUM)]

@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import Any, final
 
 from gotlang.errors import GotError, UsageError
-from gotlang.estimate.cost import Range, estimate
+from gotlang.estimate.cost import CostRange, estimate
 from gotlang.evaluate.rows import Row
 from gotlang.ir.evaluate import evaluate
 from gotlang.models.base import ModelOptions
@@ -285,7 +285,7 @@ class CostModel:
         names = {name: part * value for name, value in guessed.items()}
         return excess(constraint, float(evaluate(constraint.quantity, names)), base)
 
-    def _ranges(self, row: Row, point: Point) -> dict[str, Range]:
+    def _ranges(self, row: Row, point: Point) -> dict[str, CostRange]:
         runner = self._points.runner(point)
         scheme = runner.program.scheme(self._points.plan.scheme)
         found = estimate(runner.program, scheme, self._sizes, inputs=row.inputs, params=runner.params)
@@ -293,6 +293,6 @@ class CostModel:
         return {"calls": costs.calls} | ({"cost": costs.usd} if costs.usd is not None else {})
 
 
-def _width(range_: Range) -> float:
+def _width(range_: CostRange) -> float:
     """The distance of the bounds; 0 if one is unknown."""
     return 0.0 if range_.high is None else max(0.0, range_.high - range_.low)

@@ -55,7 +55,7 @@ def _expressions(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(
         _node(e.Unary, st.sampled_from(["not", "-", "+"]), inner),
         _node(e.Binary, operators, inner, inner),
-        _node(e.Comparison, inner, _several(st.tuples(comparators, inner), 1)),
+        _node(e.Compare, inner, _several(st.tuples(comparators, inner), 1)),
         _node(e.Conditional, inner, inner, inner),
         _node(e.Index, inner, inner),
         _node(e.Slice, inner, st.none() | inner, st.none() | inner),

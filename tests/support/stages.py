@@ -22,7 +22,7 @@ from gotlang.models.simulated import SimulatedModel
 from gotlang.operations import BLOCKS, OPERATIONS, record_of, title
 from gotlang.options import Options
 from gotlang.report.graphs import plan
-from gotlang.runtime.plain import Asks, operations
+from gotlang.runtime.plain import RequestLog, operations
 from gotlang.span import Source
 from gotlang.types import INT
 
@@ -111,7 +111,7 @@ def _run(program: Program, values: dict[str, Any]) -> Iterator[str]:
     yield f"calls {account.calls}, requests {account.requests}, critical path {outcome.hops}"
     yield from (f"failed: {failure.operation}: {failure.reason}" for failure in outcome.failures)
     sources = program.compilation.sources
-    for line in operations(outcome.graph, sources, Asks()):
+    for line in operations(outcome.graph, sources, RequestLog()):
         if line["kind"] in OPERATIONS:
             made = [thought.get("value", "seen") for thought in line["thoughts"]]
             known = [
