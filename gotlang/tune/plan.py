@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 from gotlang.compiler import Compilation
 from gotlang.data.table import Table
-from gotlang.diagnostics import Report
+from gotlang.diagnostics import Diagnostic, Report
 from gotlang.errors import CompileError, UsageError
 from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset
 from gotlang.files import beside, compile_file
-from gotlang.ir.text import value_text
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.studies import OPTIONS, Target, check_study, method, sides
-from gotlang.span import NOWHERE, Source
+from gotlang.span import NOWHERE, Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.parse import parse
+from gotlang.syntax.parse import parse_expression
 
 TRIALS = 50
 PARALLEL = 4
@@ -30,8 +30,6 @@ TRAIN_SHARE = 0.5
 FINALS = 8
 SEEDS = 2**32
 """The number of seeds that samplers have; a study's own may be any whole number."""
-METHODS = frozenset(name for name, wanted in OPTIONS.items() if isinstance(wanted, dict))
-"""The settings that choose a method."""
 
 
 @final
@@ -167,8 +165,9 @@ def plan_of(compilation: Compilation, folder: Path, study: str | None = None) ->
     program = CheckedProgram(compilation)
     if node.program is not None:
         program = CheckedProgram(compile_file(beside(folder, str(node.program.value))))
+    text = compilation.source.text
     data = beside(folder, str(node.data.path.value)) if node.data is not None else folder
-    return _plan(node, program, data, compilation.source)
+    return _plan(node, program, data, lambda span: text[span.start : span.end])
 
 
 def make_plan(
@@ -186,68 +185,123 @@ def make_plan(
     test: int | None = None,
     split_seed: int = 0,
     name: str = "tuned",
-    **settings: Any,
+    trials: int | None = None,
+    parallel: int | None = None,
+    finals: int | None = None,
+    seed: int | None = None,
+    budget: float | None = None,
+    failed: float | None = None,
+    batching: bool | None = None,
+    early_stop: bool | None = None,
+    model: str | None = None,
+    proposer: str | None = None,
+    storage: str | None = None,
+    sampler: str | None = None,
+    race: str | None = "wilcoxon",
 ) -> StudyPlan:
     """The plan of a study of a program, from Python.
 
     Expressions are texts as a study writes them: `minimize="mistakes(result, numbers)"`, `subject_to=["cost
     <= baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`. `data` is a path,
     relative to the program's file, or rows in memory; `columns` maps inputs to columns, those left out are
-    inferred. `settings` are those of a study, such as `trials`; None leaves their default, and `race=None`
+    inferred. The settings from `trials` on are those of a study; None leaves their default, and `race=None`
     runs every trial on all rows.
 
     Raises CompileError with every mistake in them, UsageError for data that cannot be read.
     """
+    own = program.compilation.source
+    settings: dict[str, Any] = {
+        "trials": trials,
+        "parallel": parallel,
+        "finals": finals,
+        "seed": seed,
+        "budget": budget,
+        "failed": failed,
+        "batching": batching,
+        "early_stop": early_stop,
+        "model": model,
+        "proposer": proposer,
+        "storage": storage,
+        "sampler": sampler,
+        "race": race,
+    }
+    sources = {**program.compilation.sources}
 
-    def written(given: Mapping[str, Any]) -> list[str]:
-        known = ((name, value) for name, value in given.items() if value is not None or name == "race")
-        return [f"{name} {v if v and name in METHODS else value_text(v)}" for name, v in known]
+    def read(text: str, place: str) -> e.Expression:
+        source = Source.of(f"<{place}>", text)
+        sources[source.name] = source
+        found = parse_expression(source)
+        if isinstance(found, Diagnostic):
+            raise CompileError((found,), sources)
+        return found
 
-    objectives = {"minimize": minimize, "maximize": maximize}
-    clauses = [
-        ", ".join(['data "rows"', *written({"train": train, "test": test, "seed": split_seed})]),
-        *(f"{word} {text.strip()}" for word, text in objectives.items() if text),
-        *(f"subject to {text.strip()}" for text in subject_to),
-        *(f"vary {text.strip()}" for text in vary),
-        *(f"prompts {prompt} with {text.strip()}" for prompt, text in (prompts or {}).items()),
-        *written(settings),
-    ]
-    source = Source.of("<study>", "".join(["study tuned:\n", *(f"    {clause}\n" for clause in clauses)]))
-    module, problems = parse(source)
+    def value(name: str, given: Any) -> e.Expression:
+        is_method = name in {"sampler", "race"} and isinstance(given, str)
+        return read(given, name) if is_method else e.Constant(NOWHERE, given)
+
+    def options(given: Mapping[str, Any]) -> tuple[n.Setting, ...]:
+        known = ((name, each) for name, each in given.items() if each is not None or name == "race")
+        return tuple(n.Setting(NOWHERE, _name(name), value(name, each)) for name, each in known)
+
+    wanted = [(word, text) for word, text in (("minimize", minimize), ("maximize", maximize)) if text]
+    path = e.Constant(NOWHERE, str(data) if isinstance(data, str | Path) else "<rows>")
+    split = options({"train": train, "test": test, "seed": split_seed})
+    node = n.Study(
+        NOWHERE,
+        _name(name),
+        None,
+        _name(program.scheme(scheme).name),
+        n.StudyData(NOWHERE, path, tuple((columns or {}).items()), split),
+        tuple((word, read(text, word)) for word, text in wanted),
+        tuple(read(text, f"subject_to {i}") for i, text in enumerate(subject_to, 1)),
+        tuple(_vary(text, partial(read, place=f"vary {i}")) for i, text in enumerate(vary, 1)),
+        tuple(
+            n.StudyPrompts(NOWHERE, (_name(prompt),), read(text, f"prompts {prompt}"))
+            for prompt, text in (prompts or {}).items()
+        ),
+        options(settings),
+    )
     report = Report()
-    report.diagnostics += problems
-    node = next((d for d in module.declarations if isinstance(d, n.Study)), None)
-    if node is not None and node.data is not None:
-        data_node = replace(node.data, columns=tuple((columns or {}).items()))
-        chosen = e.Identifier(NOWHERE, program.scheme(scheme).name)
-        node = replace(node, name=e.Identifier(NOWHERE, name), scheme=chosen, data=data_node)
-        check_study(node, _target(program), report)
-    errors = tuple(d for d in report.diagnostics if d.severity == "error")
-    if errors or node is None:
-        raise CompileError(errors, {**program.compilation.sources, source.name: source})
-    own = Path(program.compilation.source.name)
-    folder = own.resolve().parent if own.exists() else Path.cwd()
+    check_study(node, _target(program), report)
+    if errors := tuple(d for d in report.diagnostics if d.severity == "error"):
+        raise CompileError(errors, sources)
+    folder = Path(own.name).resolve().parent if Path(own.name).exists() else Path.cwd()
     table = beside(folder, str(data)) if isinstance(data, str | Path) else as_table(data)
-    return _plan(node, program, table, source)
+    return _plan(node, program, table, lambda span: sources[span.source].text[span.start : span.end])
 
 
 def _target(program: CheckedProgram) -> Target:
     return Target(program.compilation.checked.symbols, program.name)
 
 
-def _plan(node: n.Study, program: CheckedProgram, data: Path | Table, source: Source) -> StudyPlan:
-    """The plan of a checked study, which `source` declares."""
+def _name(text: str) -> e.Identifier:
+    return e.Identifier(NOWHERE, text)
 
-    def written(value: e.Expression) -> str:
-        return source.text[value.span.start : value.span.end]
 
+def _vary(text: str, read: Callable[[str], e.Expression]) -> n.Vary:
+    """`tries in 1..5`, `style in ["plain", "json"]`, or a name alone."""
+    name, _, domain = (part.strip() for part in text.partition(" in "))
+    if not domain:
+        return n.Vary(NOWHERE, _name(name), None)
+    low, dots, high = domain.partition("..")
+    if dots and not domain.startswith("["):
+        return n.Vary(NOWHERE, _name(name), n.Range(NOWHERE, read(low), read(high)))
+    values = read(domain)
+    choices = values.elements if isinstance(values, e.ListDisplay) else (values,)
+    return n.Vary(NOWHERE, _name(name), n.Choices(NOWHERE, tuple(choices)))
+
+
+def _plan(
+    node: n.Study, program: CheckedProgram, data: Path | Table, written: Callable[[Span], str]
+) -> StudyPlan:
+    """The plan of a checked study; `written` gives the text of a span."""
     scheme = _target(program).scheme(node.scheme.text if node.scheme else None)
-    split = {
-        option.name.text: constant_value(option.value) for option in (node.data.options if node.data else ())
-    }
-    settings = {option.name.text: _setting(option) for option in node.options}
-    if settings.get("sampler", True) is None:
-        del settings["sampler"]
+    settings = {option.name.text: option.value for option in node.options}
+    split = _constants(node.data.options if node.data else ())
+    constants = _constants(o for o in node.options if not isinstance(OPTIONS[o.name.text], dict))
+    methods = {name: _method(settings[name]) for name in ("sampler", "race") if name in settings}
+    if methods.get("sampler", True) is None:
+        del methods["sampler"]
     return StudyPlan(
         name=node.name.text,
         program=program,
@@ -255,26 +309,31 @@ def _plan(node: n.Study, program: CheckedProgram, data: Path | Table, source: So
         data=data,
         columns=dict(node.data.columns) if node.data else {},
         objectives=tuple(
-            Objective(value, word == "maximize", written(value)) for word, value in node.objectives
+            Objective(value, word == "maximize", written(value.span)) for word, value in node.objectives
         ),
-        constraints=tuple(_constraint(value, written(value)) for value in node.constraints),
+        constraints=tuple(_constraint(value, written(value.span)) for value in node.constraints),
         vary=node.vary,
         searches=tuple(
-            PromptSearch(tuple(name.text for name in p.names), Method(*method(p.optimizer)))
+            PromptSearch(tuple(name.text for name in p.names), _method(p.optimizer) or Method("copro"))
             for p in node.prompts
         ),
         train=split.get("train"),
         test=split.get("test"),
         split_seed=split.get("seed", 0),
-        **settings,
+        **constants,
+        **methods,  # type: ignore[arg-type]
     )
 
 
-def _setting(option: n.Setting) -> Any:
-    """The value of a setting: a constant or a method."""
-    node = option.value
-    is_method = option.name.text in METHODS and not isinstance(node, e.Constant)
-    return Method(*method(node)) if is_method else constant_value(node)
+def _constants(options: Iterable[n.Setting]) -> dict[str, Any]:
+    return {option.name.text: constant_value(option.value) for option in options}
+
+
+def _method(node: e.Expression) -> Method | None:
+    """A method; None for `none`."""
+    if isinstance(node, e.Constant) and node.value is None:
+        return None
+    return Method(*method(node))
 
 
 def _constraint(node: e.Expression, text: str) -> Constraint:
