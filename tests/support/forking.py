@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,17 +33,27 @@ class Server:
     """The side of the tests: one process at a time."""
 
     def __init__(self, seed: int) -> None:
-        self._socket, other = socket.socketpair()
+        self._seed = seed
         self._lock = threading.Lock()
+        self._start()
+        atexit.register(self.close)
+
+    def _start(self) -> None:
+        self._socket, other = socket.socketpair()
         with other:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(other.fileno())],
-                env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": str(seed)},
+                env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": str(self._seed)},
                 pass_fds=[other.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
             )
-        atexit.register(self.close)
+
+    def replace(self) -> None:
+        """Start anew after the server has ended by itself, which is said."""
+        self._socket.close()
+        warnings.warn(f"the server that forks ended with {self._process.wait(10)}", stacklevel=3)
+        self._start()
 
     def run(
         self, arguments: list[str], *, cwd: Path, env: Mapping[str, str], stdin: str, timeout: float
@@ -94,7 +105,12 @@ def run(
     arguments: list[str], *, cwd: Path, env: Mapping[str, str], stdin: str, timeout: float
 ) -> subprocess.CompletedProcess[str]:
     """`gotc` with these arguments to its end. Raises TimeoutExpired."""
-    return next(_servers()).run(arguments, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
+    server = next(_servers())
+    try:
+        return server.run(arguments, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
+    except BrokenPipeError:  # no job was sent
+        server.replace()
+        return server.run(arguments, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
 
 
 # ---------------------------------------------------------------- the other side
