@@ -206,8 +206,10 @@ def violations(plan: StudyPlan, rows: Sequence[Measured], baseline: Sequence[Mea
     for place, constraint in enumerate(plan.constraints):
         quantity = mean([row.quantities[place] for row in rows])
         base = mean([row.quantities[place] for row in baseline[: len(rows)]])
-        known = quantity is not None and base is not None
-        found[constraint.text] = excess(constraint, quantity, base) if known else 1.0  # type: ignore[arg-type]
+        if quantity is None or base is None:
+            found[constraint.text] = 1.0
+        else:
+            found[constraint.text] = excess(constraint, quantity, base)
     return found
 
 

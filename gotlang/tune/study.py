@@ -413,7 +413,7 @@ class _Study:
                 raise BudgetExceeded(
                     f"the budget of {amount('cost', plan.budget)} is too small for the untuned program on "
                     f"{len(self.train)} rows",
-                    help="`gotc explain` estimates the cost of one row; paid responses stay in the cache",
+                    help="`gotc explain` estimates the cost of a row; responses already paid for are kept",
                 ) from None
         finally:
             self.store.leave()
