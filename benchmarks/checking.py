@@ -19,7 +19,7 @@ from pathlib import Path
 
 from measurement import PROGRAMS, ROOT, options, report
 
-SORTING = (PROGRAMS / "sorting.got").read_text()
+SORTING = (PROGRAMS / "sorting.got").read_text().replace('simulate with "sorting_sim.py"\n', "")
 DECLARED = re.compile(r"^(?:param|prompt|score|scheme) (\w+)", re.MULTILINE)
 
 

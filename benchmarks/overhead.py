@@ -59,7 +59,7 @@ scheme graph(n: int) -> int:
 scheme graph(n: int) -> many int:
     foreach i in range(n // 9):
         Generate() parts(i)
-        foreach part, j in it:
+        foreach j, part in enumerate(it):
             Generate() one(10 * i + j)
             if it >= 0:
                 Generate() two(it, 10 * i + j)

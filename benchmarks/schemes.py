@@ -439,6 +439,18 @@ def others() -> Iterator[Row]:
         decided={"tasks": "is_complex", "graphs": "conclude"},
     )
     yield Row(
+        "react",
+        "react",
+        "questions of several hops",
+        "graph",
+        "steps",
+        "steps",
+        "towns.csv",
+        TOWN,
+        3,
+        decided={"steps": "next_step"},
+    )
+    yield Row(
         "egot_lake",
         "egot_lake",
         "frozen lake",

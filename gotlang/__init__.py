@@ -6,7 +6,15 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gotlang.errors import CompileError, GotError, RunError, SimulatedWarning, UsageError
+from gotlang.errors import (
+    CompileError,
+    GotError,
+    InvalidResult,
+    PartialResult,
+    RunError,
+    SimulatedWarning,
+    UsageError,
+)
 from gotlang.version import __version__
 
 if TYPE_CHECKING:
@@ -75,8 +83,10 @@ __all__ = [
     "ForbiddenEdit",
     "GotError",
     "GraphError",
+    "InvalidResult",
     "Model",
     "Options",
+    "PartialResult",
     "Place",
     "Program",
     "Result",

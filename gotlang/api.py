@@ -97,14 +97,15 @@ class Program(CheckedProgram):
         on_session: OnSession = _ignore,
         **more: Any,
     ) -> Result:
-        """Run a scheme (default: the one named like the file, otherwise the last one).
+        """Run a scheme (default: of the file's own the one named like it, otherwise the last one).
 
-        Inputs are given by keyword or in `inputs`; `truth` is the known answer. With a limit the result may
-        be partial: then `result.partial` says why. `on_session` is called with the open session, which can
-        be stopped. Raises UsageError for wrong inputs and options, RunError if there is no result, TypeError
-        for inputs that are not given by name.
+        Inputs are given by keyword or in `inputs`; a `pathlib.Path` is read as `gotc run --input NAME=@FILE`
+        reads it. `truth` is the known answer. `result.status` says whether the result is complete, invalid
+        or partial. `on_session` is called with the open session, which can be stopped. Raises UsageError for
+        wrong inputs and options, RunError if there is no result, TypeError for inputs that are not given by
+        name.
         """
-        given = {**self._inputs(inputs), **more}
+        given = self._read(scheme, {**self._inputs(inputs), **more})
         async with Session(self, prepare(self, options)) as session:
             on_session(session)
             return await session.run(given, scheme=scheme, truth=truth, name=run_id)
@@ -117,6 +118,19 @@ class Program(CheckedProgram):
         name = next(iter(dict(self.scheme().parameters)), "name")
         raise TypeError(f"inputs are given by name, as in run({name}=...), not as a {type(inputs).__name__}")
 
+    def _read(self, scheme: str | None, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Inputs with the content of files for their paths."""
+        from gotlang.data.inputs import parse_value, read_file
+
+        files = {name: value for name, value in inputs.items() if isinstance(value, Path)}
+        types = dict(self.scheme(scheme).parameters) if files else {}
+        return {
+            name: parse_value(read_file(value, f"input `{name}`"), types[name], f"input `{name}`")
+            if name in types and name in files
+            else value
+            for name, value in inputs.items()
+        }
+
     def contenders(self, names: Sequence[str] = ()) -> list[Contender]:
         """The schemes and baselines that `compare` compares. Raises UsageError for unknown ones."""
         from gotlang.evaluate.comparison import contenders
@@ -125,10 +139,9 @@ class Program(CheckedProgram):
 
     def thresholds(self, conditions: Iterable[str], *, scheme: str | None = None) -> list[Threshold]:
         """Conditions on an evaluation, such as `mean(score) > 2`. Raises UsageError for invalid ones."""
-        from gotlang.evaluate.evaluation import metric_of
         from gotlang.evaluate.threshold import threshold
 
-        kind = metric_of(self.ir(0), self.scheme(scheme)).kind
+        kind = self.metric(self.scheme(scheme)).kind
         return [threshold(text, kind) for text in conditions]
 
     def tuned(self, file: str | Path | Tuned) -> Program:
@@ -376,8 +389,8 @@ def check(text: str, name: str = "<text>.got") -> Compilation:
 
 
 def compile(text: str, name: str = "<text>.got", *, functions: Iterable[str] = ()) -> Program:
-    """A program from its text. `functions` are names of functions that it may call and that
-    `Options.functions` provides.
+    """A program from its text. `functions` are functions that it may call and that
+    `Options.functions` provides, each as an import writes it: `search -> list[str]`, or its name alone.
 
     Raises CompileError with every error found, UsageError for the name of a built-in function.
     """

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, final
 
+from gotlang.analysis import Files, analyze
 from gotlang.diagnostics import Diagnostic, in_order
 from gotlang.errors import CompileError, GotError, UsageError
 from gotlang.scope import THOUGHT_FUNCTIONS
@@ -24,8 +27,9 @@ if TYPE_CHECKING:
 Reader = Callable[[str], str]
 """Returns the text of an imported file, by its path relative to the program; raises OSError."""
 
-Opener = Callable[[str], "Compilation"]
-"""Compiles the program that a study names, by its path as written; raises OSError or GotError."""
+Opener = Callable[[str], "Compilation | None"]
+"""Compiles the program that a study names, by its path as written; None if it is the study's own file. Raises
+OSError or GotError."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +91,16 @@ class Compiled(Compilation):
 def compile_source(
     source: Source,
     read: Reader | None = None,
-    functions: frozenset[str] = frozenset(),
+    functions: tuple[n.PythonFunction, ...] = (),
     named: Opener | None = None,
+    files: Files | None = None,
 ) -> Compilation:
     """Parse and check a source and its imports; reports the errors of all files at once.
 
-    `read` returns the text of imported files; without it, importing is an error. `functions` are the names of
-    functions that Python provides in addition to the program's imports. `named` compiles the program that a
-    study names; without it, studies of other programs are checked only in part.
+    `read` returns the text of imported files; without it, importing is an error. `functions` are what Python
+    provides in addition to the program's imports. `named` compiles the program that a study names; without
+    it, studies of other programs are checked only in part. `files` are those beside the program; without
+    them, nothing is said of Python, simulators and corpora.
     """
     sources: dict[str, Source] = {source.name: source}
     module, found = parse(source)
@@ -112,55 +118,90 @@ def compile_source(
     if any(d.code.startswith("GOT00") for d in diagnostics) and not any(m.declarations for m in modules):
         return Compilation(source, sources, tuple(modules), in_order(diagnostics))
     broken = bool(diagnostics)
-    targets = {
-        id(d): _target(d, named, diagnostics)
-        for d in module.declarations
-        if isinstance(d, n.Study) and d.program is not None and named is not None
-    }
-    checked = check(tuple(modules), functions, targets)
-    # A name that a broken declaration would have declared is not reported again as unknown.
-    further = [d for d in checked.diagnostics if not (broken and d.code in _CONSEQUENCES)]
+    targets = _targets(module, named, diagnostics)
+    mentioned = frozenset(word for module in modules for word in _mentioned(module, read))
+    checked = check(tuple(modules), functions, targets, sources, mentioned)
+    if not broken:
+        checked = replace(checked, diagnostics=in_order([*checked.diagnostics, *analyze(checked, files)]))
+    unsure = frozenset[str]().union(*(m.unsure for m in modules))
+    if any(d.code == "GOT0107" for d in diagnostics):
+        unsure |= {"*"}  # a file that was not imported
+    further = [d for d in checked.diagnostics if not (broken and _follows(d, unsure))]
     found_in_all = in_order([*diagnostics, *further])
     if any(d.severity == "error" for d in found_in_all):
         return Compilation(source, sources, tuple(modules), found_in_all)
     return Compiled(source, sources, tuple(modules), found_in_all, checked)
 
 
-def handed_in(names: Iterable[str]) -> frozenset[str]:
-    """The names of functions that Python provides. Raises UsageError for names that are built in."""
-    found = frozenset(names)
-    if taken := sorted(found & (BUILTINS.keys() | THOUGHT_FUNCTIONS.keys() | RESERVED)):
-        raise UsageError(f"`{taken[0]}` is built into the language, so no function can have that name")
-    return found
+def handed_in(functions: Iterable[str]) -> tuple[n.PythonFunction, ...]:
+    """The functions that Python provides, each as an import writes it: `search -> list[str]`, or its name.
+    Raises UsageError for what cannot be read, and for names that are built in."""
+    found: list[n.PythonFunction] = []
+    for text in functions:
+        module, problems = parse(Source.of("functions", f'import python "functions": {text}\n'))
+        if problems:
+            reason = problems[0].message
+            raise UsageError(f"`{text}` is not a function: {reason}", help="write `name -> type`")
+        found += [f for d in module.declarations if isinstance(d, n.ImportPython) for f in d.functions]
+    built_in = BUILTINS.keys() | THOUGHT_FUNCTIONS.keys() | RESERVED
+    if taken := next((function.name.text for function in found if function.name.text in built_in), None):
+        raise UsageError(f"`{taken}` is built into the language, so no function can have that name")
+    return tuple(found)
 
 
-def _target(node: n.Study, named: Opener, diagnostics: list[Diagnostic]) -> Target | None:
-    """The program that a study names, if it compiles."""
-    assert node.program is not None
-    written = str(node.program.value)
-    try:
-        found = named(written)
-    except (OSError, GotError) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or getattr(error, "message", str(error))
-        diagnostics.append(
-            Diagnostic(
-                "GOT0602",
-                f"cannot open `{written}`: {reason}",
-                node.program.span,
-                help=getattr(error, "help", None),
-            )
-        )
-        return None
-    if not isinstance(found, Compiled):
-        help = f"`gotc check {found.source.name}` shows why"
-        diagnostics.append(
-            Diagnostic("GOT0602", f"`{written}` does not compile", node.program.span, help=help)
-        )
-        return None
-    return Target(found.checked.symbols, PurePosixPath(written).stem)
+def _targets(
+    module: n.Module, named: Opener | None, diagnostics: list[Diagnostic]
+) -> dict[int, Target | None]:
+    """The programs of the studies that name another file, by the identity of the study; None for one that is
+    not known or does not compile."""
+    targets: dict[int, Target | None] = {}
+    for node in module.declarations:
+        if not isinstance(node, n.Study) or node.program is None:
+            continue
+        written, why, help = str(node.program.value), None, None
+        try:
+            found = named(written) if named is not None else None
+            if found is None and named is not None:
+                continue  # the study's own file
+            if isinstance(found, Compiled):
+                targets[id(node)] = Target(found.checked.symbols, found.source.name)
+                continue
+            if found is not None:
+                why, help = f"`{written}` does not compile", f"`gotc check {found.source.name}` shows why"
+        except (OSError, GotError) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or getattr(error, "message", str(error))
+            why, help = f"cannot open `{written}`: {reason}", getattr(error, "help", None)
+        targets[id(node)] = None
+        if why is not None:
+            diagnostics.append(Diagnostic("GOT0602", why, node.program.span, help=help))
+    return targets
 
 
-_CONSEQUENCES = {"GOT0103", "GOT0104", "GOT0501", "GOT0502", "GOT0503", "GOT0313", "GOT0315"}
+_CONSEQUENCES = {"GOT0103", "GOT0104", "GOT0313", "GOT0315"}
+
+
+def _follows(found: Diagnostic, unsure: frozenset[str]) -> bool:
+    """Whether a problem may be there only because of what could not be read: something that seems never used,
+    or a name that is not known, and that it may have declared."""
+    if found.severity == "warning":
+        return True
+    named = re.findall(r"`(\w+)`", found.message)
+    return found.code in _CONSEQUENCES and ("*" in unsure or not unsure.isdisjoint(named))
+
+
+def _mentioned(module: n.Module, read: Reader | None) -> Iterator[str]:
+    """The words in texts of the Python files that a module imports, if these change graphs: the steps that
+    they add may use any prompt, score or param."""
+    for node in module.declarations:
+        if isinstance(node, n.ImportPython) and read is not None and outside(str(node.path.value)) is None:
+            try:
+                text = read(str(PurePosixPath(node.span.source).parent / str(node.path.value)))
+                parts = list(ast.walk(ast.parse(text))) if "changes_graph" in text else []
+            except (OSError, ValueError, SyntaxError, RecursionError):
+                continue
+            for part in parts:
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield from re.findall(r"[a-z_]\w*", part.value)
 
 
 def _import(

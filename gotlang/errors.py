@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
 
 class GotError(Exception):
-    """Base of all errors. `help` says what to do about it, if that is known."""
+    """Base of all errors. `help` says what to do about it, if that is known; `handled` whether the `else` of
+    a `try` is taken where it ends an operation: it depends on data or on models."""
 
     exit_code = 1
+    handled = False
 
     def __init__(self, message: str, *, help: str | None = None) -> None:
         super().__init__(message)
@@ -37,7 +39,7 @@ class UsageError(GotError):
 
 class CompileError(GotError):
     """The program does not compile; `diagnostics` has every error and warning, `sources` the texts they point
-    into, by name."""
+    into, by name. As text it is every diagnostic with its line and carets, as `gotc check` prints them."""
 
     exit_code = 2
 
@@ -48,6 +50,13 @@ class CompileError(GotError):
         super().__init__(f"{errors} error{'s' if errors != 1 else ''}")
         self.diagnostics = tuple(diagnostics)
         self.sources = dict(sources or {})
+
+    def __str__(self) -> str:
+        from gotlang.diagnostics import render
+
+        return "\n\n".join(
+            [self.message, *(render(diagnostic, self.sources) for diagnostic in self.diagnostics)]
+        )
 
 
 class RunError(GotError):
@@ -69,6 +78,20 @@ class RunError(GotError):
         """The texts that `span` may point into, by name, if they are known."""
         self.outcome: Any = None
         """What the run did and spent until then: an `Outcome` without a value. None if it did nothing."""
+
+
+class PartialResult(RunError):
+    """A limit or an interruption ended the run early: its value, if any, is the best thought of the result so
+    far. `outcome` has it. Raised by `Result.raise_for_status()` only."""
+
+    exit_code = 3
+
+
+class InvalidResult(RunError):
+    """What validated the result last found it not valid; `outcome` has its value. Raised by
+    `Result.raise_for_status()` only."""
+
+    exit_code = 5
 
 
 class BudgetExceeded(GotError):
@@ -120,11 +143,23 @@ class TemplateError(GotError):
 
 
 class EvaluationError(GotError):
-    """An expression without a value: a division by zero, an index out of range, a limit exceeded."""
+    """An expression without a value: a division by zero, an index out of range."""
+
+    handled = True
 
 
-MEMBERS_FAILED = "each of its members failed"
-"""Why a `Pool` fails all members of which failed."""
+class LimitExceeded(EvaluationError):
+    """A program that needs more than any program may."""
+
+    handled = False
+
+
+class BeyondBest(GotError):
+    """A score that is better than the `best` that its declaration, at `span`, says cannot be beaten."""
+
+    def __init__(self, message: str, span: Span) -> None:
+        super().__init__(message, help="correct `best`, or the score")
+        self.span = span
 
 
 class OperationFailed(GotError):
@@ -134,3 +169,4 @@ class OperationFailed(GotError):
     def __init__(self, reason: str, *, cut_off: bool = False) -> None:
         super().__init__(reason)
         self.cut_off = cut_off
+        self.handled = not cut_off

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import final
 
 from gotlang.compiler import Compilation, compile_source
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
 from gotlang.span import Source
+from gotlang.syntax.nodes import PythonFunction
 from gotlang.syntax.parse import MAX_LENGTH
 
 MAX_BYTES = 4 * MAX_LENGTH
@@ -51,27 +53,54 @@ def not_found(path: Path) -> UsageError:
     return UsageError(f"there is no file {path}", help=help)
 
 
-def compile_file(path: str | Path, functions: frozenset[str] = frozenset()) -> Compilation:
+def compile_file(path: str | Path, functions: tuple[PythonFunction, ...] = ()) -> Compilation:
     """Check a program in a file, and what it imports from its folder; `functions` are the names of functions
     that Python provides. Raises UsageError if the file cannot be read."""
     return compile_in(read_source(path), Path(path).resolve().parent, functions)
 
 
-def compile_in(source: Source, folder: Path, functions: frozenset[str] = frozenset()) -> Compilation:
-    """Check a program that may import only from `folder`, an absolute path."""
+@final
+class _Beside:
+    """The files in a program's folder (`gotlang.analysis.Files`)."""
 
-    def read(name: str) -> str:
-        target = Path(name).resolve()
-        if not target.is_relative_to(folder):
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def text(self, path: str) -> str:
+        """The text of a file. Raises OSError if it cannot be read."""
+        target = Path(path).resolve()
+        if not target.is_relative_to(self.folder):
             raise OSError(f"{target} is outside the program's folder")
         if target.exists() and not (target.is_file() or target.is_dir()):
             raise OSError("it is a device or a pipe")  # which may never end, or never begin
         return _text(target)
 
-    def named(written: str) -> Compilation:
-        return compile_file(beside(folder, written))
+    def missing(self, path: str) -> str | None:
+        """Why there is no file or folder at a path; None if there is one."""
+        target = Path(path)
+        if not target.resolve().is_relative_to(self.folder):
+            return f"`{path}` is outside the program's folder"
+        if target.exists():
+            return None
+        error = not_found(target)
+        return error.message + (f"; {error.help}" if error.help else "")
 
-    return compile_source(source, read, functions, named=named)
+
+def compile_in(
+    source: Source, folder: Path, functions: tuple[PythonFunction, ...] = (), *, studies: bool = True
+) -> Compilation:
+    """Check a program that may import only from `folder`, an absolute path; its `studies` of other programs
+    in full, or only in part."""
+
+    def named(written: str) -> Compilation | None:
+        path = beside(folder, written)
+        if path.exists() and Path(source.name).exists() and path.samefile(source.name):
+            return None
+        # Without the programs of its own studies: two files may have studies of each other.
+        return compile_in(read_source(path), path.resolve().parent, studies=False)
+
+    files = _Beside(folder)
+    return compile_source(source, files.text, functions, named if studies else None, files)
 
 
 _PROJECT = ("pyproject.toml", "gotc.toml", ".git")

@@ -96,14 +96,25 @@ UNBOUNDED = Bill(ANYTHING, ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 @dataclass(frozen=True, slots=True)
 class RequestEstimate:
     """A request before it is made: its tokens, the most tokens of one of its responses, US dollars of an
-    input and of an output token, and how many values a response holds."""
+    input and of an output token, how many values a response holds, and how many further samples may be asked
+    for, for each that is wanted, where some fail."""
 
     tokens: Amount
     most: int
     price: tuple[float, float] | None
     values: Amount
+    retries: Amount = ZERO
+
+    def rounds(self, k: Amount) -> Amount:
+        """The model calls in a row until k responses are there."""
+        return ONE if self.retries == ZERO else Amount(ONE.low, (ONE + k * self.retries).high)
 
     def bill(self, calls: Amount, requests: Amount) -> Bill:
+        """What it costs to ask for so many samples."""
+        if self.retries != ZERO:
+            more = calls * self.retries
+            calls = Amount(calls.low, (calls + more).high)
+            requests = Amount(requests.low, (requests + more).high)
         sent, received = requests * self.tokens, calls * Amount.between(1, self.most)
         usd = None
         if self.price is not None:
@@ -117,7 +128,7 @@ class RequestEstimate:
 class Flow:
     """The thoughts of a pool: how many, what each is like, how many model calls in a row stand before the
     last of them, and from how many thoughts each can be reached. `part` is one result of a `foreach` whose
-    block leaves exactly one; `start` marks the empty thought."""
+    block leaves exactly one; `start` marks the empty thought. `kept`: some may have a score that stands."""
 
     count: Amount = ONE
     each: Guess = NOTHING_KNOWN
@@ -126,6 +137,7 @@ class Flow:
     single: bool = False
     part: Flow | None = None
     start: bool = False
+    kept: bool = False
 
     def or_(self, other: Flow) -> Flow:
         """One or the other."""
@@ -138,6 +150,7 @@ class Flow:
             self.volume.or_(other.volume),
             self.single and other.single,
             start=self.start and other.start,
+            kept=self.kept or other.kept,
         )
 
     @property

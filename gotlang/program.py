@@ -9,6 +9,7 @@ from gotlang.compiler import Compilation
 from gotlang.errors import UsageError
 from gotlang.ir.program import Param, Prompt, Scheme
 from gotlang.ir.program import Program as IR
+from gotlang.metric import Metric, metric_of
 
 
 class CheckedProgram:
@@ -63,15 +64,19 @@ class CheckedProgram:
         return self.compilation.program(level, skip)
 
     def scheme(self, name: str | None = None) -> Scheme:
-        """The scheme of a name; by default the one named like the file, otherwise the last one."""
+        """The scheme of a name. By default one of the file's own, or of all if it has none: the one named
+        like the file, otherwise the last one."""
         schemes = self.schemes
-        if not schemes:
-            raise UsageError(f"`{self.name}` has no scheme, so there is nothing to run")
+        name = self._ir.main if name is None else name
         if name is None:
-            name = self.name if self.name in schemes else list(schemes)[-1]
+            raise UsageError(f"`{self.name}` has no scheme, so there is nothing to run")
         if name not in schemes:
             raise UsageError(f"no scheme `{name}` in `{self.name}`", help=f"there are {', '.join(schemes)}")
         return schemes[name]
+
+    def metric(self, scheme: Scheme) -> Metric:
+        """How results of a scheme are scored: by the program as it is written, not as optimized."""
+        return metric_of(self._ir, self.schemes.get(scheme.name, scheme))
 
     def changed(self, compilation: Compilation) -> Self:
         """A program of the same class from another text."""

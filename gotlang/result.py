@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import html
-import math
 import reprlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Any, Final, Literal, Self, final
 
-from gotlang.errors import UsageError
-from gotlang.runtime.outcome import Outcome
+from gotlang.errors import InvalidResult, PartialResult, RunError, UsageError
+from gotlang.metric import Metric, Score
+from gotlang.models.prices import dollars as dollars
+from gotlang.runtime.outcome import Outcome, judged, named
 from gotlang.runtime.plain import RequestLog, operations, thoughts
 from gotlang.span import Source
 
 FORMAT_VERSION: Final = 2
 """The version of every JSON document that `--json` and `to_dict` give."""
+
+
+Status = Literal["complete", "invalid", "partial"]
+"""How a run that gave something ended: `invalid` if what validated the result last found it not valid,
+`partial` if a limit or an interruption ended it early."""
 
 
 class Displayed:
@@ -59,10 +65,11 @@ class Displayed:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Displayed):
-    """The result of a run: `value`, `score`, `cost`, `calls`, and `partial` if a limit ended it early.
+    """The result of a run: `value`, `status`, `valid`, `score`, `cost`, `calls`.
 
-    `simulated` tells that no real model was asked. `sources` are the texts of the program, `outcome` has
-    every detail of the run.
+    A run without a result raises RunError. One that is not `complete` is returned with its `status`;
+    `raise_for_status()` turns that into an error. `simulated` tells that no real model was asked. `sources`
+    are the texts of the program, `outcome` has every detail of the run.
     """
 
     run: str
@@ -71,17 +78,60 @@ class Result(Displayed):
     simulated: bool
     seed: int
     outcome: Outcome
+    metric: Metric
+    scored: Score
     sources: Mapping[str, Source] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def value(self) -> Any:
-        """The result itself."""
+        """The result. Of a partial run the best thought of the result so far; None if there is none."""
         return self.outcome.value
 
     @property
+    def status(self) -> Status:
+        """`complete`, `invalid` or `partial`; a run that is both is `partial`."""
+        if self.outcome.partial is not None:
+            return "partial"
+        return "invalid" if self.valid is False else "complete"
+
+    @property
+    def valid(self) -> bool | None:
+        """What validated the value last said of it; None if nothing did. A list is valid if all its parts
+        are."""
+        return self.outcome.valid
+
+    @property
+    def not_valid(self) -> str | None:
+        """Which step found the value not valid, and where; None if none did."""
+        found = judged(self.outcome)
+        if found is None or found.step is None:
+            return None
+        source = self.sources.get(found.step.span.source)
+        line = f" (line {source.position(found.step.span.start)[0]})" if source is not None else ""
+        return f"the result does not pass `{named(found)}`{line}"
+
+    def raise_for_status(self) -> Self:
+        """Itself, if the result is complete. Raises PartialResult or InvalidResult otherwise."""
+        error: RunError
+        match self.status:
+            case "complete":
+                return self
+            case "partial":
+                error = PartialResult(f"the result is partial: {self.partial}")
+            case "invalid":
+                error = InvalidResult(self.not_valid or "the result is not valid")
+        error.outcome, error.sources = self.outcome, self.sources
+        raise error
+
+    @property
     def score(self) -> float | None:
-        """The score of the value; None if the scheme did not score it."""
-        return self.outcome.score
+        """The score of the value against the inputs (`metric` says by what); None if it is unknown."""
+        return self.scored.value
+
+    @property
+    def score_unknown(self) -> str | None:
+        """Why the program's results are scored and this one is not; None if it is, or if none are."""
+        return self.scored.reason or self.metric.help if self.score is None else None
 
     @property
     def ground_truth(self) -> bool | None:
@@ -135,13 +185,14 @@ class Result(Displayed):
         o = self.outcome
         facts = [
             ("result", f"of {self.program}.{o.scheme}: {reprlib.repr(o.value)}"),
-            ("score", "" if o.score is None else f"{o.score:g}"),
+            ("partial", o.partial or ""),
+            ("not valid", self.not_valid or "" if self.valid is False else ""),
+            ("score", "" if self.score is None else f"{self.score:g}"),
             ("ground truth", {True: "correct", False: "wrong", None: ""}[o.truth]),
             ("model", self.model + (" (simulated)" if self.simulated else "")),
             ("calls", f"{self.calls} in {self.requests} requests, {self.cached} from cache"),
             ("cost", dollars(self.cost)),
             ("critical path", f"{o.hops} calls"),
-            ("partial", o.partial or ""),
         ]
         return [(name, text) for name, text in facts if text]
 
@@ -156,8 +207,14 @@ class Result(Displayed):
             "model": self.model,
             "simulated": self.simulated,
             "seed": self.seed,
+            "status": self.status,
             "result": o.value,
-            "score": o.score,
+            "valid": o.valid,
+            "not_valid": self.not_valid,
+            "score": self.score,
+            "metric_name": self.metric.kind.name if self.metric.known else None,
+            "metric_of": self.metric.kind.of,
+            "score_unknown": self.score_unknown,
             "ground_truth": o.truth,
             "partial": o.partial,
             "skipped": o.skipped,
@@ -171,17 +228,14 @@ class Result(Displayed):
             },
             "wall_s": o.wall_s,
             "failed": [
-                {"operation": f.operation, "reason": f.reason, "sample": f.sample, "file": f.span.source}
+                {
+                    "operation": f.operation,
+                    "reason": f.reason,
+                    "sample": f.sample,
+                    "file": f.span.source,
+                    "handled": f.handled,
+                }
                 for f in o.failures
             ],
             "notes": list(o.notes),
         }
-
-
-def dollars(amount: float | None) -> str:
-    """An amount in US dollars, or `unknown`. Below a hundredth of a cent it has two significant digits."""
-    if amount is None:
-        return "unknown"
-    if 0 < amount < 1e-4:
-        return f"${amount:.{1 - math.floor(math.log10(amount))}f}"
-    return f"${amount:.4f}" if amount < 1 else f"${amount:.2f}"

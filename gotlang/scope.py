@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, final
 
 from gotlang.span import NOWHERE, Span
-from gotlang.types import ANY, BOOL, FLOAT, NONE, ListType, Type
+from gotlang.types import ANY, BOOL, EMPTY, FLOAT, NEVER, ListType, Type
 
 Kind = Literal["value", "thought", "thoughts"]
+Narrowed = Mapping[Hashable, Type]
+"""Types of expressions (names, fields and elements) where a condition holds."""
 
 
 THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
@@ -19,12 +21,70 @@ THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
     ),
     "cost": (
         FLOAT,
-        "cost of the thought's response in US dollars: its own tokens, and its share of the prompt",
+        "cost of the thought's response in US dollars: its own tokens, and its share of the prompt; 0 if it "
+        "was computed",
     ),
     "score": (FLOAT, "the score from the last `Score`"),
     "valid": (BOOL, "the result of the last `Validate`"),
 }
 """Functions of a thought rather than of its value: their argument is the name of one thought."""
+
+
+Fact = Literal["score", "validity", "log-probabilities"]
+"""What may be known of a thought, beside its value."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScoredBy:
+    """A score that thoughts have: its name (an expression's text), whether lower is better, and the place of
+    the step that gave it."""
+
+    name: str
+    lower: bool
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of each thought of a pool. `scores` are those that one of them or another may have, where
+    all are `scored`."""
+
+    scored: bool = False
+    scores: tuple[ScoredBy, ...] = ()
+    validated: bool = False
+    logprobs: bool = False
+
+    def has(self, fact: Fact) -> bool:
+        """Whether a fact is known."""
+        return {"score": self.scored, "validity": self.validated, "log-probabilities": self.logprobs}[fact]
+
+    def both(self, other: Facts) -> Facts:
+        """What is known of thoughts that are of one kind or of the other."""
+        scored = self.scored and other.scored
+        more = tuple(score for score in other.scores if score not in self.scores)
+        return Facts(
+            scored,
+            self.scores + more if scored else (),
+            self.validated and other.validated,
+            self.logprobs and other.logprobs,
+        )
+
+    def besides(self, other: Facts) -> Facts:
+        """What is known of thoughts of this kind that gain the other facts; that score is the later."""
+        return Facts(
+            self.scored or other.scored,
+            other.scores if other.scored else self.scores,
+            self.validated or other.validated,
+            self.logprobs or other.logprobs,
+        )
+
+
+NOTHING = Facts()
+"""What is known of a new thought."""
+EVERYTHING = Facts(scored=True, validated=True, logprobs=True)
+"""What is said of thoughts of which there may be none, or that are wrong already."""
 
 
 @final
@@ -37,42 +97,51 @@ class Variable:
     type: Type
     kind: Kind = "value"
     span: Span = NOWHERE
-    scored: bool = False
+    facts: Facts = NOTHING
     used: bool = False
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PoolType:
-    """The thoughts a step leaves: of which type, exactly one or any number, and whether they have a score."""
+    """The thoughts a step leaves: of which type, exactly one or any number, and what is known of them."""
 
     type: Type
     single: bool
-    scored: bool = False
+    facts: Facts = NOTHING
 
     def variable(self, name: str, span: Span) -> Variable:
         """The name bound to these thoughts."""
         if self.single:
-            return Variable(name, self.type, "thought", span, self.scored)
-        return Variable(name, ListType(self.type), "thoughts", span, self.scored)
+            return Variable(name, self.type, "thought", span, self.facts)
+        return Variable(name, ListType(self.type), "thoughts", span, self.facts)
 
 
-START = PoolType(NONE, True)
+START = PoolType(EMPTY, True)
 """One empty thought: what every pipeline starts with."""
 
 
-UNKNOWN = PoolType(ANY, True, True)
+SKIPPED = PoolType(NEVER, True, EVERYTHING)
+"""What a block leaves that skips: nothing, and whatever it is joined with stays as it is."""
+
+
+UNKNOWN = PoolType(ANY, True, EVERYTHING)
 """What is left by a step that is wrong: nothing more is said of it."""
 
 
 @final
 @dataclass(slots=True)
 class Scope:
-    """Names of this block, then those of the blocks around it."""
+    """Names of this block, then those of the blocks around it. `place` is what a score that asks a model
+    cannot stand in; it is empty where a pipeline asks it first, and None where that is as it is around."""
 
     parent: Scope | None = None
     names: dict[str, Variable] = field(default_factory=dict)
     labels: dict[str, PoolType] = field(default_factory=dict)
+    place: str | None = None
+    known: Narrowed = field(default_factory=dict)
+    narrowing: bool = False
+    """Whether a condition here or around narrows types."""
 
     def find(self, name: str) -> Variable | None:
         """The variable of a name, or None."""
@@ -82,6 +151,21 @@ class Scope:
                 return found
             scope = scope.parent
         return None
+
+    def narrowed_type(self, subject: Hashable, names: Collection[str]) -> Type | None:
+        """What a condition says of the type of an expression of these names, while they mean the same."""
+        scope: Scope | None = self
+        while scope is not None and scope.narrowing:
+            if (found := scope.known.get(subject)) is not None:
+                return found
+            if any(name in scope.names for name in names):
+                return None
+            scope = scope.parent
+        return None
+
+    def narrowed(self, known: Narrowed) -> Scope:
+        """This scope where a condition holds."""
+        return Scope(self, known=known, narrowing=True) if known else self
 
     def find_label(self, label: str) -> PoolType | None:
         """What a labelled block left, or None."""
@@ -103,6 +187,15 @@ class Scope:
         """Bring a name in force; an inner one hides an outer one."""
         self.names[variable.name] = variable
 
-    def inside(self, *variables: Variable) -> Scope:
+    def inside(self, *variables: Variable, place: str | None = None) -> Scope:
         """A scope for a block inside this one."""
-        return Scope(self, {v.name: v for v in variables})
+        return Scope(self, {v.name: v for v in variables}, place=place, narrowing=self.narrowing)
+
+    def unasked(self) -> str:
+        """What a score that asks a model cannot stand in here; empty where it may stand."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.place is not None:
+                return scope.place
+            scope = scope.parent
+        return "a constant"

@@ -12,8 +12,10 @@ from typing import Any, Self, TypeVar, final
 from gotlang.cache.base import Cache
 from gotlang.cache.cassette import open_replayed
 from gotlang.errors import UsageError
+from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Scheme
+from gotlang.metric import Score
 from gotlang.models.base import ModelOptions
 from gotlang.models.registry import ModelPool, model_limits, open_model
 from gotlang.options import Options
@@ -199,6 +201,10 @@ class Session:
         if truth is not None:
             check_truth(chosen, truth)
         outcome = await self.runner.run(chosen, inputs, truth, has_truth=truth is not None)
+        metric, scored = self.program.metric(chosen), Score()
+        if outcome.value is not None:
+            evaluate = Evaluator({s.name: s for s in self.ir.scores}, self.runner.functions)
+            scored = metric.score(outcome.score, outcome.value, inputs, evaluate, self.params)
         spec = self.options.chosen_model
         return Result(
             name or secrets.token_hex(4),
@@ -207,6 +213,8 @@ class Session:
             self.model.simulated,
             self.options.seed,
             outcome,
+            metric,
+            scored,
             self.program.compilation.sources,
         )
 

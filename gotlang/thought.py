@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, final
 
-from gotlang.errors import EvaluationError
+from gotlang.errors import BeyondBest, EvaluationError
+
+
+@final
+class Asked(NamedTuple):
+    """A number that models gave for a thought: the name it is used by (None: it is the score), what was
+    asked, and the number."""
+
+    note: str | None
+    scorer: Any
+    score: float
 
 
 @final
@@ -22,7 +32,9 @@ class Thought:
     `logprob` is that of the answer it was read from, a token's on average (natural logarithm, None where
     unknown), `tokens` are that answer's with theirs, `usd` is what it cost (None where unknown), `call` the
     key of its request. `empty` marks the thought that a pipeline starts with, which has no value, and is told
-    apart by this from one whose value is `none`.
+    apart by this from one whose value is `none`. `asked` is what models
+    said of it, which stands where `Improve(keep=true)` has `kept` it. `claim` is whether the score reaches
+    its `best`, or the error of one that goes beyond.
     """
 
     value: Any
@@ -37,6 +49,9 @@ class Thought:
     call: str | None = None
     tokens: tuple[tuple[str, float], ...] = field(default=(), repr=False)
     empty: bool = False
+    asked: tuple[Asked, ...] = field(default=(), repr=False)
+    kept: bool = False
+    claim: BeyondBest | bool = False
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -50,7 +65,14 @@ class Thought:
             return float("-inf")
         return -self.score if self.lower else self.score
 
-    def known(self, *, score: float | None = None, lower: bool = False, valid: bool | None = None) -> Thought:
+    def known(
+        self,
+        *,
+        score: float | None = None,
+        lower: bool = False,
+        valid: bool | None = None,
+        claim: BeyondBest | bool = False,
+    ) -> Thought:
         """The same thought, better known."""
         return Thought(
             self.value,
@@ -65,7 +87,46 @@ class Thought:
             self.call,
             self.tokens,
             self.empty,
+            self.asked,
+            self.kept,
+            self.claim if score is None else claim,
         )
+
+    def rated(
+        self,
+        note: str | None,
+        scorer: Any,
+        score: float,
+        lower: bool = False,
+        claim: BeyondBest | bool = False,
+    ) -> Thought:
+        """The same thought with what a model said of it: as its score, or under a name that an expression
+        uses."""
+        asked = (*(old for old in self.asked if old.note != note), Asked(note, scorer, score))
+        return replace(
+            self if note is not None else self.known(score=score, lower=lower, claim=claim), asked=asked
+        )
+
+    def said(self, scorer: Any) -> float | None:
+        """What this scorer said of a thought that was kept; None where it has to be asked."""
+        return next((old.score for old in self.asked if self.kept and old.scorer == scorer), None)
+
+    def noted(self, note: str) -> float:
+        """What was said under a name."""
+        return next(old.score for old in self.asked if old.note == note)
+
+
+def raise_beyond(thoughts: Iterable[Thought]) -> None:
+    """Raises BeyondBest where a thought has a score that is better than the best."""
+    for thought in thoughts:
+        if isinstance(thought.claim, BeyondBest):
+            raise thought.claim
+
+
+def validity(thoughts: Iterable[Thought]) -> bool | None:
+    """Whether thoughts are valid together: False if one is not, None if one was never validated."""
+    marks = {thought.valid for thought in thoughts}
+    return False if False in marks else True if marks == {True} else None
 
 
 class Thoughts(tuple[Thought, ...]):

@@ -1,19 +1,24 @@
 """The types of the language and the lattice they form.
 
-`int` is a `float`, a literal is its base type, `Any` fits everywhere (it marks what an error made
-unknown, and what Python hands in). There are no implicit conversions beyond these.
+`int` is a `float`, a literal is its base type, `none` and every `T` are a `T?`, `never` (of which there is no
+value: the elements of `[]`) is everything, and everything is an `any`. There are no implicit conversions
+beyond these.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Union, final
+
+DEEPEST: Final = 100
+"""The most lists and objects inside each other in a value."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """`int`, `float`, `str`, `bool`, and `none`, the type of the empty thought that starts a pipeline."""
+    """`int`, `float`, `str`, `bool`, `none`, `never`, `empty` (the thought that a pipeline starts with)."""
 
     name: str
 
@@ -24,7 +29,7 @@ class Simple:
 @final
 @dataclass(frozen=True, slots=True)
 class AnyType:
-    """Unknown: fits every type, and every type fits it."""
+    """What an error made unknown: it fits every type, and every type fits it; the error is said once."""
 
     def __str__(self) -> str:
         return "any"
@@ -32,13 +37,113 @@ class AnyType:
 
 @final
 @dataclass(frozen=True, slots=True)
-class ListType:
-    """`list[T]`."""
-
-    element: Type
+class DynamicType:
+    """`any`: every type fits it, and it fits no other until a program gives it one."""
 
     def __str__(self) -> str:
-        return f"list[{self.element}]"
+        return "any"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A type in a built-in's signature that a call decides; `ordered` where its values must be ordered."""
+
+    name: str
+    ordered: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Recursive:
+    """Where a declared type comes again inside itself. Two are equal where their names and their
+    `definition`s are: the text of all declarations that belong to it."""
+
+    name: str
+    definition: str
+    _declared: list[Type] = field(default_factory=list, compare=False, repr=False)
+
+    @property
+    def type(self) -> Type:
+        """The type that is meant."""
+        return self._declared[-1]
+
+    def complete(self, type_: Type) -> None:
+        """Say what is meant, once the declaration has been read."""
+        self._declared.append(type_)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Part = Union["Type", Recursive]
+"""A type inside another. Who takes a type apart gets types; those of a recursive one never end."""
+
+
+def recursive(type_: Type) -> bool:
+    """Whether values of a type may hold others of it, or of a type inside it that is recursive."""
+    waiting: list[Part] = [type_]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Recursive):
+            return True
+        waiting += parts_of(part)
+    return False
+
+
+def opened(part: Part) -> Type:
+    """The type that a part of a type is."""
+    return part.type if isinstance(part, Recursive) else part
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ListType:
+    """`list[T]`. A type may have a `name`, which a program declared for it: it is shown by that, and equal to
+    the same type without."""
+
+    item: Part
+    name: str = field(default="", compare=False)
+
+    __match_args__ = ("element",)
+
+    @property
+    def element(self) -> Type:
+        """The type of the elements."""
+        return opened(self.item)
+
+    def written(self) -> str:
+        """The type as its declaration writes it."""
+        return f"list[{self.item}]"
+
+    def __str__(self) -> str:
+        return self.name or self.written()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PairType:
+    """`pair[int, str]`: a list of two, as `enumerate`, `zip` and `pairs` give them."""
+
+    parts: tuple[Part, Part]
+    name: str = field(default="", compare=False)
+
+    __match_args__ = ("types",)
+
+    @property
+    def types(self) -> tuple[Type, Type]:
+        """The types of both parts."""
+        return opened(self.parts[0]), opened(self.parts[1])
+
+    def written(self) -> str:
+        """The type as its declaration writes it."""
+        return f"pair[{self.parts[0]}, {self.parts[1]}]"
+
+    def __str__(self) -> str:
+        return self.name or self.written()
 
 
 @final
@@ -46,25 +151,90 @@ class ListType:
 class DictType:
     """`dict[str, T]`: a mapping from names to values, such as counts by keyword."""
 
-    value: Type
+    item: Part
+    name: str = field(default="", compare=False)
+
+    __match_args__ = ("value",)
+
+    @property
+    def value(self) -> Type:
+        """The type of the values."""
+        return opened(self.item)
+
+    def written(self) -> str:
+        """The type as its declaration writes it."""
+        return f"dict[str, {self.item}]"
 
     def __str__(self) -> str:
-        return f"dict[str, {self.value}]"
+        return self.name or self.written()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """`{path: list[str], left: list[float]}`."""
+    """`{path: list[str], left: list[float]}`; with a `case`, one of alternatives: `Act {tool: str}`, whose
+    first field is `type`, that name as a text."""
 
-    fields: tuple[tuple[str, Type], ...]
+    parts: tuple[tuple[str, Part], ...]
+    case: str = ""
+    name: str = field(default="", compare=False)
+
+    __match_args__ = ("fields",)
+
+    @property
+    def fields(self) -> tuple[tuple[str, Type], ...]:
+        """The names and the types of the fields."""
+        return tuple((name, opened(part)) for name, part in self.parts)
 
     def field(self, name: str) -> Type | None:
         """The type of a field, or None where the record has no such field."""
-        return dict(self.fields).get(name)
+        return next((opened(part) for known, part in self.parts if known == name), None)
+
+    @property
+    def tag(self) -> str:
+        """The one text that its field `type` may be; empty without one."""
+        found = self.field("type")
+        return found.values[0] if isinstance(found, LiteralType) and len(found.values) == 1 else ""
+
+    def written(self) -> str:
+        """The type as its declaration writes it."""
+        own = self.parts[1:] if self.case else self.parts
+        fields = ", ".join(f"{name}: {part}" for name, part in own)
+        return f"{self.case} {{{fields}}}" if self.case and own else self.case or f"{{{fields}}}"
 
     def __str__(self) -> str:
-        return "{" + ", ".join(f"{name}: {type_}" for name, type_ in self.fields) + "}"
+        return self.name or self.case or self.written()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnionType:
+    """`Act {tool: str, arg: str} | Finish {answer: str}`: one of several records, told apart by `type`."""
+
+    cases: tuple[RecordType, ...]
+    name: str = field(default="", compare=False)
+
+    def case(self, tag: str) -> RecordType | None:
+        """The record of a case, or None where there is no such case."""
+        return next((case for case in self.cases if case.tag == tag), None)
+
+    @property
+    def tags(self) -> LiteralType:
+        """The type of the field `type`, which all cases have."""
+        return LiteralType(tuple(case.tag for case in self.cases))
+
+    def field(self, name: str) -> Type | None:
+        """The type of a field that all cases have, or None."""
+        found = [case.field(name) for case in self.cases]
+        types = [type_ for type_ in found if type_ is not None]
+        return common(types) if len(types) == len(found) else None
+
+    def written(self) -> str:
+        """The type as its declaration writes it."""
+        return " | ".join(case.written() for case in self.cases)
+
+    def __str__(self) -> str:
+        return self.name or " | ".join(map(str, self.cases))
 
 
 @final
@@ -73,28 +243,109 @@ class LiteralType:
     """`"sure" | "likely" | "impossible"`: one of a few texts."""
 
     values: tuple[str, ...]
+    name: str = field(default="", compare=False)
 
-    def __str__(self) -> str:
+    def written(self) -> str:
+        """The type as its declaration writes it."""
         return " | ".join(
             '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in self.values
         )
 
+    def __str__(self) -> str:
+        return self.name or self.written()
 
-Type = Simple | AnyType | ListType | DictType | RecordType | LiteralType
+
+@final
+@dataclass(frozen=True, slots=True)
+class OptionalType:
+    """`T?`: a `T` or `none`. `optional` makes it."""
+
+    item: Part
+    name: str = field(default="", compare=False)
+
+    __match_args__ = ("inner",)
+
+    @property
+    def inner(self) -> Type:
+        """The type where it is not none."""
+        return opened(self.item)
+
+    def written(self) -> str:
+        """The type as its declaration writes it."""
+        union = isinstance(self.item, LiteralType | UnionType) and not self.item.name
+        return f"({self.item})?" if union else f"{self.item}?"
+
+    def __str__(self) -> str:
+        return self.name or self.written()
+
+
+Named = OptionalType | ListType | PairType | DictType | RecordType | UnionType | LiteralType
+"""The types that keep the name of their declaration."""
+Type = Simple | AnyType | DynamicType | Variable | Named
+
+
+def case_type(name: str, fields: Iterable[tuple[str, Part]] = ()) -> RecordType:
+    """The type of one alternative."""
+    return RecordType((("type", LiteralType((name,))), *fields), name)
+
+
+def alternatives(cases: Iterable[RecordType]) -> RecordType | UnionType:
+    """The type of values of any of these cases."""
+    first, *others = cases
+    return UnionType((first, *others)) if others else first
+
+
+def cases_of(type_: Type) -> tuple[RecordType, ...]:
+    """The alternatives of a type; none where it has none."""
+    match type_:
+        case UnionType(cases=cases):
+            return cases
+        case RecordType() if type_.tag:
+            return (type_,)
+    return ()
+
 
 INT = Simple("int")
 FLOAT = Simple("float")
 STR = Simple("str")
 BOOL = Simple("bool")
 NONE = Simple("none")
+EMPTY = Simple("empty")
+NEVER = Simple("never")
 ANY = AnyType()
+DYNAMIC = DynamicType()
 SIMPLE = {t.name: t for t in (INT, FLOAT, STR, BOOL)}
+
+
+def optional(type_: Type) -> Type:
+    """The type of what is a value of a type or none."""
+    if type_ in (NONE, NEVER):
+        return NONE
+    return type_ if isinstance(type_, OptionalType | AnyType | DynamicType) else OptionalType(type_)
+
+
+def present(type_: Type) -> Type:
+    """A type without none."""
+    return type_.inner if isinstance(type_, OptionalType) else NEVER if type_ == NONE else type_
 
 
 def accepts(wanted: Type, given: Type) -> bool:
     """Whether a value of type `given` may stand where `wanted` is asked for."""
-    if wanted == given or isinstance(wanted, AnyType) or isinstance(given, AnyType):
+    return wanted == given or _accepts(wanted, given, set())
+
+
+def _accepts(wanted: Type, given: Type, seen: set[tuple[Type, Type]]) -> bool:
+    """`accepts`, where what was `seen` before is no further question: recursive types come round to it."""
+    if (
+        wanted == given
+        or isinstance(wanted, AnyType)
+        or isinstance(given, AnyType)
+        or given == NEVER
+        or isinstance(wanted, DynamicType)
+        or (wanted, given) in seen
+    ):
         return True
+    seen.add((wanted, given))
     match wanted, given:
         case Simple("float"), Simple("int"):
             return True
@@ -102,56 +353,135 @@ def accepts(wanted: Type, given: Type) -> bool:
             return True
         case LiteralType(), LiteralType():
             return set(given.values) <= set(wanted.values)
+        case OptionalType(), _:
+            return given == NONE or _accepts(wanted.inner, present(given), seen)
         case ListType(), ListType():
-            return accepts(wanted.element, given.element)
+            return _accepts(wanted.element, given.element, seen)
+        case ListType(), PairType():
+            return all(_accepts(wanted.element, part, seen) for part in given.types)
+        case PairType(), PairType():
+            return all(_accepts(w, g, seen) for w, g in zip(wanted.types, given.types, strict=True))
         case DictType(), DictType():
-            return accepts(wanted.value, given.value)
+            return _accepts(wanted.value, given.value, seen)
         case DictType(), RecordType():
-            return all(accepts(wanted.value, t) for _, t in given.fields)
+            return all(_accepts(wanted.value, t, seen) for _, t in given.fields)
         case RecordType(), RecordType():
-            return {n for n, _ in wanted.fields} == {n for n, _ in given.fields} and all(
-                accepts(t, given.field(n) or ANY) for n, t in wanted.fields
+            return {n for n, _ in wanted.parts} == {n for n, _ in given.parts} and all(
+                _accepts(t, given.field(n) or ANY, seen) for n, t in wanted.fields
             )
+        case _, UnionType():
+            return all(_accepts(wanted, case, seen) for case in given.cases)
+        case UnionType(), RecordType():
+            case_ = wanted.case(given.tag)
+            return case_ is not None and _accepts(case_, given, seen)
     return False
 
 
 def join(left: Type, right: Type) -> Type | None:
     """The smallest type that both fit, or None where there is none."""
+    return _join(left, right, set())
+
+
+def _join(left: Type, right: Type, seen: set[tuple[Type, Type]]) -> Type | None:
     if isinstance(left, AnyType) or isinstance(right, AnyType):
         return ANY
     if accepts(left, right):
         return left
     if accepts(right, left):
         return right
+    if (left, right) in seen:
+        return None  # two recursive types that differ somewhere
+    seen = seen | {(left, right)}
+    if present(left) != left or present(right) != right:
+        inner = _join(present(left), present(right), seen)
+        return optional(inner) if inner else None
     match left, right:
         case LiteralType(), LiteralType():
             return LiteralType(tuple(dict.fromkeys(left.values + right.values)))
         case ListType(), ListType():
-            element = join(left.element, right.element)
+            element = _join(left.element, right.element, seen)
             return ListType(element) if element else None
+        case PairType(), PairType():
+            first, second = (_join(a, b, seen) for a, b in zip(left.types, right.types, strict=True))
+            return PairType((first, second)) if first and second else None
+        case (PairType(), ListType()) | (ListType(), PairType()):
+            one, other = listed(left), listed(right)
+            return _join(one, other, seen) if one is not None and other is not None else None
         case DictType(), DictType():
-            value = join(left.value, right.value)
+            value = _join(left.value, right.value, seen)
             return DictType(value) if value else None
-        case RecordType(), RecordType() if {n for n, _ in left.fields} == {n for n, _ in right.fields}:
-            fields = [(n, join(t, right.field(n) or ANY)) for n, t in left.fields]
-            return RecordType(tuple((n, t) for n, t in fields if t)) if all(t for _, t in fields) else None
+        case (RecordType() | UnionType(), RecordType() | UnionType()) if cases_of(left) and cases_of(right):
+            found = {case.tag: case for case in cases_of(left)}
+            for case in cases_of(right):
+                joined = _join(found.get(case.tag, case), case, seen)
+                if not isinstance(joined, RecordType):
+                    return None
+                found[case.tag] = joined
+            return alternatives(found.values())
+        case RecordType(), RecordType() if {n for n, _ in left.parts} == {n for n, _ in right.parts}:
+            fields = [(n, _join(t, right.field(n) or ANY, seen)) for n, t in left.fields]
+            found_all = all(t for _, t in fields)
+            return RecordType(tuple((n, t) for n, t in fields if t), left.case) if found_all else None
     return None
 
 
+def common(types: Iterable[Type]) -> Type | None:
+    """The smallest type that all of some types fit, or None where there is none."""
+    found: Type | None = None
+    for type_ in types:
+        found = type_ if found is None else join(found, type_)
+        if found is None:
+            return None
+    return found
+
+
+def narrowed(type_: Type, values: Collection[str | None], holds: bool, field: str = "") -> Type | None:
+    """A type where a value of it, or its `field`, is one of `values` (or, unless that `holds`, none of them);
+    None where that cannot be. Types that are no alternatives stay as they are."""
+    match type_:
+        case LiteralType() if not field:
+            left = tuple(value for value in type_.values if (value in values) is holds)
+            return (LiteralType(left) if left else None) if len(left) < len(type_.values) else type_
+        case RecordType() | UnionType() if field == "type" and (cases := cases_of(type_)):
+            kept = [case for case in cases if (case.tag in values) is holds]
+            return (alternatives(kept) if kept else None) if len(kept) < len(cases) else type_
+    return type_
+
+
+def listed(type_: Type) -> ListType | None:
+    """A list, or a pair as the list that it is; None for any other type, and for a pair of two kinds."""
+    if isinstance(type_, PairType):
+        element = join(*type_.types)
+        return ListType(element) if element is not None else None
+    return type_ if isinstance(type_, ListType) else None
+
+
 def within(type_: Type, parts: int, levels: int) -> bool:
-    """Whether a type is made of so many types at most, itself among them, at most so deep in each other."""
-    found, waiting = 0, [(type_, 1)]
+    """Whether a type is made of so many types at most, itself among them, at most so deep in each other. What
+    comes again inside itself is not gone into."""
+    found = 0
+    waiting: list[tuple[Part, int]] = [(type_, 1)]
     while waiting:
         part, level = waiting.pop()
         found += 1
         if found > parts or level > levels:
             return False
-        match part:
-            case ListType(inner) | DictType(inner):
-                waiting.append((inner, level + 1))
-            case RecordType(fields):
-                waiting += [(inner, level + 1) for _, inner in fields]
+        waiting += [(inner, level + 1) for inner in parts_of(part)]
     return True
+
+
+def parts_of(part: Part) -> tuple[Part, ...]:
+    """The types that a type is directly made of, those that come round not gone into."""
+    match part:
+        case ListType() | DictType() | OptionalType():
+            return (part.item,)
+        case PairType():
+            return part.parts
+        case RecordType():
+            return tuple(inner for _, inner in part.parts)
+        case UnionType():
+            return part.cases
+    return ()
 
 
 def of_value(value: object) -> Type:
@@ -168,28 +498,37 @@ def of_value(value: object) -> Type:
         case None:
             return NONE
         case list() | tuple():
-            element: Type | None = None
-            for item in value:
-                found = of_value(item)
-                element = found if element is None else join(element, found)
-                if element is None:
-                    return ListType(ANY)
-            return ListType(element or ANY)
+            return ListType((common(map(of_value, value)) or ANY) if value else NEVER)
         case dict():
             return RecordType(tuple((str(k), of_value(v)) for k, v in value.items()))
     return ANY
 
 
-_PYTHON = {"bool": bool, "int": int, "float": int | float, "str": str, "none": type(None)}
+_PYTHON = {
+    "bool": bool,
+    "int": int,
+    "float": int | float,
+    "str": str,
+    "none": type(None),
+    "empty": type(None),
+}
 
 
 def fits(type_: Type, value: object) -> str | None:
     """Why a plain value is not of a type, with the place inside it; None if it is."""
+    return _misfit(type_, value, 0)
+
+
+def _misfit(type_: Type, value: object, depth: int) -> str | None:
+    if depth > DEEPEST:
+        return f"nested more than {DEEPEST} levels deep"
     match type_:
-        case AnyType():
+        case AnyType() | DynamicType():
             return None
+        case OptionalType(inner):
+            return fits(inner, value) if value is not None else None
         case Simple(name):
-            if isinstance(value, _PYTHON[name]) and (name == "bool" or not isinstance(value, bool)):
+            if isinstance(value, _PYTHON.get(name, ())) and (name == "bool" or not isinstance(value, bool)):
                 return None
         case LiteralType(values):
             if value in values:
@@ -197,13 +536,19 @@ def fits(type_: Type, value: object) -> str | None:
         case ListType(element):
             if isinstance(value, list | tuple):
                 for i, item in enumerate(value):
-                    if why := fits(element, item):
+                    if why := _misfit(element, item, depth + 1):
+                        return f"element {i}: {why}"
+                return None
+        case PairType(types):
+            if isinstance(value, list | tuple) and len(value) == 2:
+                for i, (part, item) in enumerate(zip(types, value, strict=True)):
+                    if why := fits(part, item):
                         return f"element {i}: {why}"
                 return None
         case DictType(item_type):
             if isinstance(value, dict):
                 for key, item in value.items():
-                    if why := fits(item_type, item):
+                    if why := _misfit(item_type, item, depth + 1):
                         return f"entry `{key}`: {why}"
                 return None
         case RecordType(fields):
@@ -211,9 +556,17 @@ def fits(type_: Type, value: object) -> str | None:
                 for name, field_type in fields:
                     if name not in value:
                         return f"field `{name}` is missing"
-                    if why := fits(field_type, value[name]):
+                    if why := _misfit(field_type, value[name], depth + 1):
                         return f"field `{name}`: {why}"
-                return None
+                other = next((name for name in value if type_.field(str(name)) is None), None)
+                return None if other is None else f"unexpected field `{other}`"
+        case UnionType():
+            if isinstance(value, dict):
+                case_ = type_.case(value["type"]) if isinstance(value.get("type"), str) else None
+                if case_ is not None:
+                    return _misfit(case_, value, depth)
+                found = f"found {shown(value['type'])}" if "type" in value else "which is missing"
+                return f"field `type`: expected {type_.tags.written()}, {found}"
     return f"expected {type_}, found {shown(value)}"
 
 
@@ -234,13 +587,112 @@ def shown(value: object) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
+def parts_as(type_: Type, change: Callable[[Type], Type]) -> Type:
+    """A type with the types that it is directly made of changed; the tag of an alternative stays."""
+    match type_:
+        case ListType(inner) | DictType(inner):
+            return type(type_)(change(inner))
+        case OptionalType(inner):
+            return optional(change(inner))
+        case PairType((first, second)):
+            return PairType((change(first), change(second)))
+        case RecordType(fields):
+            own = [(n, t if type_.case and n == "type" else change(t)) for n, t in fields]
+            return RecordType(tuple(own), type_.case)
+        case UnionType(cases):
+            return alternatives(case for case in map(change, cases) if isinstance(case, RecordType))
+    return type_
+
+
 def general(type_: Type) -> Type:
-    """The type of a new thought with a value: a constant text may later be replaced by any other."""
-    return STR if isinstance(type_, LiteralType) and len(type_.values) == 1 else type_
+    """A type in which every constant text may be any text; what a program declared by name stays."""
+    if isinstance(type_, LiteralType):
+        return type_ if type_.name else STR
+    return type_ if getattr(type_, "name", "") else parts_as(type_, general)
+
+
+def grown(old: Type, new: Type) -> Type | None:
+    """The type of a record's field that gets a new value: the `old` one, but for constant texts, empty lists
+    and none, which say too little of what is to come. None where the value does not fit."""
+    if accepts(old, new) or old == NEVER:
+        return join(old, new)
+    if old == NONE:
+        return optional(new)
+    if getattr(old, "name", ""):
+        return None
+    if cases_of(old) and cases_of(new):
+        return join(old, new)
+    match old, new:
+        case LiteralType(), LiteralType() | Simple("str") if not old.name:
+            return join(old, new)
+        case (ListType(one), ListType(other)) | (DictType(one), DictType(other)):
+            inner = grown(one, other)
+            return parts_as(old, lambda _: inner or ANY) if inner else None
+        case OptionalType(one), _:
+            inner = grown(one, present(new))
+            return optional(inner) if inner else None
+        case RecordType(fields), RecordType() if {n for n, _ in fields} == {n for n, _ in new.fields}:
+            found = [(n, grown(t, new.field(n) or ANY)) for n, t in fields]
+            made = tuple((n, t) for n, t in found if t)
+            return RecordType(made, old.case) if len(made) == len(found) else None
+    return None
+
+
+def widened(entry: Type, left: Type) -> Type | None:
+    """The type that a block is entered with which is entered with what it leaves; None where it stays."""
+    if accepts(entry, left):
+        return None
+    return join(entry, left) or join(general(entry), general(left))
+
+
+def checked_later(type_: Type) -> Type:
+    """A type in which whatever is `any` may turn out to be of the right type in a run."""
+    if isinstance(type_, DynamicType):
+        return ANY
+    return type_ if getattr(type_, "name", "") else parts_as(type_, checked_later)
+
+
+def is_text(type_: Type) -> bool:
+    """Whether values of a type are texts."""
+    return type_ == STR or isinstance(type_, LiteralType)
+
+
+def ordered(type_: Type) -> bool:
+    """Whether any two values of a type are ordered: numbers, texts, and lists of such."""
+    match type_:
+        case ListType():
+            return not isinstance(type_.item, Recursive) and ordered(type_.item)
+        case PairType(types):
+            return all(map(ordered, types))
+        case AnyType() | LiteralType():
+            return True
+    return type_ in (INT, FLOAT, STR, NEVER)
+
+
+def has_error(type_: Type) -> bool:
+    """Whether an error made a type, or a part of it, unknown."""
+    return isinstance(type_, AnyType) or any(
+        has_error(p) for p in parts_of(type_) if not isinstance(p, Recursive)
+    )
 
 
 def widen(type_: Type) -> str:
-    """A type as messages name it: a constant text is a `str`."""
-    if isinstance(type_, ListType):
-        return f"list[{widen(type_.element)}]"
-    return str(general(type_))
+    """A type as messages name it: a constant text is a `str`, the start of a pipeline is nothing."""
+    if type_ == EMPTY:
+        return "nothing"
+    if getattr(type_, "name", ""):
+        return str(type_)
+    match type_:
+        case LiteralType() if len(type_.values) == 1:
+            return "str"
+        case ListType(element):
+            return "[]" if element == NEVER else f"list[{widen(element)}]"
+        case PairType(types):
+            return f"pair[{', '.join(map(widen, types))}]"
+        case OptionalType(LiteralType() as inner) if len(inner.values) > 1 and not inner.name:
+            return str(type_)
+        case OptionalType(inner):
+            return f"{widen(inner)}?"
+        case RecordType(fields) if not type_.case:
+            return "{" + ", ".join(f"{name}: {widen(inner)}" for name, inner in fields) + "}"
+    return str(type_)

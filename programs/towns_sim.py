@@ -123,6 +123,29 @@ def open_book(rng: random.Random, question: str, pages: list[str]) -> Simulated:
     return _said(rng, f"The pages say {found}. So the answer is: {found}.", sure)
 
 
+def next_step(rng: random.Random, question: str, texts: list[str]) -> str:
+    """A turn of ReAct: the page that is needed next is looked up; once all are there, the answer is given."""
+    for entity, chain in _phrases(question):
+        for relation in chain:
+            if not _reads(texts, entity):
+                thought = f"I need the page of {entity}."
+                return json.dumps({"type": "Search", "thought": thought, "query": entity})
+            entity, _ = _hop(rng, relation, entity, texts)
+    answer, _ = _reply(rng, question, texts)
+    return json.dumps({"type": "Finish", "thought": "The pages say it.", "answer": answer})
+
+
+def _phrases(question: str) -> list[tuple[str, list[str]]]:
+    """From which entities a question is answered, each with the relations to go through."""
+    parsed = parse(question)
+    if parsed is None:
+        return []
+    entities, chain = parsed
+    if chain != ["older"]:
+        return [(entities[0], chain)]
+    return [(entity, [*inner, "founded"]) for entity, inner in map(hops, entities)]
+
+
 def combine(rng: random.Random, question: str, parts: list[str], answers: list[str]) -> Simulated:
     """An answer from those to the parts."""
     found = answers[-1]

@@ -1,4 +1,4 @@
-"""The simulators keep the papers' orderings over 50 rows, and docs/calibration.md says what they give."""
+"""The simulators keep the papers' orderings, and docs/calibration.md says what they give."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import orderings
 
 @pytest.mark.parametrize("task", orderings.TASKS, ids=lambda task: task.name)
 def test_orderings_hold_and_the_page_is_true(task: orderings.Task, request: pytest.FixtureRequest) -> None:
-    outcome = orderings.run(task, orderings.ROWS)
+    outcome = orderings.run(task)
     assert [finding.claim for finding in outcome.findings if not finding.holds] == []
     section = orderings.section(outcome)
     page = orderings.PAGE.read_text()

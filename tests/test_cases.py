@@ -24,7 +24,7 @@ from gotlang.ir.text import to_text
 from gotlang.span import Source
 from gotlang.syntax.format import format_module
 from gotlang.syntax.parse import parse
-from tests.support.stages import FUNCTIONS, PRELUDE, run_text, stages_text
+from tests.support.stages import PRELUDE, TYPED, run_text, stages_text
 from tests.support.tree import dump
 
 CASES = Path(__file__).parent / "cases"
@@ -51,6 +51,26 @@ def _check(source: Source) -> str:
     return _shown(compile_source(source).diagnostics, source) or "nothing to say"
 
 
+class _Files:
+    """The files of a case of `files`: each follows a line `--- its name`."""
+
+    def __init__(self, parts: list[str]) -> None:
+        self.texts = dict(part.split("\n", 1) for part in parts)
+
+    def text(self, path: str) -> str:
+        return self.texts[path].replace("\\xff", "\udcff")
+
+    def missing(self, path: str) -> str | None:
+        return None if path in self.texts else f"there is no file {path}"
+
+
+def _files(source: Source) -> str:
+    """What the check says of a program with files beside it."""
+    program, *parts = source.text.split("--- ")
+    alone = Source.of(source.name, program)
+    return _shown(compile_source(alone, files=_Files(parts)).diagnostics, alone) or "nothing to say"
+
+
 def _ir(source: Source) -> str:
     return to_text(compile_source(source).compiled().program(0))
 
@@ -59,7 +79,7 @@ def _passes(source: Source) -> str:
     """The optimized program; of one that uses the prelude, its own schemes alone."""
     if "prompt " in source.text:
         return to_text(compile_source(source).compiled().program(2))
-    program = compile(PRELUDE + source.text, source.name, functions=FUNCTIONS)
+    program = compile(PRELUDE + source.text, source.name, functions=TYPED)
     return "scheme " + to_text(program.ir(2)).split("\nscheme ", 1)[1]
 
 
@@ -67,6 +87,7 @@ STAGES: dict[str, Callable[[Source], str]] = {
     "parse": _parse,
     "fmt": _fmt,
     "check": _check,
+    "files": _files,
     "ir": _ir,
     "passes": _passes,
     "run": run_text,

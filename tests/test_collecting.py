@@ -29,7 +29,7 @@ def look(x: int) -> int:
 
 def test_it_is_seldom_during_a_run_and_as_before_afterwards() -> None:
     SEEN.clear()
-    program = compile("scheme s(x: int) -> int:\n    Map() look(x)\n", "s.got", functions=["look"])
+    program = compile("scheme s(x: int) -> int:\n    Map() look(x)\n", "s.got", functions=["look -> int"])
     for fails in (False, True):
         options = Options(model="simulated", functions={"look": 7 if fails else look}, cache=None)
         if fails:

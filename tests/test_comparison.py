@@ -22,10 +22,11 @@ from gotlang.evaluate.comparison import (
     run_contenders,
     with_samples,
 )
-from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind
+from gotlang.evaluate.evaluation import Evaluation, RowRun
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme
+from gotlang.metric import ScoreKind
 
 PROMPTS = """
 param tries = 4
@@ -104,9 +105,11 @@ def test_a_baseline_with_more_answers_is_the_same_but_for_them(kind: str) -> Non
 
 
 def test_a_best_of_needs_a_score_that_looks_at_the_inputs_alone() -> None:
+    other = BLIND.replace("n: int) -> lower", "other: int) -> lower").replace("- n)", "- other)")
     with pytest.raises(UsageError, match="needs a score"):
-        contenders(program(BLIND), ["io", "best-of-3"])
-    assert kinds(contenders(program(BLIND), ["io", "vote-of-3"])[1].scheme) == ["Generate", "Vote"]
+        contenders(program(other), ["io", "best-of-3"])
+    assert kinds(contenders(program(BLIND), ["io", "vote-of-3"])[1].scheme) == ["Generate", "Vote", "Score"]
+    assert kinds(contenders(program(BLIND), ["io", "best-of-3"])[1].scheme)[1:] == ["Score", "KeepBestN"]
 
 
 @pytest.mark.parametrize(

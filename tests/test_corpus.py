@@ -84,3 +84,43 @@ def test_what_is_no_corpus_is_refused_with_its_line(pages: Path, content: str, m
 def test_a_corpus_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot read the corpus"):
         open_corpus(tmp_path / "none.jsonl")
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "rivers" / "small").mkdir(parents=True)
+    (folder / ".hidden").mkdir()
+    (folder / "ardel.txt").write_text("\ufeffArdel lies on the river Sorn.\n", encoding="utf-8")
+    (folder / "rivers" / "small" / "Tarn.md").write_text("# Tarn\n\nThe Tarn is a river.\n")
+    (folder / "empty.txt").write_text(" \n")
+    (folder / "table.csv").write_text("river\n")
+    (folder / ".hidden" / "secret.txt").write_text("river")
+    return folder
+
+
+def test_a_folder_of_texts_is_a_corpus(notes: Path) -> None:
+    """Titles are paths in the folder, and are searched too; other files are left out."""
+    search = open_corpus(notes)
+    assert sorted(search("river", 9)) == [
+        "ardel: Ardel lies on the river Sorn.",
+        "rivers/small/Tarn: # Tarn\n\nThe Tarn is a river.",
+    ]
+    assert search("small", 1) == ["rivers/small/Tarn: # Tarn\n\nThe Tarn is a river."]
+
+
+def test_what_is_no_folder_of_texts_is_refused_with_its_place(notes: Path) -> None:
+    with pytest.raises(UsageError, match=r"ardel\.txt is one text") as one:
+        open_corpus(notes / "ardel.txt")
+    assert one.value.help == "name its folder"
+    (notes / "latin.txt").write_bytes("Fl\xfcsse".encode("latin-1"))
+    with pytest.raises(UsageError, match=r"latin\.txt is not UTF-8 \(byte 2\)"):
+        open_corpus(notes)
+    (notes / "latin.txt").unlink()
+    (notes.parent / "other.txt").write_text("out there")
+    (notes / "link.txt").symlink_to(notes.parent / "other.txt")
+    with pytest.raises(UsageError, match=r"link\.txt leads out of the corpus"):
+        open_corpus(notes)
+    (notes.parent / "none").mkdir()
+    with pytest.raises(UsageError, match="none has no documents"):
+        open_corpus(notes.parent / "none")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gotlang.data import Table, fingerprint, inputs, load, parse_value
 from gotlang.errors import UsageError
-from gotlang.types import ANY, BOOL, FLOAT, INT, STR, DictType, ListType, LiteralType, RecordType, Type
+from gotlang.types import BOOL, DYNAMIC, FLOAT, INT, STR, DictType, ListType, LiteralType, RecordType, Type
 
 NUMBERS = ListType(INT)
 NAMES = ListType(STR)
@@ -47,7 +47,7 @@ def test_sorting_csv(tmp_path: Path) -> None:
 def test_set_csv(tmp_path: Path) -> None:
     path = write(tmp_path, "s.csv", 'ID,SET1,SET2,INTERSECTION\n0,"[11, 60, 1]","[1, 11]","[1, 11]"\n')
     values = inputs(
-        load(path), 0, {"truth": "INTERSECTION"}, {"set1": NUMBERS, "set2": NUMBERS}, {"truth": ANY}
+        load(path), 0, {"truth": "INTERSECTION"}, {"set1": NUMBERS, "set2": NUMBERS}, {"truth": DYNAMIC}
     )
     assert values == {"set1": [11, 60, 1], "set2": [1, 11], "truth": [1, 11]}
 
@@ -175,7 +175,7 @@ def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ('{"left": [1]}', RecordType((("left", NUMBERS),)), {"left": [1]}),
         ("Sure", LiteralType(("sure", "likely")), "sure"), ("", STR, ""), (" a ", STR, " a "),
         ("7", STR, "7"),
-        ("7", ANY, 7), ("[1]", ANY, [1]), ("Paris", ANY, "Paris"),
+        ("7", DYNAMIC, 7), ("[1]", DYNAMIC, [1]), ("Paris", DYNAMIC, "Paris"),
     ],
 )  # fmt: skip
 def test_cells_and_options(cell: str, type_: Type, value: Any) -> None:

@@ -14,7 +14,7 @@ from gotlang.errors import RunError
 from gotlang.operations import OPERATIONS
 from gotlang.runtime.sampler.events import Asked, Event
 from gotlang.scope import THOUGHT_FUNCTIONS
-from gotlang.semantics.builtins import BUILTINS
+from gotlang.semantics.builtins import BUILTINS, Builtin
 from tests.support.answers import any_model, some_value
 
 ROOT = Path(__file__).parents[1]
@@ -44,17 +44,29 @@ def test_every_program_in_the_docs_checks_and_runs(text: str) -> None:
             assert result.value is not None
 
 
+def types(builtin: Builtin) -> str:
+    return " · ".join(f"`{type_.written(builtin.name)}`" for type_ in builtin.types)
+
+
 def builtins_table() -> str:
     rows = ["| built-in | gives |", "| --- | --- |"]
-    rows += [f"| `{b.signature()}` | {b.doc} |" for b in sorted(BUILTINS.values(), key=lambda b: b.name)]
+    rows += [f"| {types(b)} | {b.doc} |" for b in sorted(BUILTINS.values(), key=lambda b: b.name)]
     rows += [f"| `{name}(thought)` | {doc} |" for name, (_, doc) in THOUGHT_FUNCTIONS.items()]
     return "\n".join(rows)
 
 
 def operations_table() -> str:
-    rows = ["| operation | meaning |", "| --- | --- |"]
-    rows += [f"| {record.usage} | {record.doc} |" for record in OPERATIONS.values()]
-    rows += ["| `Repeat(k)` after a step that asks | the same step k times in separate contexts |"]
+    rows = ["| operation | meaning | asks for | keeps | fails where |", "| --- | --- | --- | --- | --- |"]
+    rows += [
+        f"| {record.usage} | {record.doc} | {', '.join(record.asks)} | {'yes' if record.keeps else ''} "
+        f"| {record.fails} |"
+        for record in OPERATIONS.values()
+    ]
+    rows += [
+        "| `Repeat(k)` after a step that asks or a scheme's call, `Repeat(k):` over a block "
+        "| the same k times in separate contexts, each from the same thoughts | | "
+        "| that step fails; one of the k calls or blocks fails |"
+    ]
     return "\n".join(rows)
 
 
@@ -106,7 +118,7 @@ def test_the_guide_says_what_its_open_shape_asks_for_too() -> None:
     (found,) = re.findall(OPEN, GUIDE_TEXT, re.MULTILINE | re.DOTALL)
     calls, path, text = found
     program = compile(text, "guide.got")
-    options = Options(model=any_model(program.ir(0)))
+    options = Options(model=any_model(program.ir(0), seed=1))
     costs = program.explain(task="write", options=options, simulate=False).costs
     assert (costs.calls.formula, costs.critical_path.high) == (calls, int(path))
     events: list[Event] = []

@@ -12,10 +12,11 @@ import pytest
 from gotlang.api import Options, Program, Session, compile, run_to_end
 from gotlang.errors import RunError, UsageError
 from gotlang.evaluate.comparison import ComparedScheme, assemble
-from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind, metric_of, run_each
+from gotlang.evaluate.evaluation import Evaluation, RowRun, run_each
 from gotlang.evaluate.evaluation import evaluate as evaluate_rows
 from gotlang.evaluate.rows import Dataset, Matching, Row, looks_at_truth, read_dataset
 from gotlang.evaluate.threshold import threshold
+from gotlang.metric import ScoreKind, metric_of
 from gotlang.models.simulated import SimulatedModel
 from gotlang.statistics import LARGEST
 
@@ -149,8 +150,8 @@ def test_results_are_measured_by_the_inputs_where_the_program_says_how() -> None
             return await evaluate_rows(session, dataset(rows), scheme="parts")
 
     alone = run_to_end(go(PARTS), virtual=True)
-    assert alone.kind.of == "it, m"
-    assert alone.values("score") == {0: 0.0}  # by its own score, which compares with what it made itself
+    assert alone.kind.of == "it, n"
+    assert alone.values("score") == {0: 1.0}  # not by its own score, which compares with what it made itself
     measured = run_to_end(go(PARTS + IO), virtual=True)
     assert measured.kind.of == "it, n"
     assert measured.values("score") == {0: 1.0}
@@ -285,3 +286,28 @@ def test_rows_come_as_they_end_and_leave_nothing_running_where_nobody_waits() ->
             return seen, len(asyncio.all_tasks())
 
     assert run_to_end(go(), virtual=True) == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "of"),
+    [
+        ("    Generate() guess(n)\n    Score() sure(it)\n    KeepBestN(1)\n", "it"),
+        (
+            "    Pool() n\n    repeat 2:\n        Generate() guess(it)\n        Score() sure(it)\n",
+            "it",
+        ),
+        ("    Generate() guess(n)\n    Score() sure(it)\n    Generate() guess(it)\n", None),
+        ("    m = Generate() guess(n)\n    Pool() m\n    Score() sure(m)\n    KeepBestN(1)\n", None),
+    ],
+)
+def test_a_score_of_a_model_is_the_result_s_if_only_judging_follows(body: str, of: str | None) -> None:
+    head = (
+        PARTS[: PARTS.index("score distance")]
+        + PARTS[PARTS.index("score sure") : PARTS.index("scheme parts")]
+    )
+    ir = compile(f"{head}scheme parts(n: int) -> int:\n{body}", "main.got").ir(0)
+    found = metric_of(ir, ir.scheme("parts"))
+    assert (found.kind.of if found.known else None) == of
+    assert found.known or found.help == (
+        "end scheme `parts` with a score against its inputs, such as `Score() sure(it)`"
+    )

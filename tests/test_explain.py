@@ -19,9 +19,9 @@ from benchmarks.schemes import given as inputs_of
 from gotlang.api import Options, compile
 from gotlang.errors import RunError, UsageError
 from gotlang.estimate.cost import CostRange, Costs
-from gotlang.evaluate.rows import steps
 from gotlang.files import compile_file
 from gotlang.ir.program import Invoke
+from gotlang.metric import steps
 from gotlang.models.base import ModelOptions
 from gotlang.models.simulated import SimulatedModel
 from gotlang.models.tokens import estimate_tokens
@@ -143,12 +143,13 @@ def test_what_a_model_decides_is_named() -> None:
     assert estimate.costs.calls.expected is None
     assert estimate.unknown == ("len(points)",)
     with_a_run = program_of("skeleton_of_thought").explain(question="why?")
-    assert with_a_run.costs.calls.expected == 6
+    assert with_a_run.costs.calls.expected == 4
 
 
 def test_what_calls_itself_deeply_is_bounded_soon() -> None:
     began = time.process_time()
-    costs = program_of("adaptive_graph").explain(scheme="think", question="?", depth=30, simulate=False).costs
+    program = program_of("adaptive_graph")
+    costs = program.explain(scheme="think", question="?", levels=30, simulate=False).costs
     # Two forecasts, each of which gives up after so many steps; the bound leaves room for slow machines.
     assert time.process_time() - began < 8
     assert costs.calls.low == 2

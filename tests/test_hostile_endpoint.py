@@ -21,6 +21,7 @@ from support.openai_server import (
     Seen,
     dropped,
     edited,
+    gateway,
     half_body,
     limited,
     raw,
@@ -206,6 +207,23 @@ def test_a_limit_of_answers_counts_lost_ones(tmp_path: Path) -> None:
     found, server = limited_run(tmp_path, [dropped()], max_calls=5)
     assert found["spent"]["calls"] == 4
     assert len(server.requests) == 5
+
+
+@pytest.mark.parametrize("code", [408, 500, 502, 504])
+def test_a_status_after_the_work_was_done_counts_as_charged(tmp_path: Path, code: int) -> None:
+    faults = [gateway(code), None, gateway(code)]
+    found, server = limited_run(tmp_path, [*faults], max_calls=5)
+    assert sum(1 for seen in server.requests if seen.charged.tokens) <= 5
+    assert found["spent"]["lost"] == 2
+    found, server = limited_run(tmp_path, [*faults], max_usd=0.15)
+    assert server.charged.tokens / 1000 <= 0.15
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_request_that_was_turned_away_is_free(tmp_path: Path, code: int) -> None:
+    found, _ = limited_run(tmp_path, [status(code), None], max_calls=5)
+    assert found["spent"]["calls"] == 5
+    assert found["spent"]["lost"] == 0
 
 
 def test_a_failed_run_says_what_went_over_the_wire(tmp_path: Path) -> None:

@@ -17,14 +17,14 @@ HEAD = """program "x"
 param tries: int = 5 in 1..10
 
 prompt ask(xs: list[int]) -> list[int]:
-    user "{{ xs }}"
+    "{{ xs }}"
 
 prompt parts(xs: list[int]) -> many list[int]:
     count 4
-    user "{{ xs }}"
+    "{{ xs }}"
 
 prompt good(xs: list[int]) -> bool:
-    user "{{ xs }}"
+    "{{ xs }}"
 
 score wrong(xs: list[int]) -> lower, best 0:
     value len(xs)
@@ -41,7 +41,7 @@ scheme s(xs: list[int]) -> list[int], truth list[int]:
 BODY = """    %1 = Generate @ask(xs=xs) from %start, k tries, stop 1 @wrong(xs=it) : list[int]
     %2 = Score @wrong(xs=it) from %1, k 1 : list[int]
     %3 = KeepBestN 1 from %2 : list[int] one
-    %4 = foreach part, i in [it, xs] after range(i) from %3 : list[int]
+    %4 = foreach part at i in [it, xs] after range(i) from %3 : list[int]
         enter part
         %5 = Generate @ask(xs=part + flatten(done)) from part, k 1 : list[int] one
         yield %5
@@ -98,7 +98,7 @@ def test_the_program_that_the_mistakes_are_made_in_is_right() -> None:
         ("until len(it) > n", "until m > n", "`m` is not known"),
         ("when n > 1", "when n", "where bool is declared"),
         ("Map it from %round : list[int] one", "Map it from %round : str one", "where str is declared"),
-        ("Map it from", "Map judged(it) from", "asks a model, by score `judged`"),
+        ("Map it from", "Map judged(it) from", "score `judged` asks a model"),
         ("Map it from", "Map truth from", "`truth` is defined only"),
         ("scheme s(xs: list[int]) -> list[int]", "scheme s(xs: list[int]) -> str", "where str is declared"),
         ("scheme s(xs: list[int]) -> list[int], ", "scheme s(xs: list[int]) -> int, collect, ", "collects"),

@@ -7,9 +7,21 @@ from typing import Any
 import pytest
 
 from gotlang.answers.conversion import convert, from_text
-from gotlang.answers.literals import DEEPEST, Quality, literal, number, scan, strict
+from gotlang.answers.literals import Quality, literal, number, scan, strict
 from gotlang.errors import ReadError
-from gotlang.types import ANY, BOOL, FLOAT, INT, STR, DictType, ListType, LiteralType, RecordType, Type
+from gotlang.types import (
+    BOOL,
+    DEEPEST,
+    DYNAMIC,
+    FLOAT,
+    INT,
+    STR,
+    DictType,
+    ListType,
+    LiteralType,
+    RecordType,
+    Type,
+)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +136,9 @@ def test_what_is_no_literal(text: str) -> None:
         ("sure, likely", ListType(LiteralType(("sure", "likely"))), ["sure", "likely"]),
         ("[[1], [2]]", ListType(ListType(INT)), [[1], [2]]), ("{'a': 1}", DictType(INT), {"a": 1}),
         ('{"Left": 1}', RecordType((("left", INT),)), {"left": 1}),
-        ("[1]", ANY, [1]), ("7", ANY, 7), ("true", ANY, True), ("None", ANY, "None"), ("['a']", ANY, ["a"]),
-        ("x y", ANY, "x y"),
+        ("[1]", DYNAMIC, [1]), ("7", DYNAMIC, 7), ("true", DYNAMIC, True), ("None", DYNAMIC, "None"),
+        ("['a']", DYNAMIC, ["a"]),
+        ("x y", DYNAMIC, "x y"),
     ],
 )  # fmt: skip
 def test_from_text(text: str, type_: Type, value: Any) -> None:
@@ -164,8 +177,8 @@ def test_from_text_refuses(text: str, type_: Type, reason: str) -> None:
         (float("nan"), FLOAT, "expected float, found nan"),
         (10**400, FLOAT, "expected float"),
         (None, STR, "expected str, found nothing"),
-        ([float("inf")], ANY, "inf is not a number"),
-        ([object()], ANY, "unsupported object"),
+        ([float("inf")], DYNAMIC, "inf is not a number"),
+        ([object()], DYNAMIC, "unsupported object"),
         ("x" * 1000, INT, "..."),
         ({f"field {i}": 0 for i in range(9)}, RecordType((("left", INT),)), "field `left` is missing"),
     ],

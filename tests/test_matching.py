@@ -9,7 +9,7 @@ import pytest
 from gotlang.data.table import Table
 from gotlang.errors import UsageError
 from gotlang.evaluate.rows import match
-from gotlang.types import INT, STR, ListType, Type
+from gotlang.types import INT, STR, ListType, LiteralType, Type
 
 INTS = ListType(INT)
 
@@ -42,7 +42,7 @@ def test_a_list_takes_numbered_columns() -> None:
 def test_the_known_answer_is_taken_only_where_it_is_looked_at() -> None:
     assert found(SORTING, {"numbers": INTS}, INTS) == {"numbers": "Unsorted", "truth": "Sorted"}
     assert found(SORTING, {"numbers": INTS}, STR)["truth"] == "Sorted"
-    assert "truth" not in found(SORTING, {"numbers": INTS}, INT)
+    assert "truth" not in found(SORTING, {"numbers": INTS}, None)
 
 
 COUNTRIES = table(
@@ -61,7 +61,18 @@ def test_a_known_answer_of_parts_needs_no_name_where_one_column_is_left() -> Non
     two = table(Text=["To Peru."], Countries=["[Peru]"], Towns=["[Lima]"])
     assert "truth" not in found(two, {"text": STR}, ListType(STR))
     named = table(Text=["To Peru."], Countries=["[Peru]"], Answer=["1 to Peru"])
-    assert found(named, {"text": STR}, ListType(INT)) == {"text": "Text"}
+    assert found(named, {"text": STR}, ListType(INT))["truth"] == "Answer"  # reading it says what is wrong
+
+
+def test_a_column_named_like_an_answer_is_tried_though_a_cell_does_not_fit() -> None:
+    labels = LiteralType(("positive", "negative"))
+    rows = table(Text=["a", "b"], label=["positive", "negativ"])
+    assert found(rows, {"text": STR}, labels) == {"text": "Text", "truth": "label"}
+    several = table(Text=["a", "b"], label=["positive", "negative"], target=["negative", "negative"])
+    with pytest.raises(UsageError, match="several columns that may be the known answer: label, target"):
+        found(several, {"text": STR}, labels)
+    one = table(Text=["a", "b"], label=["positive", "negative"], target=["1", "2"])
+    assert found(one, {"text": STR}, labels)["truth"] == "label"
 
 
 def test_names_go_before_guesses() -> None:

@@ -50,6 +50,9 @@ def _neutral(record: OperationRecord[Any] | BlockRecord[Any]) -> dict[str, Any]:
     if isinstance(record, OperationRecord):
         values |= {
             "syntax": Syntax({}, "", operands=(0, None), bare=True),
+            "fails": "",
+            "asks": none,
+            "keeps": False,
             "check": lambda node, c: c.pool,
             "build": lambda node, b: Map(*b.base, Constant(NOWHERE, 0)),
             "run": local(lambda step, thoughts, running: thoughts),
@@ -59,6 +62,8 @@ def _neutral(record: OperationRecord[Any] | BlockRecord[Any]) -> dict[str, Any]:
 
 
 ALREADY_NEUTRAL: dict[str, dict[str, Any]] = {
+    "asks": {"asks": frozenset({"score"})},
+    "keeps": {"keeps": True},
     "effects": {"effects": lambda step, declared: frozenset({"acts"})},
     "remaining": {"remaining": lambda step, remaining: 1},
     "label": {"label": lambda step: StepLabel("x")},
@@ -69,7 +74,7 @@ one."""
 NEUTRAL_OF = {
     "effects": {"pure"},
     "remaining": {"no_calls"},
-    "label": {"keep_valid", "if_"},
+    "label": {"keep_valid", "if_", "try_", "skip"},
 }
 
 
@@ -77,6 +82,7 @@ def _replacement(record: OperationRecord[Any] | BlockRecord[Any], field: str) ->
     value = getattr(record, field)
     is_neutral = (
         (field == "family" and value == "pass")
+        or (field in {"asks", "keeps"} and not value)
         or getattr(value, "__name__", "") in NEUTRAL_OF.get(field, ())
         or (field == "label" and value.__module__.rsplit(".", 1)[-1] in NEUTRAL_OF["label"])
     )

@@ -42,6 +42,9 @@ score size(n: int) -> higher:
     n
 score distance(n: int, goal: int) -> lower, best 0:
     abs(n - goal)
+score grade(n: int) -> higher:
+    points = Generate() rate(n)
+    points
 """
 SIMULATORS = {
     "digit": lambda rng, of: str(rng.randrange(10)),
@@ -66,8 +69,24 @@ def test_generate_gives_k_thoughts_for_each_current_one() -> None:
     assert result.outcome.hops == 2
 
 
-def test_improve_keeps_what_it_started_from_in_front() -> None:
-    assert run("Generate() parts(2)\nImprove(k=1) next(it)", result="list[int]").value == [0, 1, 1, 2]
+def test_improve_replaces_what_it_started_from_or_keeps_it_in_front() -> None:
+    assert run("Generate() parts(2)\nImprove(k=1) next(it)", result="list[int]").value == [1, 2]
+    assert run("Generate() parts(2)\nImprove(keep=true) next(it)", result="list[int]").value == [0, 1, 1, 2]
+    assert run("Generate() parts(2)\nImprove(keep=false) next(it)", result="list[int]").value == [1, 2]
+
+
+@pytest.mark.parametrize("scorer", ["rate(it)", "grade(it)"])
+def test_a_thought_that_improve_keeps_is_not_scored_again(scorer: str) -> None:
+    first = f"Generate() parts(2)\nScore(k=3) {scorer}\n"
+    again = run(first + f"Improve(keep=true) next(it)\nScore(k=3) {scorer}", result="many int")
+    assert [thought.score for thought in again.outcome.thoughts] == [0, 10, 10, 20]
+    assert calls(again) == 1 + 2 * 3 + 2 + 2 * 3
+    replaced = run(first + f"Improve(k=2) next(it)\nScore(k=3) {scorer}", result="list[int]")
+    assert calls(replaced) == 1 + 2 * 3 + 4 + 4 * 3
+    other = run(first + f"Improve(keep=true) next(it)\nScore(k=2) {scorer}", result="list[int]")
+    assert calls(other) == 1 + 2 * 3 + 2 + 4 * 2
+    once_more = run(first + f"Score(k=3) {scorer}", result="list[int]")
+    assert calls(once_more) == 1 + 2 * 3 + 2 * 3
 
 
 def test_aggregate_sees_all_thoughts() -> None:
@@ -117,7 +136,7 @@ def test_samples_of_a_score_are_separate_contexts() -> None:
 
 
 @pytest.mark.parametrize("judged", ["Validate() even(it)", "ValidateAndImprove(tries=2) even(it), next(it)"])
-@pytest.mark.parametrize(("max_calls", "value"), [(1, 0), (2, [0]), (4, [0, 2])])
+@pytest.mark.parametrize(("max_calls", "value"), [(1, [0, 2]), (2, [0]), (4, [0, 2])])
 def test_what_no_judge_was_asked_about_is_not_called_invalid(judged: str, max_calls: int, value: Any) -> None:
     body = f"Generate() parts(3)\nSelect() it != 1\n{judged}\nKeepValid()"
     found = run(body, result="many any", options={"max_calls": max_calls})
@@ -150,7 +169,7 @@ def test_map_and_pool_and_bindings_leave_the_pool_alone() -> None:
 
 
 def test_foreach_keeps_order_and_names_its_results() -> None:
-    body = "foreach x, i in [5, 6, 7]:\n    Map() x * 10 + i\nPool() x[2], x[0]"
+    body = "foreach i, x in enumerate([5, 6, 7]):\n    Map() x * 10 + i\nPool() x[2], x[0]"
     assert run(body, result="list[int]").value == [72, 50]
 
 
@@ -195,16 +214,16 @@ def test_repeat_counts_and_stops() -> None:
     assert (result.value, calls(result)) == (4, 4)
 
 
-def test_asking_again_gives_new_draws_and_equal_questions_side_by_side_share_theirs() -> None:
-    again = run("a = Generate() digit(1)\nb = Generate() digit(1)\nPool() a, b", result="list[int]")
-    assert again.value[0] == again.value[1]
-    assert (calls(again), again.outcome.ledger.spent.calls) == (2, 1)
-    # each round depends on the one before
-    body = "Generate() digit(1)\nrepeat 6:\n    Improve(k=1) digit(1)"
+def test_every_operation_that_asks_takes_samples_of_its_own() -> None:
+    lines = "".join(f"x{i} = Generate() digit(1)\n" for i in range(9))
+    again = run(f"{lines}Pool() {', '.join(f'x{i}' for i in range(9))}", result="list[int]")
+    assert len(set(again.value)) > 3
+    assert (calls(again), again.outcome.ledger.spent.calls) == (9, 9)
+    body = "Generate() digit(1)\nrepeat 6:\n    Improve(k=1, keep=true) digit(it)"
     rounds = run(body, result="list[int]")
     assert len(rounds.value) == 2**6
     assert len(set(rounds.value)) > 3
-    assert rounds.outcome.ledger.spent.calls == 7
+    assert rounds.outcome.ledger.spent.calls == 2**6
 
 
 def test_repeat_after_a_step_asks_in_separate_contexts() -> None:
@@ -231,17 +250,17 @@ def test_labelled_blocks_start_from_what_they_name() -> None:
 
 def test_recursion_with_a_constant_depth_and_with_one_a_model_decides() -> None:
     declarations = (
-        "scheme count(n: int, depth: int) -> int:\n    Generate() next(n)\n"
-        "    if depth > 0:\n        count(it, depth - 1)"
+        "scheme climb(n: int, depth: int) -> int:\n    Generate() next(n)\n"
+        "    if depth > 0:\n        climb(it, depth - 1)"
     )
-    result = run("count(0, 20)", declarations=declarations, result="int")
+    result = run("climb(0, 20)", declarations=declarations, result="int")
     assert (result.value, result.outcome.hops) == (21, 21)
     declarations = "scheme climb(n: int) -> int:\n    Generate() next(n)\n    if it < 6:\n        climb(it)"
     assert run("climb(0)", declarations=declarations, result="int").value == 6
 
 
 def test_endless_recursion_is_an_error() -> None:
-    declarations = "scheme loop(n: int) -> int:\n    loop(n + 1)"
+    declarations = "scheme loop(n: int) -> int:\n    if n < 0:\n        return n\n    loop(n + 1)"
     with pytest.raises(RunError, match="200 deep"):
         run("loop(0)", declarations=declarations, result="int")
 
@@ -267,9 +286,9 @@ def test_all_thoughts_failed_is_an_error_that_says_where_and_why() -> None:
     assert caught.value.failures[0].span.source == "main.got"
 
 
-def test_a_pool_goes_on_without_a_member_that_failed() -> None:
+def test_a_pool_goes_on_without_a_member_that_was_skipped() -> None:
     mute = {"digit": lambda rng, of: "no idea"}
-    body = "a = Generate() digit(1)\nb = Generate() next(1)\nPool() a, b"
+    body = "a = try:\n    Generate() digit(1)\nelse:\n    skip\nb = Generate() next(1)\nPool() a, b"
     result = run(body, result="list[int]", simulators=mute)
     assert result.value == [2]
     assert result.outcome.failures
@@ -304,7 +323,60 @@ def test_a_scheme_runs_once_for_each_current_thought() -> None:
 
 
 def test_an_answer_is_made_from_the_thoughts_that_its_prompt_is_shown() -> None:
-    body = "first = Generate() digit(1)\nsecond = Generate() digit(2)\nGenerate() add(first, second)"
+    body = "first = Generate() next(0)\nsecond = Generate() next(1)\nGenerate() add(first, second)"
     found = run(body)
     assert found.outcome.volume == 2
     assert [parent.value for parent in found.outcome.thoughts[0].parents] == [1, 2]
+
+
+BEYOND = """
+score capped(n: int) -> higher, best 3:
+    n
+score floored(n: int) -> lower, best 2:
+    n
+score asked(n: int) -> higher, best 3:
+    points = Generate() rate(n)
+    points / 10
+"""
+
+
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize(
+    ("body", "score", "value"),
+    [
+        ("Generate() next(3)\nScore() capped(it)", "capped", "4"),
+        ("Generate() next(3)\nScore() capped(it)\nKeepBestN(1)", "capped", "4"),
+        ("Generate() next(0)\nScore() floored(it)\nSelect() it > 0\nVote()", "floored", "1"),
+        ("Generate() next(3)\nScore() asked(it)\nKeepBestN(1)", "asked", "4.0"),
+        ("Generate() next(3)\nSelect() asked(it) > 1\nVote()", "asked", "4.0"),
+        ("Generate() next(3)\nSelect() capped(it) > 1\nVote()", "capped", "4"),
+        ("Generate() next(3)\nScore() capped(it)\nx = score(it)\nPool() x", "capped", "4"),
+        (
+            "try:\n    Pool() 4\n    Score() capped(it)\n    Map() it\nelse:\n    Pool() 1",
+            "capped",
+            "4",
+        ),
+    ],
+)
+def test_a_score_beyond_its_best_ends_the_run(body: str, score: str, value: str, level: int) -> None:
+    with pytest.raises(RunError, match=f"score `{score}` gave {value}, which is") as raised:
+        run(body, declarations=BEYOND, options={"level": level})
+    text = f"{PROMPTS}\n{BEYOND}"
+    assert raised.value.span is not None
+    assert text[raised.value.span.start :].startswith(f"score {score}(")
+    assert raised.value.outcome.ledger.spent.calls >= ("Pool() 4" not in body)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_what_comes_after_the_best_does_not_count(level: int) -> None:
+    """What an early stop never samples cannot end the run without one."""
+    body = "Generate() parts({n})\nScore() capped(it)\nKeepBestN({keep})"
+
+    def of(n: int, keep: int) -> Any:
+        options = {"level": level}
+        return run(body.format(n=n, keep=keep), declarations=BEYOND, options=options, result="many int").value
+
+    assert of(6, 1) == [3]
+    assert of(4, 2) == [3, 2]
+    with pytest.raises(RunError, match="score `capped` gave 4"):
+        of(6, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gotlang.compiler import compile_source
 from gotlang.diagnostics import Diagnostic
 from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
@@ -18,7 +19,8 @@ def _codes(text: str) -> list[str]:
 def test_the_right_declarations_of_a_broken_program_are_there() -> None:
     text = "param a = 1\nparam b 2\nparam c = 3\nscheme s() -> int:\n    f(\ntype T = int\n"
     module, problems = parse(Source.of("a.got", text))
-    assert [type(d) for d in module.declarations] == [n.Param, n.Param, n.TypeAlias]
+    assert [type(d) for d in module.declarations] == [n.Param, n.Param, n.Scheme, n.TypeAlias]
+    assert {"b", "f"} <= module.unsure
     assert [problem.code for problem in problems] == ["GOT0001", "GOT0009"]
     assert module.span == Span("a.got", 0, len(text))
 
@@ -111,3 +113,22 @@ def test_numbers_with_signs_are_numbers_and_those_in_brackets_are_not() -> None:
     assert isinstance(value("-(5)"), e.Unary)
     assert isinstance(value("--5"), e.Unary)
     assert isinstance(value("-5 ** 2"), e.Unary)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Generate(k=",
+        "Generate(k=tries) sort(",
+        "Gen",
+        "x = ",
+        "mistakes(it, half.",
+        "foreach list half in",
+        "if x",
+    ],
+)
+def test_what_stands_around_a_broken_line_is_checked(line: str) -> None:
+    text = f"scheme s(x: int) -> int:\n    Pool() x\n    {line}\n    Map() it + unknown\n"
+    found = compile_source(Source.of("a.got", text)).diagnostics
+    assert {d.span.start for d in found} & {text.index("unknown")}
+    assert any(text[: d.span.start].count("\n") == 2 for d in found)

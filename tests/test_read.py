@@ -17,8 +17,8 @@ from gotlang.answers.reader import read, write
 from gotlang.api import compile
 from gotlang.errors import CompileError, EvaluationError, ReadError
 from gotlang.types import (
-    ANY,
     BOOL,
+    DYNAMIC,
     FLOAT,
     INT,
     STR,
@@ -27,6 +27,7 @@ from gotlang.types import (
     LiteralType,
     RecordType,
     Type,
+    optional,
 )
 
 NUMBERS = ListType(INT)
@@ -180,9 +181,21 @@ ONE: list[tuple[str, Type, str, Any]] = [
     ("a text in quotes", STR, '"Paris"', "Paris"),
     ("a text with quotes", STR, '"Paris" or "Rome"', '"Paris" or "Rome"'),
     ("a text in a fence", STR, "```\ncode\n```", "```\ncode\n```"),
-    ("anything in JSON", ANY, '{"a": [1, null]}', {"a": [1, None]}),
-    ("an abbreviation is no list of anything", ANY, "[1, 2, ..., 9]", "[1, 2, ..., 9]"),
-    ("anything else", ANY, "just words", "just words"),
+    ("none, said", optional(INT), "None.", None),
+    ("none in JSON", optional(STR), "```json\nnull\n```", None),
+    ("what may be none, and is not", optional(INT), "The answer is 12.", 12),
+    ("a text that may be none", optional(STR), "none of these fits", "none of these fits"),
+    ("a field left out", RecordType((("a", INT), ("b", optional(STR)))), '{"a": 1}', {"a": 1, "b": None}),
+    (
+        "a field that is null",
+        RecordType((("a", INT), ("b", optional(STR)))),
+        '{"a": 1, "b": null}',
+        {"a": 1, "b": None},
+    ),
+    ("elements that are null", ListType(optional(INT)), "[1, null, 3]", [1, None, 3]),
+    ("anything in JSON", DYNAMIC, '{"a": [1, null]}', {"a": [1, None]}),
+    ("an abbreviation is no list of anything", DYNAMIC, "[1, 2, ..., 9]", "[1, 2, ..., 9]"),
+    ("anything else", DYNAMIC, "just words", "just words"),
 ]
 
 
@@ -436,7 +449,7 @@ SOUP = st.lists(st.sampled_from([*SIGNS, "<T>", "</T>", "\\u00", "NaN", "1e999"]
 @tried(600)
 @given(
     SOUP | st.text(max_size=60),
-    types(2).map(lambda pair: pair[0]) | st.just(ANY),
+    types(2).map(lambda pair: pair[0]) | st.just(DYNAMIC),
     st.sampled_from(
         [None, Json(), Tag("T"), After("Answer:"), Lines(), Lines("{left}: {right}"), Lines("{x}=")]
     ),

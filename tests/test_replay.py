@@ -43,7 +43,10 @@ def test_a_recorded_run_replays_to_the_same_bytes_without_simulators_or_network(
     cassette = tmp_path / "run.jsonl"
     program = load(folder / "sort128.got")
     recorded = program.run(numbers=NUMBERS, options=Options(record=cassette)).to_dict()
-    (folder / "sorting_sim.py").write_text("raise AssertionError('a replay asks no simulator')")
+    simulators = (folder / "sorting_sim.py").read_text()
+    (folder / "sorting_sim.py").write_text(
+        simulators + "\nraise AssertionError('a replay asks no simulator')\n"
+    )
 
     def no_network(*_: object, **__: object) -> None:
         raise AssertionError("a replay opens no connection")
@@ -223,7 +226,7 @@ KNOWN = a_request()
 @pytest.mark.parametrize(
     ("request_", "draw", "words"),
     [
-        (KNOWN, 4, "sample 4 of prompt `sort`"),
+        (KNOWN, 4, "4 samples of prompt `sort`"),
         (replace(KNOWN, prompt="merge", sample=9), 0, "no request of this prompt"),
         (replace(KNOWN, model="other"), 0, "model `simulator`, not `other`"),
         (replace(KNOWN, sample=4), 0, "seed 3, not 4"),

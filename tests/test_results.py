@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from support.gotc import SORTING, gotc
 
 from gotlang.evaluate.comparison import ComparedScheme, Comparison, assemble
-from gotlang.evaluate.evaluation import Evaluation, RowRun, ScoreKind
+from gotlang.evaluate.evaluation import Evaluation, RowRun
 from gotlang.evaluate.rows import Row
+from gotlang.metric import ScoreKind
 from gotlang.report.charts import TICK_LETTER, Chart, Quantity, bounds, brief, shown, stacked
 from gotlang.report.plot import plot
 from gotlang.report.results import boxes, charts, differences, results_page, spread, tradeoff

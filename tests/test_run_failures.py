@@ -148,6 +148,24 @@ FATAL = {
         "Generate() good(x)\nreduce a, b in [y for y in [1, 2] if y > 5]:\n    Aggregate() good(a + b)"
     ),
     "every member": "a = Generate() bad(x)\nb = Generate() bad(x + 1)\nPool() a, b",
+    "a member": "a = Generate() bad(x)\nb = Generate() good(x)\nPool() a, b",
+    "the last of several": "b = Generate() good(x)\nGenerate() bad(x)\nPool() b, it",
+    "a member made of it": "a = Generate() bad(x)\nb = Generate() good(x)\nPool() a + b, b",
+    "a member without a value": "b = Generate() good(x)\nPool() b, 1 / (b - 1)",
+    "a member behind others": (
+        "a =\n    Generate() bad(x)\n    Score() it\n    KeepBestN(1)\nb = Generate() good(x)\nPool() a, b"
+    ),
+    "in a block laid out later": (
+        "a = Generate() bad(x)\n"
+        "b = Generate() good(x)\n"
+        "Generate() parts(x)\n"
+        "foreach y in it:\n"
+        "    Pool() a, b\n"
+        "    Vote()"
+    ),
+    "no element": "Generate() good(x)\nforeach y in [z for z in [1, 2] if z > it + 5]:\n    Pool() y",
+    "no round": ("n = Generate() good(x)\nfound = repeat n - 1:\n    Generate() good(x)\nPool() found"),
+    "no position": "Generate() parts(x)\nSelect([at for at in it if at > 9])",
     "a member's use": "a = Generate() bad(x)\nb = Generate() good(x)\nPool() a + b, a\nVote()",
     "a name in a later block": (
         "a = Generate() bad(x)\nGenerate() parts(x)\nforeach y in it:\n    Pool() y + a"
@@ -165,6 +183,10 @@ WRITTEN = {
     "validation": "KeepValid",
     "nothing selected": "Select",
     "nothing to merge": "reduce",
+    "a member without a value": "Pool",
+    "no element": "foreach y",
+    "no round": "repeat",
+    "no position": "Select",
 }
 
 
@@ -181,25 +203,9 @@ def test_a_failure_ends_the_run_and_says_where(place: str, limit: int | None) ->
 
 
 ABSORBED = {
-    "a member": ("a = Generate() bad(x)\nb = Generate() good(x)\nPool() a, b", [1]),
-    "the first of several": ("b = Generate() good(x)\nGenerate() bad(x)\nPool() b, it", [1]),
-    "a member made of it": ("a = Generate() bad(x)\nb = Generate() good(x)\nPool() a + b, b", [1]),
-    "a member behind others": (
-        "a =\n    Generate() bad(x)\n    Score() it\n    KeepBestN(1)\nb = Generate() good(x)\nPool() a, b",
-        [1],
-    ),
-    "in a block laid out later": (
-        "a = Generate() bad(x)\n"
-        "b = Generate() good(x)\n"
-        "Generate() parts(x)\n"
-        "foreach y in it:\n"
-        "    Pool() a, b\n"
-        "    Vote()",
-        [1, 1, 1, 1],
-    ),
-    "some thoughts of several": ("Pool() 1, 2\nMap() 6 / (it - 1)", [6.0]),
-    "some scores": ("Pool() 1, 2, 3\nScore() 1 / (it - 2)\nKeepBestN(3)", [3, 1]),
-    "some conditions": ("Pool() 1, 2, 3\nSelect() 1 / (it - 2) > 0", [3]),
+    "some thoughts of several": ("Pool() 1, 2\nMap() 6 / (it - x)", [6.0]),
+    "some scores": ("Pool() 1, 2, 3\nScore() 1 / (it - x - 1)\nKeepBestN(3)", [3, 1]),
+    "some conditions": ("Pool() 1, 2, 3\nSelect() 1 / (it - x - 1) > 0", [3]),
 }
 
 

@@ -66,7 +66,7 @@ score near(x: int) -> lower, best 0:
     abs(x - 50)
 scheme grow(x: int, depth: int) -> int:
     Generate() parts(x, depth)
-    foreach part, i in it:
+    foreach i, part in enumerate(it):
         if depth > 0 and part > 1:
             grow(10 * x + part, depth - 1)
         else:
@@ -114,9 +114,11 @@ prompt add(a: int, b: int) -> int:
 scheme main(x: int) -> many int:
     bad = Generate() fails(x)
     xs = Generate() listed(x)
-    sums = foreach y in xs:
-        Generate() add(bad, y)
-    Pool() sums, x
+    try:
+        foreach y in xs:
+            Generate() add(bad, y)
+    else:
+        Pool() x
 """
 
 
@@ -142,10 +144,13 @@ scheme main(x: int) -> many int:
     xs = Generate() listed(x)
     ys = foreach y in xs:
         Generate() near(y)
-    sums = foreach z in [1, 2] after [1 // (2 - z)]:
+    sums = foreach z in [1, 2] after [1 // (2 * x - z)]:
         reduce a, b in ys:
             Aggregate() add(a, b)
-    Pool() sums, ys
+    try:
+        Pool() sums
+    else:
+        Pool() ys
 """
 
 

@@ -32,6 +32,19 @@ PLACES = {
     "a prompt's argument": "Generate() plain(f(x))",
 }
 
+RETURNS = {
+    "a condition": "bool",
+    "a score": "float",
+    "a declared score": "float",
+    "a weight": "float",
+    "a validation": "bool",
+    "how often": "int",
+    "a list to go through": "list[any]",
+    "a branch": "bool",
+    "a setting": "int",
+}
+"""What the program says that `f` returns there; elsewhere it may be anything."""
+
 TEXT = """
 import python "tools.py": f
 prompt plain(x: any) -> any:
@@ -39,10 +52,11 @@ prompt plain(x: any) -> any:
 prompt read(x: any) -> any:
     parse with f
     "{{ x }}"
-score rated(x: any) -> higher:
-    f(x)
 scheme main(x: int) -> many any:
 """
+
+CALLED = TEXT.replace("    parse with f\n", "")
+"""The same for an async function, which cannot read responses."""
 
 SIMULATORS: dict[str, Callable[..., str]] = {"plain": lambda rng, x: "1", "read": lambda rng, x: "1"}
 
@@ -52,7 +66,9 @@ def go(tmp_path: Path, function: str, place: str = "Call", **options: Any) -> Re
     body = "\n".join("    " + line for line in function.strip().splitlines())
     (tmp_path / "tools.py").write_text(f"import asyncio, math, sys, time\n\ndef f(x):\n{body}\n")
     lines = "\n".join("    " + line for line in PLACES[place].splitlines())
-    (tmp_path / "main.got").write_text(f"{TEXT}{lines}\n")
+    text = TEXT.replace(": f\n", f": f -> {RETURNS.get(place, 'any')}\n")
+    rated = "score rated(x: any) -> higher:\n    f(x)\n" if place == "a declared score" else ""
+    (tmp_path / "main.got").write_text(f"{text}{lines}\n{rated}")
     given = Options(model=SimulatedModel(SIMULATORS), **options)
     try:
         return load(tmp_path / "main.got").run(x=1, options=given)
@@ -97,7 +113,8 @@ def test_what_goes_wrong_is_told_with_its_place(tmp_path: Path, place: str, mist
 def test_a_score_that_is_no_number_is_a_failure(tmp_path: Path, place: str, value: str) -> None:
     found = go(tmp_path, f"return {value}", place)
     assert isinstance(found, RunError), found
-    assert "NaN" in found.message or "no number" in found.message or "number" in found.message
+    told = ("did not return float", "not a number", "returned a number of more than")
+    assert any(part in found.message for part in told), found.message
 
 
 @pytest.mark.parametrize(
@@ -143,7 +160,7 @@ def test_an_async_call_that_hangs_is_cancelled(tmp_path: Path) -> None:
         "import asyncio\nleft = []\nasync def f(x):\n    try:\n        await asyncio.sleep(30)\n"
         "    finally:\n        print('let go')\n"
     )
-    (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
+    (tmp_path / "main.got").write_text(f"{CALLED}    Call f(x)\n")
     options = Options(model=SimulatedModel(SIMULATORS), timeout=0.05)
     with pytest.raises(RunError, match=r"`f` took longer than 0.05 s"):
         asyncio.run(load(tmp_path / "main.got").arun(x=1, options=options))
@@ -162,7 +179,7 @@ def test_an_async_call_that_hangs_is_cancelled(tmp_path: Path) -> None:
 def test_whatever_an_async_call_raises_is_a_failure(tmp_path: Path, line: str, told: str) -> None:
     own = "class Own(BaseException):\n    pass\n"
     (tmp_path / "tools.py").write_text(f"import asyncio\n\n{own}\nasync def f(x):\n    {line}\n")
-    (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
+    (tmp_path / "main.got").write_text(f"{CALLED}    Call f(x)\n")
     with pytest.raises(RunError, match=f"`f` raised {told}"):
         load(tmp_path / "main.got").run(x=1, options=Options(model=SimulatedModel(SIMULATORS)))
 
@@ -170,7 +187,7 @@ def test_whatever_an_async_call_raises_is_a_failure(tmp_path: Path, line: str, t
 @pytest.mark.parametrize("line", ["raise SystemExit(0)", "raise GeneratorExit", "raise ValueError"])
 def test_a_file_that_ends_the_process_is_told(tmp_path: Path, line: str) -> None:
     (tmp_path / "tools.py").write_text(f"def f(x):\n    return x\n\n{line}\n")
-    (tmp_path / "main.got").write_text(f"{TEXT}    Call f(x)\n")
+    (tmp_path / "main.got").write_text(f"{CALLED}    Call f(x)\n")
     with pytest.raises(UsageError, match=rf'import python "tools.py": .*tools.py:4: {line.split()[1][:5]}'):
         load(tmp_path / "main.got").run(x=1, options=Options(model=SimulatedModel(SIMULATORS)))
 
@@ -205,13 +222,17 @@ def test_no_thread_is_left_of_what_ended(tmp_path: Path) -> None:
 
 def test_functions_are_handed_in() -> None:
     text = "scheme main(x: int) -> int:\n    Call twice(x)\n    Map() twice(it) + 1\n"
-    program = compile(text, functions=["twice"])
+    program = compile(text, functions=["twice -> int"])
     options = Options(model=SimulatedModel({}), functions={"twice": lambda x: 2 * x})
     assert program.run(x=3, options=options).value == 13
     with pytest.raises(UsageError, match="no function `twice`"):
         program.run(x=3, options=Options(model=SimulatedModel({})))
     with pytest.raises(UsageError, match="`len` is built in"):
         compile(text, functions=["len"])
+    with pytest.raises(UsageError, match="`twice -> ` is not a function"):
+        compile(text, functions=["twice -> "])
+    with pytest.raises(CompileError, match=r"1 error\n\nerror\[GOT\d+\]: .*\n +--> <text>.got:3"):
+        compile(text, functions=["twice"])
     with pytest.raises(CompileError):
         compile(text)
 
@@ -228,5 +249,5 @@ def test_nothing_more_is_computed_once_the_result_is_lost() -> None:
     text = "scheme main(x: int) -> many int:\n    foreach y in range(5000):\n        Map() f(y)\n"
     options = Options(model=SimulatedModel({}), functions={"f": f})
     with pytest.raises(RunError, match="lost"):
-        compile(text, functions=["f"]).run(x=3, options=options)
+        compile(text, functions=["f -> int"]).run(x=3, options=options)
     assert called == [0, 1, 2, 3]

@@ -21,7 +21,7 @@ scheme each(questions: list[str]) -> list[str]:
     foreach question in questions:
         Generate(k=2) answer(question)
         Select(positions=[0])
-    Pool() [it for it in question]
+    Pool() [one for one in question]
 """
 
 

@@ -17,7 +17,7 @@ from gotlang.cache.codec import RequestRecord, decode_request, encode_request
 from gotlang.errors import GotError
 from gotlang.models.base import DecodingSettings, Message, Request
 from gotlang.records import from_json
-from gotlang.types import ANY, BOOL, FLOAT, INT, STR, DictType, ListType, LiteralType, RecordType, Type
+from gotlang.types import BOOL, DYNAMIC, FLOAT, INT, STR, DictType, ListType, LiteralType, RecordType, Type
 
 PROGRAM = """\
 param held = true in [true, false]
@@ -83,7 +83,7 @@ def test_a_key_without_a_form_is_what_it_was_and_one_with_it_is_kept() -> None:
 
 
 TYPES: st.SearchStrategy[Type] = st.recursive(
-    st.sampled_from([INT, FLOAT, STR, BOOL, ANY, LiteralType(("a", "b"))]),
+    st.sampled_from([INT, FLOAT, STR, BOOL, DYNAMIC, LiteralType(("a", "b"))]),
     lambda inner: st.one_of(
         inner.map(ListType),
         inner.map(DictType),

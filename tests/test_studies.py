@@ -474,7 +474,10 @@ def test_what_a_failed_row_counts_as_may_be_below_nothing(tmp_path: Path) -> Non
 def test_an_aim_without_a_value_is_said(tmp_path: Path, aim: str) -> None:
     path = guess_study(tmp_path, f"train 5, test 5\nminimize {aim}\ntrials 2")
     (tmp_path / "guess.got").write_text(
-        GUESS.replace("    Score() error(it, target)\n", "").replace("    KeepBestN(1)\n", "    Vote()\n")
+        GUESS.replace("    Score() error(it, target)\n", "")
+        .replace("    KeepBestN(1)\n", "    Vote()\n")
+        .replace("target: int) -> lower", "goal: int) -> lower")
+        .replace("- target)", "- goal)")
     )
     with pytest.raises(UsageError, match=r"has no value for row \d+ of the data"):
         tune(read_plan(path), folder=None)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support.gotc import ROOT, environment
 
-PAGES = [ROOT / "docs" / "tutorial.md", ROOT / "docs" / "compare.md"]
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("tutorial", "compare", "results")]
 PICTURE = ROOT / "docs" / "pictures" / "tutorial.svg"
 STEP = re.compile(r"^```(console|diff)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 UNSTABLE = [

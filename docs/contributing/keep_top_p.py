@@ -38,9 +38,8 @@ class KeepTopP(Step):
 
 def _check(node: n.Step, c: Checking) -> PoolType:
     c.needs_thoughts()
-    if not c.pool.scored:
-        c.error("GOT0314", "these thoughts have no score", help="put a `Score() ...` before it")
-    return PoolType(c.pool.type, c.pool.single, True)
+    c.compares_scores()
+    return PoolType(c.pool.type, c.pool.single)
 
 
 def _verify(step: KeepTopP, v: Verifying) -> PoolType:
@@ -73,6 +72,9 @@ OPERATION = OperationRecord(
     ),
     usage="`KeepTopP(p)`",
     doc="the best scored, best first, until their scores sum to the share p of all",
+    fails="no thought has a score",
+    asks=frozenset({"score"}),
+    keeps=True,
     check=_check,
     step=KeepTopP,
     build=lambda node, b: KeepTopP(*b.base, b.count("p"), span=node.span),

@@ -21,13 +21,16 @@ from gotlang.types import (
     FLOAT,
     INT,
     STR,
-    AnyType,
     DictType,
+    DynamicType,
     ListType,
     LiteralType,
+    OptionalType,
+    PairType,
     RecordType,
     Simple,
     Type,
+    UnionType,
     shown,
 )
 
@@ -40,11 +43,22 @@ _USUAL: Final = ("answer", "finalanswer", "result", "output", "score", "value")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+NOTHING: Final = ("", "none", "null")
+"""The words that are read as none."""
+
+
+def is_none(value: Any) -> bool:
+    """Whether a value, or a text that is all there is, says that there is none."""
+    return value is None or (isinstance(value, str) and _bare(value) in NOTHING)
+
+
 def convert(value: Any, type_: Type) -> Any:
     """A value of JSON's kinds as a value of `type_`. Raises ReadError with the place inside and the reason.
 
     A number, text or bool may be the only such value in a list or an object: `{"reason": "...", "score": 7}`.
     """
+    if isinstance(type_, OptionalType):
+        return None if is_none(value) else convert(value, type_.inner)
     if isinstance(value, list | dict) and isinstance(type_, Simple | LiteralType):
         return _inside(value, type_)
     return _fit(value, type_)
@@ -56,17 +70,19 @@ def from_text(text: str, type_: Type) -> Any:
     A `str` is the text itself. Lists are `[1, 2]`, `1, 2` or, of numbers, `1 2`. Records and dicts are JSON
     or Python. Raises ReadError.
     """
+    if isinstance(type_, OptionalType):
+        return None if is_none(text) else from_text(text, type_.inner)
     if type_ == STR:
         return text
     text = text.strip()
-    if isinstance(type_, AnyType):
+    if isinstance(type_, DynamicType):
         for read in (strict, literal):
             with suppress(ValueError):
                 return _plain(read(text))
         return clean(text)
     if not text:
         raise ReadError(f"expected {type_}, found nothing")
-    if isinstance(type_, Simple | LiteralType):
+    if isinstance(type_, Simple | LiteralType | UnionType):
         return convert(text, type_)
     try:
         value = literal(text)
@@ -81,7 +97,7 @@ def from_text(text: str, type_: Type) -> Any:
 
 def separated(text: str, element: Type) -> list[str] | None:
     """The parts of a list without brackets; None for elements that need brackets of their own."""
-    if isinstance(element, ListType | DictType | RecordType | AnyType):
+    if isinstance(element, ListType | DictType | RecordType | UnionType | DynamicType):
         return None
     spaced = element in (INT, FLOAT, BOOL) and "," not in text and ";" not in text
     return [part.strip() for part in (text.split() if spaced else re.split(r"[,;]", text)) if part.strip()]
@@ -90,12 +106,15 @@ def separated(text: str, element: Type) -> list[str] | None:
 def record_from(parts: Mapping[str, Any], type_: RecordType, read: Callable[[Any, Type], Any]) -> Any:
     """A record whose fields are `read` from parts of their names, which may be spelled otherwise."""
     alike: Mapping[str, Any] = {}
-    found = {}
+    found: dict[str, Any] = {}
     for name, field in type_.fields:
         known, key = parts, name
         if name not in parts:
             known = alike = alike or {same_name(other): part for other, part in parts.items()}
             key = same_name(name)
+        if key not in known and isinstance(field, OptionalType):
+            found[name] = None
+            continue
         if key not in known:
             raise ReadError(f"field `{name}` is missing")
         try:
@@ -140,18 +159,24 @@ def _inside(value: list[Any] | dict[str, Any], type_: Type) -> Any:
 
 def _fit(value: Any, type_: Type) -> Any:
     match type_:
-        case AnyType():
+        case DynamicType():
             return _plain(value)
+        case OptionalType(inner):
+            return None if is_none(value) else _fit(value, inner)
         case Simple():
             return _simple(value, type_)
         case LiteralType():
             return _literal(value, type_)
         case ListType():
             return _list(_decoded(value), type_)
+        case PairType():
+            return _pair(_decoded(value), type_)
         case DictType():
             return _dict(_decoded(value), type_)
         case RecordType():
             return _record(_decoded(value), type_)
+        case UnionType():
+            return _alternative(_decoded(value), type_)
 
 
 def _plain(value: Any) -> Any:
@@ -244,6 +269,12 @@ def _elements(value: list[Any] | tuple[Any, ...], type_: ListType) -> list[Any]:
     return found
 
 
+def _pair(value: Any, type_: PairType) -> list[Any]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise _expected(type_, value)
+    return [_fit(part, type_) for part, type_ in zip(value, type_.types, strict=True)]
+
+
 def _list_of_entries(value: dict[str, Any], type_: ListType) -> Any:
     """An object for a list: the last list in it, else its entries if they are numbered."""
     if isinstance(type_.element, RecordType | DictType):
@@ -283,6 +314,46 @@ def _dict(value: Any, type_: DictType) -> dict[str, Any]:
                 return dict(_fit(part, type_))  # `{"Frequencies": {"Peru": 1}}`
             raise ReadError(f"entry `{name}`: {error.message}") from None
     return found
+
+
+def _alternative(value: Any, type_: UnionType) -> Any:
+    """The case that an object names, `{"type": "Act", "tool": ...}` or `{"Act": {"tool": ...}}`; if it names
+    none, the only one all of whose fields are there. A case without fields may be its name alone."""
+    if isinstance(value, list) and len(value) == 1:
+        return _fit(value[0], type_)
+    if isinstance(value, str):
+        case = _case_named(value, type_)
+        if case is not None and len(case.fields) == 1:
+            return {"type": case.tag}
+    if not isinstance(value, dict):
+        raise _expected(type_, value)
+    named = next((part for name, part in value.items() if same_name(str(name)) == "type"), None)
+    if named is not None:
+        case = _case_named(named, type_)
+        if case is None:
+            raise ReadError(f"field `type`: expected {type_.tags}, found {shown(named)}")
+        return record_from(value, case, _fit)
+    if len(value) == 1:
+        name, inner = next(iter(value.items()))
+        case = _case_named(name, type_)
+        if isinstance(inner, dict) and case is not None:
+            return record_from({"type": case.tag, **inner}, case, _fit)
+        if isinstance(inner, dict | list):
+            return _fit(inner, type_)  # `{"Step": {...}}`
+    found = []
+    for case in type_.cases:
+        if len(case.fields) > 1:
+            with suppress(ReadError):
+                found.append(record_from({"type": case.tag, **value}, case, _fit))
+    if len(found) == 1:
+        return found[0]
+    raise ReadError(f"field `type` is missing: expected {type_.tags}")
+
+
+def _case_named(name: Any, type_: UnionType) -> RecordType | None:
+    wanted = same_name(name) if isinstance(name, str) else ""
+    alike = [case for case in type_.cases if same_name(case.tag) == wanted]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _record(value: Any, type_: RecordType) -> Any:

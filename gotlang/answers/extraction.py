@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any, Final, final
 
-from gotlang.answers.conversion import YES, clean, convert, from_text, record_from, same_name
+from gotlang.answers.conversion import YES, clean, convert, from_text, is_none, record_from, same_name
 from gotlang.answers.literals import Found, number, scan, strict
 from gotlang.errors import ReadError
 from gotlang.types import (
@@ -23,17 +23,23 @@ from gotlang.types import (
     FLOAT,
     INT,
     STR,
-    AnyType,
     DictType,
+    DynamicType,
     ListType,
     LiteralType,
+    OptionalType,
+    PairType,
     RecordType,
     Type,
+    UnionType,
+    recursive,
 )
 
 
 def one(text: str, type_: Type) -> Any:
     """The value of `type_` in a response. Raises ReadError."""
+    if isinstance(type_, OptionalType):
+        return None if is_none(text) or any(map(is_none, _json(text))) else one(text, type_.inner)
     if type_ == STR:
         return plain(text)
     for written in _json(text):
@@ -45,7 +51,7 @@ def one(text: str, type_: Type) -> Any:
                 raise
     failure: ReadError | None = None
     scalar = isinstance(type_, LiteralType) or type_ in (INT, FLOAT, BOOL)
-    for found in sorted(_scanned(text), key=lambda found: -found.quality)[::-1]:
+    for found in sorted(_scanned(text, type_), key=lambda found: -found.quality)[::-1]:
         if scalar and not isinstance(found.value, dict):
             continue  # `[1]` in a sentence is a reference, not the number that was asked for
         try:
@@ -58,7 +64,7 @@ def one(text: str, type_: Type) -> Any:
         if isinstance(type_, LiteralType):
             return word_in(text, [value for value in type_.values if value])
         return bool_in(text) if type_ == BOOL else convert(number_in(text), type_)
-    if isinstance(type_, AnyType):
+    if isinstance(type_, DynamicType):
         return plain(text)
     try:
         return _from_lines(text, type_)
@@ -77,7 +83,7 @@ def several(text: str, type_: Type) -> list[Any]:
             with suppress(ReadError):
                 return [convert(written, type_)]
     failure: ReadError | None = None
-    scanned = sorted(_scanned(text), key=lambda found: found.quality)
+    scanned = sorted(_scanned(text, type_), key=lambda found: found.quality)
     for _, group in groupby(scanned, key=lambda found: found.quality):
         candidates = [found.value for found in group]
         for candidate in reversed(candidates):
@@ -93,7 +99,7 @@ def several(text: str, type_: Type) -> list[Any]:
         if values:
             return values
     try:
-        single = isinstance(type_, RecordType | DictType | AnyType)
+        single = isinstance(type_, RecordType | DictType | UnionType | DynamicType)
         return [one(text, type_)] if single else _elements(text, type_)
     except ReadError as error:
         raise failure or error from None
@@ -130,9 +136,12 @@ def _json(text: str) -> Iterator[Any]:
 _ECHO = re.compile(r"\W{0,9}(?:input|incorrectly)\b", re.IGNORECASE)
 
 
-def _scanned(text: str) -> list[Found]:
-    """What the scanner finds, without what the model only repeats (`Input: [...]`) if there is more."""
+def _scanned(text: str, type_: Type) -> list[Found]:
+    """What the scanner finds, without what the model only repeats (`Input: [...]`) if there is more;
+    where the type is recursive, and a part may be taken for the whole, without parts of what is no value."""
     found = scan(text)
+    if recursive(type_):
+        found = [candidate for candidate in found if not candidate.inside]
     own = []
     line = seen = 0
     for candidate in found:
@@ -145,7 +154,7 @@ def _scanned(text: str) -> list[Found]:
 
 def _together(value: Any, type_: Type) -> list[Any] | None:
     """Several values given as one list or object; None for anything else."""
-    if not isinstance(value, list | dict) or (isinstance(value, dict) and isinstance(type_, AnyType)):
+    if not isinstance(value, list | dict) or (isinstance(value, dict) and isinstance(type_, DynamicType)):
         return None
     parts = list(value.values()) if isinstance(value, dict) else value
     values = _all(parts, type_)
@@ -153,7 +162,7 @@ def _together(value: Any, type_: Type) -> list[Any] | None:
         return values
     # There may be words beside the values: `{"Thought": "...", "List 1": [...]}`.
     inner = [part for part in parts if isinstance(part, list | dict)]
-    if isinstance(value, dict) and isinstance(type_, ListType | DictType | RecordType):
+    if isinstance(value, dict) and isinstance(type_, ListType | DictType | RecordType | UnionType):
         values = _all(inner, type_) or None
     if values is None and inner and (isinstance(value, dict) or len(value) == 1):
         return _together(inner[-1], type_)
@@ -163,12 +172,12 @@ def _together(value: Any, type_: Type) -> list[Any] | None:
 def _all(parts: list[Any], type_: Type) -> list[Any] | None:
     """Every part as a value, or None; a list must be a list and not an object that contains one."""
     match type_:
-        case ListType():
+        case ListType() | PairType():
             right = all(isinstance(part, list) for part in parts)
-        case DictType() | RecordType():
+        case DictType() | RecordType() | UnionType():
             right = all(isinstance(part, dict) for part in parts)
         case _:
-            right = isinstance(type_, AnyType) or not any(isinstance(part, list | dict) for part in parts)
+            right = isinstance(type_, DynamicType) or not any(isinstance(part, list | dict) for part in parts)
     with suppress(ReadError):
         return [convert(part, type_) for part in parts] if right else None
     return None
@@ -177,6 +186,8 @@ def _all(parts: list[Any], type_: Type) -> list[Any] | None:
 def _from_lines(text: str, type_: Type) -> Any:
     """A list, dict or record that is written without brackets."""
     match type_:
+        case _ if recursive(type_):
+            pass
         case ListType():
             return _elements(text, type_.element)
         case DictType():
@@ -190,6 +201,9 @@ def _from_lines(text: str, type_: Type) -> Any:
             fields = {same_name(name): part for name, part in _labelled(text)}
             if fields:
                 return record_from(fields, type_, one)
+        case UnionType():
+            fields = {same_name(name): part for name, part in _labelled(text)}
+            return convert(fields or text, type_)
     raise ReadError(f"no {type_} found")
 
 
@@ -203,7 +217,9 @@ def _elements(text: str, type_: Type) -> list[Any]:
         if len(values) > 1 or marked:
             with suppress(ReadError):
                 return [from_text(value, type_) for value in values]
-        if not re.search(r"[\[{(]", values[-1]) and not isinstance(type_, RecordType | DictType | AnyType):
+        if not re.search(r"[\[{(]", values[-1]) and not isinstance(
+            type_, RecordType | DictType | UnionType | DynamicType
+        ):
             with suppress(ReadError):
                 if isinstance(type_, ListType):
                     return [from_text(values[-1], type_)]

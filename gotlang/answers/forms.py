@@ -14,7 +14,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, final
 
-from gotlang.types import AnyType, DictType, ListType, LiteralType, RecordType, Simple, Type
+from gotlang.types import (
+    DictType,
+    ListType,
+    LiteralType,
+    OptionalType,
+    PairType,
+    Part,
+    RecordType,
+    Recursive,
+    Simple,
+    Type,
+    UnionType,
+)
 
 
 @final
@@ -58,38 +70,64 @@ def response_format(type_: Type) -> str:
     """The `response_format` of a request for responses of a type (`structured true`), as JSON text.
 
     Strict if every object in it has a fixed set of fields, which is what providers require of a strict one.
+    They also require an object, so one of alternatives is its only field.
     """
-    closed: list[bool] = []
-    schema = _schema(type_, closed)
-    described = {"name": "answer", "strict": all(closed), "schema": schema}
+    schema = Schema()
+    whole = schema.of(type_)
+    if isinstance(type_, UnionType):
+        whole = schema.object({"answer": whole})
+    if schema.defined:
+        whole["$defs"] = schema.defined
+    described = {"name": "answer", "strict": schema.strict, "schema": whole}
     return json.dumps({"type": "json_schema", "json_schema": described}, ensure_ascii=False)
 
 
 _SIMPLE = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
 
 
-def _schema(type_: Type, closed: list[bool]) -> dict[str, Any]:
-    match type_:
-        case RecordType():
-            fields = {name: _schema(field, closed) for name, field in type_.fields}
-            return {
-                "type": "object",
-                "properties": fields,
-                "required": list(fields),
-                "additionalProperties": False,
-            }
-        case DictType(value):
-            closed.append(False)
-            return {"type": "object", "additionalProperties": _schema(value, closed)}
-        case ListType(element):
-            return {"type": "array", "items": _schema(element, closed)}
-        case LiteralType(values):
-            return {"type": "string", "enum": list(values)}
-        case Simple(name) if name in _SIMPLE:
-            return {"type": _SIMPLE[name]}
-        case Simple() | AnyType():
-            closed.append(False)
-            return {}
+@final
+class Schema:
+    """A JSON schema in the making: the types `defined` so far, by name, and whether all its objects are
+    closed."""
+
+    def __init__(self) -> None:
+        self.defined: dict[str, Any] = {}
+        self.strict = True
+
+    def object(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The schema of an object with exactly these fields."""
+        closed = {"required": list(fields), "additionalProperties": False}
+        return {"type": "object", "properties": fields, **closed}
+
+    def of(self, part: Part) -> dict[str, Any]:
+        """The schema of a type. A recursive one is defined once, and referred to where it comes again."""
+        match part:
+            case Recursive(name=name):
+                if name not in self.defined:
+                    self.defined[name] = {}
+                    self.defined[name] = self.of(part.type)
+                return {"$ref": f"#/$defs/{name}"}
+            case RecordType():
+                return self.object({name: self.of(field) for name, field in part.parts})
+            case UnionType():
+                return {"anyOf": [self.of(case) for case in part.cases]}
+            case OptionalType():
+                return {"anyOf": [self.of(part.item), {"type": "null"}]}
+            case DictType():
+                self.strict = False
+                return {"type": "object", "additionalProperties": self.of(part.item)}
+            case ListType():
+                return {"type": "array", "items": self.of(part.item)}
+            case PairType(parts):
+                items = [self.of(one) for one in parts]
+                return {"type": "array", "prefixItems": items, "items": False, "minItems": 2}
+            case LiteralType(values):
+                return {"type": "string", "enum": list(values)}
+            case Simple(name) if name in _SIMPLE:
+                return {"type": _SIMPLE[name]}
+            case _:
+                self.strict = False
+                return {}
 
 
 # ---------------------------------------------------------------- line patterns

@@ -19,8 +19,7 @@ from enum import IntEnum
 from math import isfinite
 from typing import Any, Final, final
 
-DEEPEST: Final = 100
-"""The deepest nesting of brackets that is read."""
+from gotlang.types import DEEPEST
 
 
 class Quality(IntEnum):
@@ -36,13 +35,15 @@ class Quality(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Found:
     """A list or object found in a text, from `start` to `end`. `whole` is False if its closing bracket is
-    missing; the value then has the elements that were complete."""
+    missing; the value then has the elements that were complete. `inside`: it is a part of brackets that are
+    no value, such as of those that are nested too deeply."""
 
     value: list[Any] | dict[str, Any]
     start: int
     end: int
     quality: Quality = Quality.CLEAN
     whole: bool = True
+    inside: bool = False
 
 
 class Word(str):
@@ -238,6 +239,7 @@ class _Scanner:
         self.found: list[Found] = []
         self.unclosed: set[str] = set()
         self.line_ended = False
+        self.lost = 0  # brackets that are open and are no value
 
     def run(self) -> list[Found]:
         while self.at < len(self.text):
@@ -245,6 +247,7 @@ class _Scanner:
                 opener = _OPENER.search(self.text, self.at)
                 if opener is None:
                     break
+                self.lost -= min(self.lost, sum(map(self.text[self.at : opener.start()].count, "]}")))
                 self.open(opener[0], opener.start())
                 continue
             token = _TOKEN.match(self.text, self.at)
@@ -330,6 +333,7 @@ class _Scanner:
         """A closing bracket closes what is open inside its own, too; one without an own is not in a value."""
         if not any(_CLOSERS[open_.bracket] == bracket for open_ in self.stack):
             self.abandon()
+            self.lost -= min(self.lost, 1)
             return
         closed = ""
         while closed != bracket:
@@ -345,19 +349,22 @@ class _Scanner:
             elif isinstance(value, list | dict) and (value or top.bracket != "("):
                 quality = Quality.WORDS if top.words else Quality.CLEAN
                 quality = Quality.TUPLE if top.bracket == "(" and not aside else quality
-                self.found.append(Found(value, top.start, self.at, quality))
+                self.found.append(Found(value, top.start, self.at, quality, inside=self.lost > 0))
 
     def abandon(self) -> None:
         """What is open is not a value; what was complete inside it may be one, and so may a list without
         its closing bracket before a new line."""
         cut, self.stack = self.stack, []
+        self.lost += sum(open_.bracket != "(" for open_ in cut)
         for open_ in cut:
             if self.line_ended and open_ is cut[-1] and open_.after and not open_.words:
-                self.found.append(Found(open_.value(), open_.start, self.at, whole=False))
+                self.found.append(
+                    Found(open_.value(), open_.start, self.at, whole=False, inside=self.lost > 1)
+                )
                 continue
             inside = [*open_.items, *(open_.pairs or {}).values()]
             values = [value for value in inside if isinstance(value, list | dict)]
-            self.found += [Found(value, open_.start, self.at, Quality.PIECE) for value in values]
+            self.found += [Found(value, open_.start, self.at, Quality.PIECE, True, True) for value in values]
 
     def stop(self) -> None:
         """The text (or its fence) ends: keep what came whole, the outermost last, because the last counts."""
@@ -365,4 +372,6 @@ class _Scanner:
         for open_ in reversed(cut):
             value = open_.value()
             if value and not open_.words and open_.bracket != "(":
-                self.found.append(Found(value, open_.start, self.at, Quality.CLEAN, whole=False))
+                inside = open_ is not cut[0] or self.lost > 0
+                self.found.append(Found(value, open_.start, self.at, whole=False, inside=inside))
+        self.lost = 0

@@ -16,7 +16,19 @@ from gotlang.answers.extraction import fenced, lines_of, one, plain, several, un
 from gotlang.answers.forms import After, Form, Json, Lines, Pattern, Tag
 from gotlang.answers.literals import strict
 from gotlang.errors import EvaluationError, ReadError
-from gotlang.types import STR, ListType, RecordType, Type, fits, shown
+from gotlang.types import (
+    FLOAT,
+    INT,
+    STR,
+    DynamicType,
+    ListType,
+    LiteralType,
+    RecordType,
+    Simple,
+    Type,
+    fits,
+    shown,
+)
 
 
 def read(text: str, type_: Type, form: Form | None, many: bool) -> list[Any]:
@@ -44,6 +56,27 @@ def read(text: str, type_: Type, form: Form | None, many: bool) -> list[Any]:
                 lines = lines_of(text)
                 values = _each(lines if listed or many else lines[-1:], element)
             return [values] if listed else values if many else values[-1:]
+
+
+def certain(text: str, type_: Type, form: Form | None, many: bool) -> bool:
+    """Whether it is certain where the value in a response ends, although the response was cut off there.
+
+    JSON alone is whole, and so is what a closing tag ends; a list or a record ends with its bracket, at the
+    end of the response; a word of a few, or a yes or no, is certain if it is the whole response. A number, a
+    text and lines might go on.
+    """
+    compound = not isinstance(type_, Simple | LiteralType | DynamicType)
+    match form:
+        case Tag(name):
+            tags = re.findall(rf"<(/?)\s*{re.escape(name)}\b", text, re.IGNORECASE)
+            return bool(tags) and tags[-1] == "/"
+        case Json():
+            return compound or many
+        case Lines():
+            return False
+    if compound and not many:
+        return text.rstrip("` \t\r\n").endswith(("]", "}"))
+    return not many and type_ not in (STR, INT, FLOAT) and len(text.split()) == 1
 
 
 def _values(text: str, type_: Type, many: bool) -> list[Any]:

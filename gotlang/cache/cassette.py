@@ -295,7 +295,7 @@ class ReplayModel(Model):
         found = self._recording.cache.get(key, range(first, first + n))
         if first not in found:
             help = "record the run again with --record, or undo the change"
-            raise ModelError(self._missing(request, key, first), help=help)
+            raise ModelError(self._missing(request, key), help=help)
         start = found[first]
         together = [start]
         for number in range(first + 1, first + n):
@@ -313,12 +313,15 @@ class ReplayModel(Model):
         seconds = tuple(sample.latency_s for sample in together)
         return Reply(completions, usage, max(seconds), requests=0, latencies_s=seconds)
 
-    def _missing(self, request: Request, key: str, number: int) -> str:
+    def _missing(self, request: Request, key: str) -> str:
         words = " ".join(request.messages[-1].content.split()) if request.messages else ""
         named = f"prompt `{request.prompt}` ({_quoted(words)})"
         file = os.path.basename(self._recording.place)
         if recorded := self._recording.cache.get(key):
-            return f"{file} has no sample {number} of {named}, only {len(recorded)} of this request"
+            count = f"{len(recorded)} samples" if len(recorded) > 1 else "1 sample"
+            return (
+                f"{file} has {count} of {named}, recorded at another place of the program or with a smaller k"
+            )
         cache = self._recording.cache
         alike = (cache.request(entry.key) for entry in cache.entries() if entry.prompt == request.prompt)
         nearest = max(filter(None, alike), key=lambda data: _likeness(request, data), default=None)

@@ -26,7 +26,7 @@ from gotlang.errors import GotError
 from gotlang.ir import program as ir
 from gotlang.runtime.graph import DONE, FAILED, REMOVED, Graph, Operation
 from gotlang.runtime.outcome import named as named_operation
-from gotlang.scope import PoolType
+from gotlang.scope import EVERYTHING, PoolType
 from gotlang.thought import Thought
 from gotlang.types import ANY
 
@@ -497,7 +497,7 @@ def kind(node: Node) -> PoolType:
     """What is known of the thoughts of a node before they are there."""
     if isinstance(node, Block):
         return node.pool
-    return PoolType(ANY, node.step is not None and node.step.single, True)
+    return PoolType(ANY, node.step is not None and node.step.single, EVERYTHING)
 
 
 def _cannot(what: str, *nodes: Node) -> str:

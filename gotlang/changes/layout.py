@@ -24,6 +24,7 @@ from gotlang.passes import optimize_region
 from gotlang.runtime.execution import Execution
 from gotlang.runtime.expansion import Element, Expander
 from gotlang.runtime.graph import REMOVED, Frame, Handle, Operation
+from gotlang.runtime.spaces import Ranks
 from gotlang.scope import PoolType, Scope, Variable
 from gotlang.semantics.check import Checked
 from gotlang.semantics.expressions import ExpressionChecker
@@ -33,7 +34,7 @@ from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse
 from gotlang.thought import Thought
-from gotlang.types import ANY, ListType
+from gotlang.types import ANY, ListType, accepts, widen
 
 MAX_NESTED = 1_000
 """How deeply operations that change the graph may be nested in operations that others of them added."""
@@ -80,7 +81,7 @@ class AddedSteps:
         report = Report()
         expressions = ExpressionChecker(symbols, report)
         pipelines = PipelineChecker(symbols, report, expressions)
-        scope = Scope()
+        scope = Scope(place="")
         for name, pool_type in names.items():
             if name in RESERVED or name in symbols.nodes:
                 raise EvaluationError(f"`{name}` is declared or reserved, and cannot be given a value")
@@ -89,8 +90,9 @@ class AddedSteps:
         for diagnostic in report.diagnostics:
             if diagnostic.severity == "error":
                 raise EvaluationError(f"{diagnostic.message} in `{text}`", help=diagnostic.help)
-        arguments, named = expressions.arguments, frozenset(pipelines.named)
-        checked = Checked((), symbols, pipelines.pools, arguments, named, ())
+        named, exhaustive = frozenset(pipelines.named), frozenset(pipelines.exhaustive)
+        marked = named, exhaustive, frozenset(pipelines.casts)
+        checked = Checked((), symbols, pipelines.pools, expressions.arguments, *marked, ())
         return build_region(checked, scheme.body, ENTRY, pool, names)
 
 
@@ -98,8 +100,8 @@ def _variable(name: str, kind: PoolType | None) -> Variable:
     if kind is None:
         return Variable(name, ANY, "value", used=True)
     if kind.single:
-        return Variable(name, kind.type, "thought", scored=kind.scored, used=True)
-    return Variable(name, ListType(kind.type), "thoughts", scored=kind.scored, used=True)
+        return Variable(name, kind.type, "thought", facts=kind.facts, used=True)
+    return Variable(name, ListType(kind.type), "thoughts", facts=kind.facts, used=True)
 
 
 def _placed(region: Region, span: Span) -> Region:
@@ -147,6 +149,10 @@ class GraphChanges:
                 f"`{step.function}` returned several thoughts, and the program needs one: "
                 "end the added steps with `KeepBestN(1)`, `Vote()` or `Aggregate()`"
             )
+        for part in parts:
+            given = part.pool.type if isinstance(part, Block) else part.step.type if part.step else ANY
+            if not accepts(step.type, given):
+                raise OperationFailed(f"`{step.function}` did not return {step.type}, but {widen(given)}")
         carry_out(x, step, change)
 
     async def _run(self, step: ir.Call, running: Execution, change: Change, thought: Thought) -> None:
@@ -180,6 +186,8 @@ class _Builder:
         self.at = change.operation
         blocks = [node for node in change.connected if isinstance(node, Block)]
         numbers = {block: number for number, block in enumerate(blocks)}
+        self._ranks = Ranks()
+        self._spaces: dict[Node, str] = {}
         for block in blocks:
             stack = [block]
             while stack:
@@ -203,7 +211,10 @@ class _Builder:
 
     def _build(self, block: Block, number: int) -> Operation:
         x, at = self.x, self.at
-        frame = at.frame.inside((self.step.result, number), {}, at, x.remaining.after(self.step))
+        key, rest = (self.step.result, number), x.remaining.after(self.step)
+        marks = self._ranks.marks(self._content(block))
+        frame = at.frame.inside(key, {}, at, rest, "added", *(self.step.line or ()), *marks)
+        self._spaces[block] = frame.space.hex()
         if block.thoughts is not None:
             return x.element(frame, Element(block.thoughts), at)
         if block.value is not None:
@@ -219,6 +230,14 @@ class _Builder:
             frame.names[name] = Handle(self.operation(value), kind(value).single) if is_node else value
         x.remaining.through(block.region)
         return x.region(block.region, frame).operation
+
+    def _content(self, block: Block) -> Any:
+        """What tells added operations from others of the call: their steps, and the values they are given."""
+        if block.thoughts is not None or block.value is not None:
+            return block.value if block.thoughts is None else [thought.value for thought in block.thoughts]
+        plain = {n: value for n, value in block.names.items() if not isinstance(value, Operation | Block)}
+        nodes = (*block.after, *block.names.values())
+        return [block.text, plain, [self._spaces[node] for node in nodes if isinstance(node, Block)]]
 
 
 def _rewire(x: Expander, change: Change, built: Callable[[Node], Operation], step: ir.Call) -> None:
@@ -266,4 +285,4 @@ def _rebind(target: Operation, old: Operation, handle: Handle) -> None:
     found = {n: handle for n, bound in names.items() if isinstance(bound, Handle) and bound.operation is old}
     if found:
         at = target.frame
-        target.frame = Frame(at, at.path, found, at.origin, at.context, at.depth, at.rest, at.scheme)
+        target.frame = replace(at, parent=at, names=found)

@@ -24,9 +24,9 @@ from gotlang.changes.change import Block, Change, ForbiddenEdit, GraphError, Nod
 from gotlang.ir.foreign import CHANGES_GRAPH, given_back
 from gotlang.ir.program import Region as Steps
 from gotlang.runtime.graph import STATES, WAITING, Frame, Operation, path_key, path_text
-from gotlang.scope import START, PoolType
+from gotlang.scope import EVERYTHING, START, PoolType
 from gotlang.thought import Thought
-from gotlang.types import ANY
+from gotlang.types import ANY, of_value
 
 __all__ = ["ForbiddenEdit", "GraphError", "Place", "View", "changes_graph"]
 
@@ -64,11 +64,11 @@ class Place:
 
     @property
     def state(self) -> str:
-        """`done` or `failed` for ancestors, `running` for the operation itself, `waiting` for descendants,
-        even for one that will never run."""
+        """`done`, `skipped` or `failed` for ancestors, `running` for the operation itself, `waiting` for
+        descendants, even for one that will never run."""
         node = self._node
         if isinstance(node, Operation) and self._region in ("ancestor", "itself"):
-            return STATES[node.state]
+            return node.state_name
         return STATES[WAITING]
 
     @property
@@ -108,7 +108,9 @@ class View:
         self._results = len(change.sources(change.result)) if change.result is not None else 0
         self.itself = Place(change.operation, "itself")
         empty = all(thought.empty for thought in given)
-        block = Block("the thought at hand", START if empty else PoolType(ANY, True, True), thoughts=given)
+        block = Block(
+            "the thought at hand", START if empty else PoolType(ANY, True, EVERYTHING), thoughts=given
+        )
         self.given = Place(change.add(block, (change.operation,)))
 
     @property
@@ -175,11 +177,7 @@ class View:
             key: value._node if isinstance(value, Place) else given_back(value, key)
             for key, value in names.items()
         }
-        pool = (
-            kind(sources[0])
-            if len(sources) == 1
-            else PoolType(ANY, False, all(kind(s).scored for s in sources))
-        )
+        pool = kind(sources[0]) if len(sources) == 1 else PoolType(ANY, False, EVERYTHING)
         region = None
         if steps is not None:
             kinds = {
@@ -231,7 +229,10 @@ class View:
                     change.connect(_node(place), result)
         elif value is not None:
             block = Block(
-                "a value", PoolType(ANY, True), value=given_back(value, name), after=[_node(self.given)]
+                "a value",
+                PoolType(of_value(value), True),
+                value=given_back(value, name),
+                after=[_node(self.given)],
             )
             change.connect(change.add(block, block.after), result)
         elif len(change.sources(result)) == self._results:

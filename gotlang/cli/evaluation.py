@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -144,7 +146,7 @@ class Job:
 
 def job(chosen: dict[str, Any], scheme: Callable[[Program], Scheme]) -> Job:
     """What the parameters ask for; reports inferred columns. Raises UsageError, CompileError."""
-    from gotlang.cli.inputs import options_for, program, report_inferred
+    from gotlang.cli.inputs import options_for, program, report_inferred, report_simulated
 
     loaded = program(chosen["file"], chosen["tuned"])
     options = options_for(loaded, chosen)
@@ -153,6 +155,7 @@ def job(chosen: dict[str, Any], scheme: Callable[[Program], Scheme]) -> Job:
         raise UsageError("standard output is used for the results", help="name a file: `--html report.html`")
     check_writable(chosen["html"], "--html")
     data = loaded.dataset(chosen["data"], scheme=scheme(loaded), columns=columns, limit=chosen["limit"])
+    report_simulated(loaded, options, chosen)
     if not chosen["quiet"]:
         report_inferred(data.matching)
     # Waiting for a batch costs nothing: the more rows wait, the fewer batches there are.
@@ -309,8 +312,13 @@ _NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U001
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
-    """Columns under heads, the first one flush left, all others flush right."""
+    """Columns under heads, the first one flush left, all others flush right. Where the terminal has no room
+    for them, a block for each line: its first cell, and below it the others with their heads."""
     widths = [max(len(row[i]) for row in (heads, *lines)) for i in range(len(heads))]
+    if sum(widths) + 2 * (len(widths) - 1) > _width():
+        wide = max(map(len, heads))
+        pairs = [(line[0], [p for p in zip(heads[1:], line[1:], strict=True) if p[1]]) for line in lines]
+        return [t for name, cells in pairs for t in (name, *(f"  {h.ljust(wide)}  {c}" for h, c in cells))]
     return [
         "  ".join(
             cell.rjust(width) if place else cell.ljust(width)
@@ -318,6 +326,11 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
         ).rstrip()
         for row in (heads, *lines)
     ]
+
+
+def _width() -> float:
+    """The columns of the terminal that the output goes to; a file or a pipe has no limit."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
 
 
 def _title(name: str, about: Mapping[str, Any], more: str = "") -> str:
@@ -341,10 +354,13 @@ def eval_text(found: Evaluation) -> Iterator[str]:
         total = found.sum(name) if name in ("cost", "calls") else None
         summed = "" if total is None else f"{total:,.0f}" if name == "calls" else shown(name, total)
         lines.append((label, shown(name, interval.mean), bounds(name, interval), str(interval.rows), summed))
-    if lines:
+    if not lines:
+        yield f"no run ended: {count(len(found.runs), 'run')} partial or failed, {found.not_run} not started"
+    else:
         yield from table(("", "mean", "95% CI", "rows", "sum"), lines)
     if found.kind.of and found.values("score"):
         yield _metric(found)
+    yield from found.remarks()
     failed = found.failures()
     if failed:
         yield f"failed: {failed.total()} of {count(len(found.runs), 'run')}"
@@ -388,6 +404,8 @@ def _case(run: RowRun, found: Evaluation) -> str:
         inside = f"<error message={_quoted(run.reason or 'failed')}/>"
     elif run.state == "partial":
         inside = f"<skipped message={_quoted(run.reason or 'partial')}/>"
+    elif run.valid is False:
+        inside = f"<failure message={_quoted(f'not valid: {shortened(to_json(run.value), 500)}')}/>"
     elif run.truth is False:
         wrong = f"not the known answer: {shortened(to_json(run.value), 500)}"
         inside = f"<failure message={_quoted(wrong)}/>"
@@ -408,6 +426,8 @@ def eval_github(found: Evaluation, crossed: Sequence[Threshold]) -> Iterator[str
     title = f"gotc eval {found.program} {found.scheme}"
     means = ", ".join(f"{label} {shown(name, interval.mean)}" for name, label, interval in _intervals(found))
     yield annotation("notice", f"{count(found.row_count, 'row')}: {means}", title=title)
+    for remark in found.remarks():
+        yield annotation("warning", remark, title=title)
     for reason, number in found.failures().most_common(_REASONS):
         yield annotation("warning", f"{count(number, 'run')} failed: {reason}", title=title)
     for one in crossed:
@@ -432,6 +452,7 @@ def compare_text(found: Comparison) -> Iterator[str]:
     if any(d.rows < FEWEST_ROWS for e in found.entries if (d := e.to_baseline.get(found.metric))):
         yield f"with fewer than {FEWEST_ROWS} common rows no difference is significant"
     for entry in found.entries:
+        yield from (f"{entry.name}: {remark}" for remark in entry.evaluation.remarks())
         for reason, number in entry.evaluation.failures().most_common(3):
             yield f"{entry.name}: failed {number} x {shortened(reason, 200)}"
 

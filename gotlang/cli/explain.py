@@ -41,7 +41,7 @@ def explain_command(what: str, json: bool, **chosen: Any) -> int:
     loaded = program(what, chosen["tuned"])
     given = None
     if any(chosen[name] for name in ("input", "inputs", "data")):
-        given = given_inputs(loaded.scheme(chosen["scheme"]), chosen).inputs
+        given = given_inputs(loaded, loaded.scheme(chosen["scheme"]), chosen).inputs
     options = replace(opt.run_options(chosen), params=given_params(loaded, chosen["set"]), early_stop=True)
     found = loaded.explain(
         given, scheme=chosen["scheme"], options=options, simulate=not chosen["no_simulate"]
@@ -154,7 +154,7 @@ def _previews(file: str, prompt: str | None, chosen: dict[str, Any]) -> list[Any
         }
         return [preview_prompt(loaded, prompt, values)]
     known = any(chosen[name] for name in ("input", "inputs", "data"))
-    given = given_inputs(loaded.scheme(chosen["scheme"]), chosen) if known else Given()
+    given = given_inputs(loaded, loaded.scheme(chosen["scheme"]), chosen) if known else Given()
     work = preview(
         loaded,
         given.inputs if known else None,

@@ -13,8 +13,8 @@ import click
 from click.core import ParameterSource
 
 from gotlang.cli.options import pairs, run_options
-from gotlang.cli.output import Style, complain
-from gotlang.diagnostics import nearest, render
+from gotlang.cli.output import complain, count
+from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
 from gotlang.files import MAX_BYTES, compile_in, decoded, read_source
 from gotlang.span import Source
@@ -41,23 +41,23 @@ def compilation(path: str) -> Compilation:
 
 
 def program(path: str, tuned: str | None = None) -> Program:
-    """A program to run, with the result of the study in the file `tuned`; warnings go to stderr.
+    """A program to run, with the result of the study in the file `tuned`; warnings are counted on stderr.
 
     Raises CompileError if it does not compile.
     """
     from gotlang.api import Program, read_tuned
 
     loaded = Program(compilation(path))
-    for diagnostic in loaded.compilation.diagnostics:
-        complain(render(diagnostic, loaded.compilation.sources, color=Style.of(sys.stderr).color) + "\n")
+    context = click.get_current_context(silent=True)
+    chosen = context.params if context is not None else {}
+    if (warnings := len(loaded.compilation.diagnostics)) and not chosen.get("quiet"):
+        complain(f"{count(warnings, 'warning')} (`gotc check {path}`)")
     if tuned is None:
         return loaded
     found = read_tuned(tuned)
     made = loaded.tuned(found)
     if found.program != loaded.name:
         complain(f"{tuned} is the result of a study of `{found.program}`, not of `{loaded.name}`")
-    context = click.get_current_context(silent=True)
-    chosen = context.params if context is not None else {}
     others = set(made.schemes) - {made.scheme().name}
     if found.scheme in others and not chosen.get("scheme") and not chosen.get("schemes"):
         complain(f"{tuned} is tuned for another scheme: select it with `--scheme {found.scheme}`")
@@ -65,27 +65,39 @@ def program(path: str, tuned: str | None = None) -> Program:
 
 
 def options_for(program: Program, chosen: dict[str, Any]) -> Options:
-    """The options of a run; says on stderr if no model is configured and responses are simulated."""
+    """The options of a run. Raises UsageError if nothing can respond to the prompts that it asks."""
     from dataclasses import replace
 
     record = Path(chosen["record"]) if chosen.get("record") is not None else None
     params = given_params(program, chosen["set"])
     options = replace(run_options(chosen), params=params, record=record, **_tuned_options(chosen))
-    if not options.simulated or not program.prompts:  # a program without prompts needs no model
-        return options
-    key = bool(os.environ.get("OPENAI_API_KEY"))
-    missing = "OPENAI_MODEL is not set" if key else "no model is configured"
-    if not program.ir(0).simulators:
+    if options.simulated and _asks(program, chosen) and not program.ir(0).simulators:
         raise UsageError(
             "this program has no simulator"
             if chosen["model"]
-            else f"{missing}, and this program has no simulator",
+            else f"{_no_model()}, and this program has no simulator",
             help="choose a model with `--model openai:NAME` (OPENAI_API_KEY holds its key), or write "
             "`simulate with` and a Python file",
         )
-    if chosen["model"] is None and not chosen["quiet"]:
-        complain(f"{missing}: responses are simulated (choose a model with --model)")
     return options
+
+
+def _asks(program: Program, chosen: Mapping[str, Any]) -> bool:
+    """Whether a model is asked: not by a scheme that reaches no prompt, nor Python, which might use one."""
+    if not program.prompts or "scheme" not in chosen:
+        return bool(program.prompts)
+    ir = program.ir(0)
+    return not ir.reached(program.scheme(chosen["scheme"])).isdisjoint({*program.prompts, *ir.functions})
+
+
+def _no_model() -> str:
+    return "OPENAI_MODEL is not set" if os.environ.get("OPENAI_API_KEY") else "no model is configured"
+
+
+def report_simulated(program: Program, options: Options, chosen: Mapping[str, Any]) -> None:
+    """Report on stderr, once a run can begin, that no model is configured and responses are simulated."""
+    if options.simulated and chosen["model"] is None and not chosen["quiet"] and _asks(program, chosen):
+        complain(f"{_no_model()}: responses are simulated (choose a model with --model)")
 
 
 def _tuned_options(chosen: dict[str, Any]) -> dict[str, Any]:
@@ -112,26 +124,34 @@ class Given:
     truth: Any = None
 
 
-def given_inputs(scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
+def given_inputs(program: Program, scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
     """The inputs of a scheme: from a row of `--data`, overridden by `--inputs`, overridden by `--input`.
 
     Raises UsageError for invalid, unknown and missing inputs.
     """
+    from gotlang.evaluate.rows import looks_at_truth
+
     wanted = dict(scheme.parameters)
     types: dict[str, Type] = {TRUTH: scheme.truth, **wanted}
     values = {} if chosen["inputs"] is None else _from_file(chosen["inputs"], types)
     for name, text in pairs(chosen["input"], "--input").items():
         if name not in types:
             raise _unknown(f"--input {name}", name, scheme)
-        from gotlang.data import parse_value
+        from gotlang.data import parse_value, read_value
 
-        values[name] = parse_value(text, types[name], f"--input {name}")
+        values[name] = parse_value(read_value(text, f"--input {name}"), types[name], f"--input {name}")
     if chosen["data"] is not None:
-        values = {**_from_data(chosen, wanted, types, set(values)), **values}
+        values = {
+            **_from_data(chosen, wanted, types, set(values), measured=looks_at_truth(program.ir(0), scheme)),
+            **values,
+        }
     elif chosen["map"] or chosen["row"]:
         option = "--map" if chosen["map"] else "--row"
         raise UsageError(f"`{option}` needs a data file", help="name the file with `--data`")
-    if missing := [name for name in wanted if name not in values]:
+    from gotlang.types import OptionalType
+
+    left_out = [name for name in wanted if name not in values]
+    if missing := [name for name in left_out if not isinstance(wanted[name], OptionalType)]:
         raise UsageError(
             f"scheme `{scheme.name}` needs {', '.join(f'`{name}`' for name in missing)}",
             help=f"inputs: {signature(scheme)}; use `--input {missing[0]}=...`, or a row of `--data`",
@@ -141,7 +161,12 @@ def given_inputs(scheme: Scheme, chosen: Mapping[str, Any]) -> Given:
 
 
 def _from_data(
-    chosen: Mapping[str, Any], wanted: Mapping[str, Type], types: Mapping[str, Type], there: set[str]
+    chosen: Mapping[str, Any],
+    wanted: Mapping[str, Type],
+    types: Mapping[str, Type],
+    there: set[str],
+    *,
+    measured: bool,
 ) -> dict[str, Any]:
     from gotlang.data import inputs, load
     from gotlang.evaluate.rows import match
@@ -150,7 +175,8 @@ def _from_data(
     needed = {name: type_ for name, type_ in wanted.items() if name not in there or name in mapping}
     known = TRUTH in needed or (TRUTH in there and TRUTH not in mapping)
     table = load(chosen["data"])
-    found = match(table, needed, None if known else types[TRUTH], mapping)
+    compared = not known and (measured or TRUTH in mapping)
+    found = match(table, needed, types[TRUTH] if compared else None, mapping)
     optional = {TRUTH: types[TRUTH]} if TRUTH in found.columns and not known else {}
     values = inputs(table, chosen["row"], {**mapping, **found.columns}, needed, optional)
     if not chosen.get("quiet"):
@@ -167,6 +193,7 @@ def report_inferred(found: Matching) -> None:
 def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
     from gotlang.answers.conversion import convert
     from gotlang.answers.literals import strict
+    from gotlang.data.inputs import not_a_text
 
     shown = "standard input" if path == "-" else path
     try:
@@ -183,6 +210,8 @@ def _from_file(path: str, types: Mapping[str, Type]) -> dict[str, Any]:
     values = {}
     for name, value in content.items():
         try:
+            if name in types and (why := not_a_text(value, types[name])):
+                raise ReadError(why)
             values[name] = convert(value, types[name]) if name in types else value
         except ReadError as error:
             raise UsageError(f"--inputs: {shown}, input `{name}`: {error.message}") from None

@@ -52,8 +52,8 @@ EPILOG = """Each option can be set by an environment variable, such as GOTC_RUN_
 precedence over the environment, and the environment over files.
 
 \b
-Exit codes: 0 done, 1 failed, 2 wrong usage or a program that does not compile,
-3 stopped at a limit with a partial result, 4 below a threshold, 130 interrupted."""
+Exit codes:
+""" + "\n".join(f"{code:>3} {meaning}" for code, meaning in output.EXIT_CODES.items())
 
 _FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of the file that the output is redirected to."""

@@ -178,7 +178,7 @@ batch_option = flag(
 )
 
 input_options = together(
-    pair("--input", "NAME=VALUE", "One of the scheme's inputs."),
+    pair("--input", "NAME=VALUE", "One of the scheme's inputs; `NAME=@FILE` reads it from a text file."),
     text("--inputs", "FILE.json", "Inputs from a JSON object; `-` is standard input."),
     text("--data", "FILE", "Inputs from a row of a .csv, .jsonl, .json or .parquet file."),
     whole("--row", "Which row of --data, counted from 0.", 0, 0),

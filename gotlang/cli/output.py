@@ -123,6 +123,7 @@ def as_json(context: click.Context, _: click.Parameter | None, wanted: Any) -> A
 def error_document(error: GotError) -> dict[str, Any]:
     """An error as data."""
     content: dict[str, Any] = {
+        "status": "failed",
         "kind": type(error).__name__,
         "message": error.message,
         "help": error.help,
@@ -134,7 +135,8 @@ def error_document(error: GotError) -> dict[str, Any]:
         content["diagnostics"] = [as_json(d, error.sources) for d in error.diagnostics]
     if isinstance(error, RunError):
         content["failed"] = [
-            {"operation": f.operation, "reason": f.reason, "sample": f.sample} for f in error.failures
+            {"operation": f.operation, "reason": f.reason, "sample": f.sample, "handled": f.handled}
+            for f in error.failures
         ]
     return {"error": content}
 
@@ -216,9 +218,18 @@ def annotation(level: str, message: str, **properties: object) -> str:
     return f"::{level} {','.join(written)}::{data(message)}"
 
 
-BUG = 70
-"""The exit code of an internal error, as in sysexits.h."""
-INTERRUPTED = 130
+FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, BUG, INTERRUPTED = 1, 2, 3, 4, 5, 70, 130
+EXIT_CODES: Final = {
+    0: "done",
+    FAILED: "failed: a run without a result, too many failed rows, files that `--check` would change",
+    USAGE: "wrong usage, input or configuration, or a program that does not compile: nothing was spent",
+    PARTIAL: "partial: a limit ended it early",
+    THRESHOLD: "a `--fail-if` holds",
+    INVALID: "the result is not valid",
+    BUG: "an internal error of gotc",
+    INTERRUPTED: "interrupted",
+}
+"""The exit codes of all commands (docs/results.md has the same table; a test compares)."""
 
 
 def usage(error: click.ClickException) -> int:

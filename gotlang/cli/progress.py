@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO, final
 
-from gotlang.cli.output import INTERRUPTED, complain, count, duration
+from gotlang.cli.output import INTERRUPTED, complain, count, cut, duration
 from gotlang.runtime.graph import RUNNING, Operation
-from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failure, Started, Unsaved
+from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failure, Retrying, Started, Unsaved
 
 if TYPE_CHECKING:
     from gotlang.api import Options, Session
@@ -53,6 +53,7 @@ class Progress:
         self.failed = 0
         self.unsaved = 0
         self._trouble = ""
+        self._retry: tuple[Retrying, float] | None = None
         self._now = now
         self._started = now()
         self._running: dict[int, Operation] = {}
@@ -68,6 +69,7 @@ class Progress:
                 self._running.pop(id(event.operation), None)
                 self.done += 1
             case Asked():
+                self._retry = None
                 for sample in event.samples:
                     if isinstance(sample, tuple):
                         self.paid += sample[1] == "model"
@@ -75,6 +77,8 @@ class Progress:
             case Failure():
                 self.failed += 1
                 self.lost += event.fatal
+            case Retrying():
+                self._retry = event, self._now()
             case Unsaved():
                 self.unsaved += event.more
                 if event.reason and not self._trouble:
@@ -147,12 +151,24 @@ class Progress:
         if self.seconds > 0:
             found.append(f"{calls / self.seconds:.1f} per second")
         found.append(self._limits())
-        return [" · ".join(part for part in parts if part) for parts in (far, [operations], found) if parts]
+        groups = (far, [self._retries()], [operations], found)
+        return [line for parts in groups if (line := " · ".join(part for part in parts if part))]
+
+    def _retries(self) -> str:
+        """`retry 3 of 6 in 8 s: HTTP 500`, until the next completion; empty without one."""
+        if self._retry is None:
+            return ""
+        event, at = self._retry
+        left = event.seconds - (self._now() - at)
+        when = f"in {duration(left)}" if left > 0 else "under way"
+        return f"retry {event.number} of {event.most} {when}: {cut(event.reason, 60)}"
 
     def summary(self, *, simulated: bool = False) -> str:
         """`spent $0.0451 on 37 calls`."""
         usd = self.spent[1] if self.spent is not None else None
-        cost = "an unknown amount" if usd is None else f"${usd:.4f}"
+        from gotlang.result import dollars
+
+        cost = "an unknown amount" if usd is None else dollars(usd)
         return f"spent {cost} on {count(self.paid, 'call')}" + (" (simulated)" if simulated else "")
 
     def line(self) -> str:
@@ -162,10 +178,12 @@ class Progress:
     def _limits(self) -> str:
         if self.budget is None:
             return ""
+        from gotlang.result import dollars
+
         usd = self.budget.max_usd
         calls = self.budget.max_calls
-        spent = f"${self.budget.spent_usd:.4f}" if self.priced else "cost unknown"
-        of = f" of ${usd:.4f}" if usd is not None and self.priced else ""
+        spent = dollars(self.budget.spent_usd) if self.priced else "cost unknown"
+        of = f" of {dollars(usd)}" if usd is not None and self.priced else ""
         also = f", {self.budget.spent_calls} of {calls} calls" if calls is not None else ""
         return f"{spent}{of}{also}"
 

@@ -18,6 +18,7 @@ import click
 from click.core import ParameterSource
 
 from gotlang.cli import options as opt
+from gotlang.cli import output
 from gotlang.cli.output import (
     Style,
     complain,
@@ -29,7 +30,7 @@ from gotlang.cli.output import (
     shortened,
     value_text,
 )
-from gotlang.errors import MEMBERS_FAILED, GotError, RunError, UsageError
+from gotlang.errors import GotError, RunError, UsageError
 
 if TYPE_CHECKING:
     from gotlang.api import Event, Failure, Options, Program, Result, Session
@@ -43,7 +44,7 @@ _MOST_SHOWN = 4000
 _REASONS = 5
 """Reasons for failures that are shown."""
 _WIDTH = 13
-_OUTPUTS = ("trace", "otel", "record", "resume", "json", "quiet")
+_OUTPUTS = ("trace", "otel", "record", "resume", "json", "quiet", "partial")
 _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 
 
@@ -70,6 +71,7 @@ _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 )
 @opt.text("--record", "FILE", "Record requests and responses, for `--model replay:FILE`.")
 @opt.text("--resume", "RUN", "Repeat a run of `gotc runs` with its inputs and settings.")
+@opt.flag("--partial", "Print the value of a result that is not valid or not complete, too.")
 @opt.json_option
 @opt.quiet_option
 @click.pass_context
@@ -78,6 +80,9 @@ def run_command(context: click.Context, /, **chosen: Any) -> int:
 
     The result goes to stdout, progress and cost to stderr. Completions are cached: repeating a command costs
     nothing, and continues an interrupted run. With --resume, further options override those of the run.
+
+    The exit code is 1 without a result, 3 for one that a limit left partial, 5 for one that is not valid; the
+    value of the last two is printed with --partial only.
     """
     return _run((_ordered if chosen["resume"] is None else _resumed)(context, chosen))
 
@@ -113,7 +118,7 @@ def _ordered(context: click.Context, chosen: dict[str, Any]) -> Order:
         raise UsageError("the program must be a file", help="`gotc check -` reads standard input")
     loaded = program(chosen["file"], chosen["tuned"])
     scheme = loaded.scheme(chosen["scheme"])
-    given = given_inputs(scheme, chosen)
+    given = given_inputs(loaded, scheme, chosen)
     check_inputs(scheme, given.inputs)
     return Order(loaded, scheme.name, given, options_for(loaded, chosen), chosen, chosen)
 
@@ -165,9 +170,11 @@ def _stored(chosen: Mapping[str, Any], options: Options) -> dict[str, Any]:
 
 
 def _run(order: Order) -> int:
+    from gotlang.cli.inputs import report_simulated
     from gotlang.cli.progress import proceed
 
     quiet = order.chosen["quiet"]
+    report_simulated(order.program, order.options, {**order.chosen, "scheme": order.scheme})
     try:
         result, seconds = _execute(order)
     except RunError as error:
@@ -175,18 +182,39 @@ def _run(order: Order) -> int:
         if not quiet:
             _failures(error.failures, order.sources, told=error.message)
         raise
+    shown = result.status == "complete" or order.chosen["partial"]
     if order.chosen["json"]:
-        document(result.to_dict())
-    elif result.value is not None:
+        document({**result.to_dict(), **({} if shown else {"result": None})})
+    elif shown and result.value is not None:
         say(value_text(result.value, _MOST_SHOWN if sys.stdout.isatty() else None))
     sys.stdout.flush()
     if not quiet:
         _summary(result, order.sources, seconds)
-    elif result.partial is not None:
-        complain(f"partial: {result.partial}" + ("" if result.value is not None else "; there is no result"))
+    for line in _status(result, order.options, shown=shown):
+        complain(line)
     if result.outcome.stopped:
         return interrupted(proceed(order.options))
-    return 3 if result.partial is not None else 0
+    return {"complete": 0, "partial": output.PARTIAL, "invalid": output.INVALID}[result.status]
+
+
+def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
+    """What is wrong with a result that is not complete, and what to do about it."""
+    match result.status:
+        case "complete":
+            return
+        case "partial":
+            skipped = result.outcome.skipped
+            left = f"; {count(skipped, 'call')} skipped" if skipped else ""
+            yield f"partial: {result.partial}{left}"
+            if result.value is None:
+                yield "  there is no result: no thought of it was made until then"
+            if not result.outcome.stopped:
+                cached = "" if options.cache is None else ": completed calls are cached"
+                yield f"  raise the limit and run the same command again{cached}"
+        case "invalid":
+            yield f"not valid: {result.not_valid}"
+    if result.value is not None and not shown:
+        yield f"  its value is not printed: `--partial` prints it, `gotc show {result.run}` has its thoughts"
 
 
 @final
@@ -277,7 +305,8 @@ def _execute(order: Order) -> tuple[Result, float]:
             journal.end("failed", progress, error="an internal error of gotc")
             raise
     outcome = result.outcome
-    state = "interrupted" if outcome.stopped else "partial" if outcome.partial else "done"
+    ended: State = "done" if result.status == "complete" else result.status
+    state = "interrupted" if outcome.stopped else ended
     journal.end(state, progress, document=result.to_dict(), graph=lines(outcome))
     return result, time.monotonic() - started
 
@@ -345,12 +374,6 @@ def _summary(result: Result, sources: Mapping[str, Source], seconds: float) -> N
     _failures(outcome.failures, sources)
     for note in outcome.notes:
         complain(f"  {style.yellow('note'.ljust(_WIDTH))} {note}")
-    if outcome.partial is not None:
-        complain(f"  {style.yellow('partial'.ljust(_WIDTH))} {outcome.partial}")
-        if outcome.skipped:
-            complain(f"  {' ' * _WIDTH} {count(outcome.skipped, 'call')} skipped")
-        if outcome.value is None:
-            complain(f"  {' ' * _WIDTH} there is no result")
 
 
 def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
@@ -359,8 +382,10 @@ def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
     outcome = result.outcome
     without, within, _ = outcome.ledger.accounts
     spent = outcome.ledger.spent
-    if outcome.score is not None:
-        yield "score", f"{outcome.score:g}"
+    if result.score is not None:
+        yield "score", f"{result.score:g} by {_metric(result)}"
+    elif result.score_unknown is not None and outcome.value is not None:
+        yield "score", f"unknown: {result.score_unknown}"
     if outcome.truth is not None:
         yield "ground truth", "correct" if outcome.truth else "wrong"
     shared = without.calls - within.calls
@@ -379,21 +404,27 @@ def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
     yield "time", duration(seconds) + (f" ({duration(outcome.wall_s)} simulated)" if result.simulated else "")
 
 
+def _metric(result: Result) -> str:
+    kind = result.metric.kind
+    return f"{kind.name}({kind.of})" if result.metric.step is None or result.metric.step.score else kind.of
+
+
 def _failures(found: Sequence[Failure], sources: Mapping[str, Source], *, told: str = "") -> None:
     """What failed, grouped by reason, each with its first place in the source; but for reasons in `told`, the
     message that follows."""
     from gotlang.api import within
 
-    # An operation that failed because all its thoughts or members did adds nothing to these.
+    # An operation that failed because all its thoughts did adds nothing to these.
     explained = {failure.operation for failure in found if failure.sample is not None}
     found = [f for f in found if f.sample is not None or f.operation not in explained]
-    found = [f for f in found if f.reason != MEMBERS_FAILED]
     times = Counter(failure.reason for failure in found if failure.reason not in told)
     if not times:
         return
     style = Style.of(sys.stderr)
     first = {failure.reason: failure for failure in reversed(found)}
     also = " in addition" if times.total() < len(found) else ""
+    handled = sum(failure.handled for failure in found if failure.reason in times)
+    also += f", {'all' if handled == times.total() else handled} handled" if handled else ""
     complain(f"  {style.yellow('failed'.ljust(_WIDTH))} {count(times.total(), 'time')}{also}")
     for reason, number in times.most_common(_REASONS):
         failure = first[reason]

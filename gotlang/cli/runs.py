@@ -180,8 +180,9 @@ def _header(record: RunRecord) -> None:
         say(f"  result   {cut(value_text(record.document['result']), _WIDTH)}")
         score = record.document["score"]
         say(f"  score    {'none' if score is None else score}")
-        if record.document["partial"]:
-            say(f"  partial  {record.document['partial']}")
+        for name in ("not_valid", "partial"):
+            if reason := record.document.get(name):
+                say(f"  {name.replace('_', ' ').ljust(8)} {reason}")
     if record.spent_calls is not None:
         say(f"  spent    {dollars(record.spent_usd)} on {count(record.spent_calls, 'call')}")
     if record.error:
@@ -412,8 +413,9 @@ def _facts(record: RunRecord) -> list[tuple[str, str]]:
     if found.get("graph"):
         facts.append(("volume", f"{found['graph']['volume']:,}"))
         facts.append(("critical path", count(found["graph"]["critical_path"], "call")))
-    if found.get("partial"):
-        facts.append(("partial:", str(found["partial"])))
+    for name in ("not_valid", "partial"):
+        if reason := found.get(name):
+            facts.append((f"{name.replace('_', ' ')}:", str(reason)))
     if record.error is not None:
         facts.append((f"{record.state}:", record.error))
     return facts

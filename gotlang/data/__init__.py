@@ -5,7 +5,7 @@ the type of its input: `"[1, 2]"` and Python's `"['a', 'b']"` to lists, `"1 1 4 
 `str` is the text as it is.
 """
 
-from gotlang.data.inputs import inputs, parse_value
+from gotlang.data.inputs import inputs, parse_value, read_value
 from gotlang.data.table import Table, fingerprint, load
 
-__all__ = ["Table", "fingerprint", "inputs", "load", "parse_value"]
+__all__ = ["Table", "fingerprint", "inputs", "load", "parse_value", "read_value"]

@@ -1,8 +1,11 @@
-"""Corpora for `Retrieve`: documents in a jsonl file, searched with BM25.
+"""Corpora for `Retrieve`: documents in a jsonl file or texts in a folder, searched with BM25.
 
-Each line is an object with a `text` and optionally a `title`. The ranking is that of bm25s (Lucene's formula,
-k1 1.5, b 0.75), which needs the extra `gotlang[retrieval]`. The index of a large corpus is saved next to the
-file, as `NAME.bm25`, and rebuilt when the file changes.
+In a file each line is an object with a `text` (or a list of texts, which are joined) and maybe a `title`. In
+a folder each `.txt` and `.md` file, at any depth, is a document, whose title is its path in the folder
+without the ending; hidden files and folders, empty files and files of other kinds are left out. Text is
+UTF-8. The ranking is that of bm25s (Lucene's formula, k1 1.5, b 0.75), which needs the extra
+`gotlang[retrieval]`. The index of a large file is saved next to it, as `NAME.bm25`, and rebuilt when the file
+changes.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ Search = Callable[[str, int], list[str]]
 
 SAVED_FROM: Final = 8_000_000
 """The index of a corpus of at least so many bytes is saved."""
+TEXTS: Final = (".txt", ".md")
+"""The files of a folder that are documents."""
+_LINE: Final = 'each line is an object such as {"title": "...", "text": "..."}'
 _STAMP: Final = "made_from.json"
 _OFFSETS: Final = "lines.bin"
 _WORD: Final = re.compile(r"\w+")
@@ -36,9 +42,9 @@ _STOP_WORDS: Final = frozenset(
 
 
 def open_corpus(path: str | Path) -> Search:
-    """A search function over a corpus.
+    """A search function over a corpus: a jsonl file, or a folder of texts.
 
-    Raises UsageError if the file cannot be read, a line is invalid, or bm25s is not installed.
+    Raises UsageError if a file cannot be read, a line is invalid, or bm25s is not installed.
     """
     path = Path(path)
     try:
@@ -51,6 +57,10 @@ def open_corpus(path: str | Path) -> Search:
         state = path.stat()
     except OSError as error:
         raise UsageError(f"cannot read the corpus {path}: {error.strerror}") from None
+    if path.is_dir():
+        return _folder(path, bm25s.BM25())
+    if path.suffix.lower() in TEXTS:
+        raise UsageError(f"{path} is one text; a corpus is a .jsonl file or a folder", help="name its folder")
     folder = path.with_name(f"{path.name}.bm25") if state.st_size >= SAVED_FROM else None
     stamp = {"version": 1, "bytes": state.st_size, "changed_ns": state.st_mtime_ns}
     offsets = None if folder is None else _saved_offsets(folder, stamp)
@@ -63,7 +73,41 @@ def open_corpus(path: str | Path) -> Search:
         del words
         if folder is not None:
             _save(index, offsets, folder, stamp)
-    return _searcher(path, index, offsets)
+
+    def document(number: int) -> str:
+        with path.open("rb") as file:
+            file.seek(offsets[number])
+            return _shown(*_title_and_text(json.loads(file.readline())))
+
+    return _searcher(index, len(offsets), document)
+
+
+def _folder(path: Path, index: Any) -> Search:
+    """A search function over the texts in a folder."""
+    documents, words = [], _Words()
+    files = (Path(at) / name for at, _, names in os.walk(path) for name in names)
+    for file in sorted(files, key=lambda file: file.relative_to(path).parts):
+        place = file.relative_to(path)
+        if file.suffix.lower() not in TEXTS or any(part.startswith(".") for part in place.parts):
+            continue
+        if not file.resolve().is_relative_to(path.resolve()):
+            raise UsageError(f"{file} leads out of the corpus {path}", help="copy the file into the folder")
+        try:
+            text = file.read_bytes().decode("utf-8-sig").strip()
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{file} is not UTF-8 (byte {error.start})") from None
+        except OSError as error:
+            raise UsageError(f"cannot read {file}: {error.strerror}") from None
+        if text:
+            documents.append(_shown(place.with_suffix("").as_posix(), text))
+            words.add(documents[-1])
+    if not words.vocab:
+        raise UsageError(
+            f"the corpus {path} has no documents",
+            help="a folder is searched for .txt and .md files with text",
+        )
+    index.index(words, show_progress=False)
+    return _searcher(index, len(documents), documents.__getitem__)
 
 
 def words_of(text: str) -> list[str]:
@@ -71,27 +115,25 @@ def words_of(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
 
 
-def _searcher(path: Path, index: Any, offsets: array[int]) -> Search:
+def _searcher(index: Any, size: int, document: Callable[[int], str]) -> Search:
     import numpy
 
     def search(query: str, k: int) -> list[str]:
         known = [word for word in words_of(query) if word in index.vocab_dict]
         if not known or k < 1:
             return []
-        scores = index.get_scores(known)[: len(offsets)]
+        scores = index.get_scores(known)[:size]
         found = numpy.flatnonzero(scores > 0)
         if len(found) > k:
             found = found[scores[found] >= numpy.partition(scores[found], -k)[-k]]
-        best = found[numpy.argsort(-scores[found], kind="stable")][:k]  # ties in the order of the file
-        documents = []
-        with path.open("rb") as file:
-            for i in best:
-                file.seek(offsets[i])
-                title, text = _title_and_text(json.loads(file.readline()))
-                documents.append(f"{title}: {text}" if title else text)
-        return documents
+        best = found[numpy.argsort(-scores[found], kind="stable")][:k]  # ties in the order of the corpus
+        return [document(int(number)) for number in best]
 
     return search
+
+
+def _shown(title: str, text: str) -> str:
+    return f"{title}: {text}" if title else text
 
 
 def _title_and_text(entry: dict[str, Any]) -> tuple[str, str]:
@@ -108,17 +150,19 @@ class _Words:
     ids: list[array[int]] = field(default_factory=list)
     vocab: dict[str, int] = field(default_factory=dict)
 
+    def add(self, text: str) -> None:
+        """One more document."""
+        self.ids.append(array("I", [self.vocab.setdefault(w, len(self.vocab)) for w in words_of(text)]))
+
 
 def _read(path: Path) -> tuple[array[int], _Words]:
     offsets: array[int] = array("q")
     words = _Words()
-    vocab = words.vocab
     for offset, entry in _entries(path):
         offsets.append(offset)
-        text = " ".join(_title_and_text(entry))
-        words.ids.append(array("I", [vocab.setdefault(word, len(vocab)) for word in words_of(text)]))
-    if not vocab:
-        raise UsageError(f"the corpus {path} has no documents")
+        words.add(" ".join(_title_and_text(entry)))
+    if not words.vocab:
+        raise UsageError(f"the corpus {path} has no documents", help=_LINE)
     return offsets, words
 
 
@@ -130,9 +174,9 @@ def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 try:
                     entry = json.loads(line)
                 except ValueError:
-                    raise UsageError(f"{path}, line {number}: not JSON") from None
+                    raise UsageError(f"{path}, line {number}: not JSON", help=_LINE) from None
                 if not isinstance(entry, dict) or not isinstance(entry.get("text"), str | list):
-                    raise UsageError(f'{path}, line {number}: expected an object with a "text"')
+                    raise UsageError(f'{path}, line {number}: expected an object with a "text"', help=_LINE)
                 yield offset, entry
             offset += len(line)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from gotlang.answers.conversion import convert, from_text
 from gotlang.data.table import Table
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
-from gotlang.types import DictType, ListType, RecordType, Type
+from gotlang.files import not_found
+from gotlang.types import STR, DictType, ListType, OptionalType, RecordType, Type, UnionType
 
 
 def inputs(
@@ -42,6 +45,8 @@ def inputs(
             values[name] = [_value(table, row, row_number, part, type_.element, name) for part in parts]
         elif name in columns and columns[name] in row:
             values[name] = _value(table, row, row_number, columns[name], type_, name)
+        elif name in wanted and isinstance(type_, OptionalType):
+            values[name] = None
         elif name in wanted and name in columns:
             raise UsageError(
                 f"{table.path}, row {row_number} has no `{columns[name]}`, required by input `{name}`"
@@ -60,9 +65,27 @@ def _value(table: Table, row: Mapping[str, Any], row_number: int, column: str, t
     if column not in row:
         raise UsageError(f"{place}: no value for input `{name}`")
     try:
+        if not table.as_text and (why := not_a_text(row[column], type_)):
+            raise ReadError(why)
         return from_text(row[column], type_) if table.as_text else convert(row[column], type_)
     except ReadError as error:
         raise UsageError(f"{place}: {error.message}, for input `{name}`") from None
+
+
+def not_a_text(value: Any, type_: Type) -> str | None:
+    """Why JSON is not what it should be, where a text is wanted: `convert`, which reads responses of models,
+    would make a text of anything."""
+    parts: list[tuple[Any, Type]] = []
+    if type_ == STR and not isinstance(value, str):
+        shown = json.dumps(value, default=str, ensure_ascii=False)
+        return f"expected str, found {shown[:40]} (a text is in quotes)"
+    if isinstance(type_, ListType) and isinstance(value, list):
+        parts = [(part, type_.element) for part in value]
+    elif isinstance(type_, DictType) and isinstance(value, dict):
+        parts = [(part, type_.value) for part in value.values()]
+    elif isinstance(type_, RecordType) and isinstance(value, dict):
+        parts = [(value[name], each) for name, each in type_.fields if name in value]
+    return next((why for part, each in parts if (why := not_a_text(part, each))), None)
 
 
 def named_columns(table: Table, inputs: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
@@ -101,6 +124,31 @@ def numbered(table: Table, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def read_value(text: str, what: str) -> str:
+    """The text of an option: `@FILE` is the text of a file (UTF-8), `@@` stands for one `@`.
+
+    `what` names the option in the UsageError for a file that cannot be read.
+    """
+    if not text.startswith("@"):
+        return text
+    syntax = "`@FILE` is the text of a file; write `@@` for a text that starts with `@`"
+    return text[1:] if text.startswith("@@") else read_file(text[1:], what, syntax)
+
+
+def read_file(path: str | Path, what: str, help: str | None = None) -> str:
+    """The text of a file (UTF-8) for an input. Raises UsageError if it cannot be read."""
+    path = Path(path)
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        error = not_found(path)
+        raise UsageError(f"{what}: {error.message}", help=error.help or help) from None
+    except OSError as error:
+        raise UsageError(f"{what}: cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what}: {path} is not UTF-8 (byte {error.start})") from None
+
+
 def parse_value(text: str, type_: Type, what: str) -> Any:
     """The value of an option such as `--input NAME=VALUE` or `--set NAME=VALUE`.
 
@@ -113,6 +161,6 @@ def parse_value(text: str, type_: Type, what: str) -> Any:
         help = None
         if isinstance(type_, ListType):
             help = "write a list as JSON, such as `[1, 2]`, or separated by commas"
-        elif isinstance(type_, DictType | RecordType):
+        elif isinstance(type_, DictType | RecordType | UnionType):
             help = 'write it as JSON, such as `{"name": 1}`'
         raise UsageError(f"{what}: {error.message}", help=help) from None

@@ -15,12 +15,24 @@ from typing import Any, Protocol, final
 
 from gotlang.amounts import ONE, ZERO, Amount, Atom, Polynomial
 from gotlang.errors import EvaluationError
-from gotlang.flows import FREE, UNKNOWN, Bill, Flow, FlowScope, Guess, Names, RequestEstimate, Result
+from gotlang.flows import (
+    ANYTHING,
+    FREE,
+    UNKNOWN,
+    Bill,
+    Flow,
+    FlowScope,
+    Guess,
+    Names,
+    RequestEstimate,
+    Result,
+)
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
 from gotlang.operations import record_of
 from gotlang.operations.if_ import hops_before
 from gotlang.operations.names import free_names, looks_at_pool, needed_names
+from gotlang.operations.skip import guards
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression
@@ -266,6 +278,7 @@ class Estimator:
             most if isinstance(most, int) else self.counter.default_max_tokens,
             self.counter.price(model) if model is not UNKNOWN else None,
             self._values(declared, FlowScope(scope.root, dict(guesses), scope.floor)),
+            chosen["retries"].number or ANYTHING if "retries" in chosen else ZERO,
         )
 
     def _values(self, prompt: ir.Prompt, own: FlowScope) -> Amount:
@@ -287,10 +300,11 @@ class Estimator:
 
     def judged(
         self, prompt: str | None, arguments: ir.Arguments, pool: Flow, scope: FlowScope
-    ) -> Bill | None:
+    ) -> tuple[Bill, Amount]:
         if prompt is None:
-            return None
-        return self.request(prompt, arguments, (), scope.each(pool)).bill(pool.count, pool.count)
+            return FREE, ZERO
+        request = self.request(prompt, arguments, (), scope.each(pool))
+        return request.bill(pool.count, pool.count), request.rounds(ONE)
 
     # ---------------------------------------------------------------- thoughts
 
@@ -323,7 +337,14 @@ class Estimator:
             found, cost = record_of(step).estimate(step, scope, self)
             scope.names[step.result] = found
             bill = bill + cost
-        return scope.flow(region.result), bill
+        found = scope.flow(region.result)
+        for guard in guards(region):
+            decides = scope.flow(guard.result)
+            fewest = Polynomial.of(min(found.count.bounds[0], decides.count.bounds[0]))
+            found = replace(
+                found, count=Amount(fewest, found.count.high), hops=found.hops.up_to(decides.hops)
+            )
+        return found, bill
 
     def declared_scheme(self, scheme: ir.Scheme, scope: FlowScope) -> Result:
         """What a scheme gives and costs; its parameters are in the scope."""

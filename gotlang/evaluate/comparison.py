@@ -36,15 +36,14 @@ from gotlang.evaluate.evaluation import (
     METRICS,
     Evaluation,
     RowRun,
-    ScoreKind,
     evaluate,
-    ground_truth,
     interval_dict,
-    local_score,
 )
 from gotlang.evaluate.rows import Dataset
 from gotlang.ir import program as ir
+from gotlang.ir.lines import with_lines
 from gotlang.ir.program import Program, Scheme
+from gotlang.metric import ScoreKind, ground_truth, local_score
 from gotlang.passes import optimize
 from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.session import Session
@@ -108,9 +107,10 @@ def contenders(program: Program, names: Sequence[str] = ()) -> list[Contender]:
                 help="only schemes with the same inputs can be compared on the same rows",
             )
     if len(out) < 2:
+        other = "vote-of-5" if names[0] == "single" else "single"
         raise UsageError(
             "a comparison needs two schemes at least",
-            help=f"such as `--schemes {names[0]},single`; there are also best-of-n and vote-of-n",
+            help=f"such as `--schemes {names[0]},{other}`; there are also best-of-n and vote-of-n",
         )
     return out
 
@@ -128,9 +128,9 @@ def with_samples(program: Program, contender: Contender, samples: int) -> Conten
 
 
 def _main(program: Program) -> Scheme:
-    if not program.schemes:
+    if program.main is None:
         raise UsageError(f"`{program.name}` has no scheme to compare")
-    return next((s for s in program.schemes if s.name == program.name), program.schemes[-1])
+    return program.scheme(program.main)
 
 
 def _baseline(name: str, own: Mapping[str, Scheme]) -> tuple[str, int]:
@@ -171,18 +171,21 @@ def _build(program: Program, like: Scheme, name: str, kind: str, samples: int) -
         dataclasses.replace(step, result=f"%{place + 1}", pool=f"%{place}" if place else _START)
         for place, step in enumerate(steps)
     )
-    body = ir.Region(_START, linked, linked[-1].result)
+    body = with_lines(ir.Region(_START, linked, linked[-1].result))
     return dataclasses.replace(like, name=name, many=False, collect=False, body=body, span=prompt.span)
 
 
 def _prompt(program: Program, like: Scheme) -> ir.Prompt:
     inputs = dict(like.parameters)
+    known = {**{param.name: param.type for param in program.params}, **inputs}
     for prompt in program.prompts:
-        fits = all(name in inputs and accepts(type_, inputs[name]) for name, type_ in prompt.parameters)
-        if fits and prompt.parameters and not prompt.many and accepts(like.result, prompt.result):
+        given = [name for name, _ in prompt.parameters if name in inputs]
+        fits = all(name in known and accepts(type_, known[name]) for name, type_ in prompt.parameters)
+        if fits and given and not prompt.many and accepts(like.result, prompt.result):
             return prompt
     raise UsageError(
-        f"no prompt of `{program.name}` takes the inputs of `{like.name}` and gives its result in one answer",
+        f"no prompt of `{program.name}` takes inputs of `{like.name}` (and params), and gives its result in "
+        "one response",
         help="the baselines single, best-of-N and vote-of-N are made from such a prompt",
     )
 

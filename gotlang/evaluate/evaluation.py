@@ -1,10 +1,5 @@
-"""Runs of a scheme over rows, and their metrics, row by row and in sum.
-
-Results are scored from the result and the inputs alone, if the program says how. A scheme's own score may be
-of something else: the last `Score` of a graph that merges parts compares with those parts, mistakes in them
-included. If a scheme with the same inputs scores a result by nothing but the inputs, as in `Score()
-mistakes(it, numbers)`, results of all of them are scored so.
-"""
+"""Runs of a scheme over rows, and their metrics, row by row and in sum; a metric that a row does not have is
+counted, with the reason."""
 
 from __future__ import annotations
 
@@ -19,120 +14,18 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal, final
 
-from gotlang.errors import EvaluationError, GotError, RunError, UsageError
-from gotlang.evaluate.rows import Dataset, Row, steps
+from gotlang.errors import GotError, RunError, UsageError
+from gotlang.evaluate.rows import Dataset, Row, looks_at_truth
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program, Scheme
-from gotlang.operations.names import free_names
+from gotlang.metric import Metric, ScoreKind, steps
 from gotlang.result import FORMAT_VERSION, Displayed
+from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.run import Runner
 from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Observer
-from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.session import Session
 from gotlang.statistics import Interval, bounded, mean_interval, share_interval, within
-from gotlang.syntax.expressions import Call, Expression
-from gotlang.syntax.format import format_expression
-from gotlang.syntax.walk import walk
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ScoreKind:
-    """What a score is: its name in the program, whether lower is better, its arguments `of` as the program
-    writes them, and the `best` possible value (None: unknown)."""
-
-    name: str = "score"
-    lower: bool = False
-    of: str = ""
-    best: float | None = None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """How results are scored: by `step` of the program, or without one by the scheme's own score."""
-
-    kind: ScoreKind
-    step: ir.Score | None = None
-
-    def score(
-        self, own: float | None, value: Any, row: Row, evaluate: Evaluator, params: Mapping[str, Any]
-    ) -> float | None:
-        """The score of a result, whose scheme scored it with `own`; None if it has none."""
-        if self.step is None:
-            return own
-        names = {**params, **row.inputs, "it": value}
-        try:
-            if self.step.score is None and self.step.value is not None:
-                return bounded(evaluate(self.step.value, names))
-            given = {name: evaluate(argument, names) for name, argument in self.step.arguments}
-            return bounded(evaluate(evaluate.scores[str(self.step.score)].value, {**params, **given}))
-        except EvaluationError:
-            return None
-
-
-def metric_of(program: Program, scheme: Scheme) -> Metric:
-    """How the results of a scheme are scored: from the inputs if the program says how, else by itself."""
-    found = None if scheme.many else local_score(program, scheme)
-    if found is not None and not _of_thoughts(found):
-        return Metric(_kind(program, found), found)
-    own = [step for step in steps(program, scheme) if isinstance(step, ir.Score)]
-    return Metric(_kind(program, own[-1]) if own else ScoreKind())
-
-
-def _kind(program: Program, step: ir.Score) -> ScoreKind:
-    declared = next((score for score in program.scores if score.name == step.score), None)
-    of = ", ".join(map(format_expression, _values(step)))
-    if declared is None:
-        return ScoreKind(step.score or "score", of=of)
-    return ScoreKind(declared.name, declared.lower, of, declared.best)
-
-
-def _values(step: ir.Score) -> list[Expression]:
-    return [value for _, value in step.arguments] + ([step.value] if step.value is not None else [])
-
-
-def _of_thoughts(step: ir.Score) -> bool:
-    """Whether a score looks at more of a thought than its value, such as the model's confidence."""
-    nodes = [node for value in _values(step) for node in walk(value)]
-    return any(isinstance(node, Call) and node.function.text in THOUGHT_FUNCTIONS for node in nodes)
-
-
-def _result_steps(program: Program, like: Scheme) -> Iterator[ir.Step]:
-    """Steps of this scheme and of others with its inputs, whose output could be a result."""
-    alike = [s for s in program.schemes if s.parameters == like.parameters and s.name != like.name]
-    for scheme in (like, *alike):
-        for step in scheme.body.steps:
-            if step.type == like.result:
-                yield step
-
-
-def local_score(program: Program, like: Scheme) -> ir.Score | None:
-    """A `Score` step of results that asks no model and looks at nothing but the inputs."""
-    scores = {score.name: score for score in program.scores}
-    for step in _result_steps(program, like):
-        if not isinstance(step, ir.Score) or (step.score is not None and step.score not in scores):
-            continue
-        local = step.score is None or not scores[step.score].body.steps
-        if local and _known(program, like, _values(step)):
-            return step
-    return None
-
-
-def ground_truth(program: Program, like: Scheme) -> ir.GroundTruth | None:
-    """A `GroundTruth` step of results that looks at nothing but the inputs and the known answer."""
-    for step in _result_steps(program, like):
-        if isinstance(step, ir.GroundTruth) and _known(program, like, [step.condition]):
-            return step
-    return None
-
-
-def _known(program: Program, like: Scheme, values: Sequence[Expression]) -> bool:
-    """Whether expressions look at nothing but the thought, the inputs, the params and the known answer."""
-    names = {"it", "truth", *dict(like.parameters), *(param.name for param in program.params)}
-    return all(free_names(value).keys() <= names for value in values)
-
 
 METRICS = ("score", "correct", "cost", "calls", "seconds")
 """What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, calls, and
@@ -147,9 +40,11 @@ DEFAULT_MAX_FAILED = 0.5
 
 State = Literal["done", "partial", "failed"]
 
+_MOST_ROWS = 5
+"""Rows that a remark names."""
 _FIELDS = {"result": "value", "correct": "truth", "cost": "usd"}
 """The fields of a run that have another name as a metric or in documents."""
-_SHOWN = "repeat state result score correct usd calls seconds failed_thoughts reason".split()  # noqa: SIM905
+_SHOWN = "repeat state result valid score correct usd calls seconds failed_thoughts reason".split()  # noqa: SIM905
 
 
 @final
@@ -157,6 +52,8 @@ _SHOWN = "repeat state result score correct usd calls seconds failed_thoughts re
 class RowRun:
     """One run of one row. `reason` says why it failed or is partial; `notes` are reasons of its thoughts that
     failed, `failed_thoughts` their number; `missing` counts calls that the model did not answer, if counted.
+    `valid` is what validated the result last (None: nothing did). `unknown` says for `score` and `correct`
+    why the result does not have one that the program measures.
 
     A run that failed is not correct and has no score and no time, but a price, and the `error` that ended it.
     """
@@ -175,6 +72,8 @@ class RowRun:
     notes: tuple[str, ...] = ()
     missing: int = 0
     error: GotError | None = field(default=None, compare=False, repr=False)
+    valid: bool | None = None
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
     def metric(self, name: str) -> float | None:
         """A metric of this run; None if unknown."""
@@ -183,7 +82,8 @@ class RowRun:
 
     def to_dict(self) -> dict[str, Any]:
         """The run as `--json` prints it."""
-        return {"row": self.row.number, **{name: getattr(self, _FIELDS.get(name, name)) for name in _SHOWN}}
+        shown = {name: getattr(self, _FIELDS.get(name, name)) for name in _SHOWN}
+        return {"row": self.row.number, **shown, "unknown": dict(self.unknown)}
 
 
 @final
@@ -193,7 +93,8 @@ class Evaluation(Displayed):
 
     `not_run` counts runs that were not started because of a limit, an interruption or too many failures, and
     `stopped` says which. `columns` maps inputs to columns of `data`. `spent_calls` and `spent_usd` are what
-    this evaluation itself spent (None: price unknown), less whatever came from the cache.
+    this evaluation itself spent (None: price unknown), less whatever came from the cache. `unscored` says
+    what to write if the program does not say how its results are scored.
     """
 
     scheme: str
@@ -210,6 +111,7 @@ class Evaluation(Displayed):
     columns: Mapping[str, str] = field(default_factory=dict)
     spent_calls: int = 0
     spent_usd: float | None = 0.0
+    unscored: str | None = None
     _values: dict[str, dict[int, float]] = field(default_factory=dict, compare=False)
 
     @property
@@ -222,6 +124,33 @@ class Evaluation(Displayed):
         count together; `reason` of a run has them."""
         failed = (run.reason or "unknown" for run in self.runs if run.state == "failed")
         return Counter(_QUOTED.sub("", reason) for reason in failed)
+
+    def invalid(self) -> list[int]:
+        """The rows of which a result is not valid."""
+        return sorted({run.row.number for run in self.runs if run.valid is False})
+
+    def unknown(self) -> list[tuple[str, str, list[int]]]:
+        """Metrics that results do not have, although the program measures them: the metric, why, and the
+        rows. Failed and partial runs are counted elsewhere."""
+        found: dict[tuple[str, str], set[int]] = {}
+        for run in self.runs:
+            for metric, reason in run.unknown.items():
+                found.setdefault((metric, reason), set()).add(run.row.number)
+        return [(metric, reason, sorted(rows)) for (metric, reason), rows in found.items()]
+
+    def remarks(self) -> Iterator[str]:
+        """What the means do not show: results that are not valid, and metrics that results do not have."""
+
+        def of(rows: list[int]) -> str:
+            first = ", ".join(map(str, rows[:_MOST_ROWS])) + (", ..." if len(rows) > _MOST_ROWS else "")
+            return f"{len(rows)} of {self.row_count} rows (row {first})"
+
+        if rows := self.invalid():
+            yield f"not valid: the result of {of(rows)}; its metrics count"
+        for metric, reason, rows in self.unknown():
+            yield f"{self.kind.name if metric == 'score' else metric} unknown: {of(rows)}: {reason[:300]}"
+        if self.unscored is not None and not self.values("score") and not self.values("correct"):
+            yield f"score unknown: {self.unscored}"
 
     def values(self, metric: str) -> Mapping[int, float]:
         """A metric by row: the mean over its runs of those that have it.
@@ -279,6 +208,8 @@ class Evaluation(Displayed):
             "lower_is_better": self.kind.lower,
             "metrics": {name: interval_dict(self.interval(name)) for name in METRICS},
             "sum": {name: self.sum(name) for name in SPENDINGS},
+            "invalid": self.invalid(),
+            "unknown": [{"metric": m, "reason": reason, "rows": rows} for m, reason, rows in self.unknown()],
             "failed": [{"reason": reason, "runs": runs} for reason, runs in self.failures().most_common()],
             "stopped": self.stopped,
             "not_run": self.not_run,
@@ -340,7 +271,7 @@ async def evaluate(
     """
     if not isinstance(scheme, Scheme):
         scheme = session.ir.scheme(session.program.scheme(scheme).name)
-    metric = metric_of(session.ir, scheme)
+    metric = session.program.metric(scheme)
     total = repeat * len(data.rows)
     runs: list[RowRun] = []
     failed, stopped = 0, stopping()
@@ -387,6 +318,7 @@ async def evaluate(
         data.matching.columns,
         budget.spent_calls,
         budget.spent_usd if session.model.price is not None else None,
+        metric.help,
     )
 
 
@@ -455,15 +387,20 @@ async def _run_one(
             return run
         outcome = spent  # what it spent until then counts; its seconds are not of a path to a result
     else:
-        evaluate = Evaluator({s.name: s for s in runner.program.scores}, runner.functions)
+        scores = {s.name: s for s in runner.program.scores}
+        evaluate = Evaluator(scores, runner.functions, runner.program.results)
+        found = metric.score(outcome.score, outcome.value, row.inputs, evaluate, runner.params)
+        why = {"score": found.reason, "correct": _unmeasured(runner.program, scheme, row, outcome)}
         run = dataclasses.replace(
             run,
             state="done" if outcome.partial is None else "partial",
             value=outcome.value,
-            score=metric.score(outcome.score, outcome.value, row, evaluate, runner.params),
+            valid=outcome.valid,
+            score=found.value,
             truth=outcome.truth,
             seconds=outcome.times[1],
             reason=outcome.partial,
+            unknown={name: why for name, why in why.items() if why and outcome.partial is None},
         )
     account = outcome.ledger.accounts[1]
     return dataclasses.replace(
@@ -474,6 +411,18 @@ async def _run_one(
         notes=tuple(failure.reason for failure in outcome.failures[:3]),
         missing=counter.count,
     )
+
+
+def _unmeasured(program: Program, scheme: Scheme, row: Row, outcome: Outcome) -> str | None:
+    """Why it is unknown whether the result of a row is right, although the scheme measures it."""
+    measures = [step for step in steps(program, scheme) if isinstance(step, ir.GroundTruth)]
+    if outcome.truth is not None or not measures:
+        return None
+    spans = {step.span for step in measures}
+    failed = (failure.reason for failure in outcome.failures if failure.span in spans)
+    if row.truth is None and looks_at_truth(program, scheme):
+        return "the row has no known answer (map its column with `--map truth=COLUMN`)"
+    return next(failed, "`GroundTruth` was not reached")
 
 
 @final

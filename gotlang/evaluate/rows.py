@@ -10,8 +10,10 @@ Three rules, the first that applies:
    or another input could take the same one, that is an error that says how to map it.
 
 The known answer takes a column in the same way among those with names of answers, and only if the scheme uses
-it. If no column has such a name, an answer of several parts (a list, a record, a dict) takes the only
-remaining column that can be read as it. Columns found by rule 3 are reported as inferred.
+it: the only one that can be read as it, or the only one with such a name, so that a cell that cannot be read
+is reported with its row. If several are possible, that is an error. If no column has such a name, an answer
+of several parts (a list, a record, a dict) takes the only remaining column that can be read as it. Columns
+found by rule 3 are reported as inferred.
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ from gotlang.data.table import Table
 from gotlang.errors import ReadError, UsageError
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme
+from gotlang.metric import steps
 from gotlang.syntax.expressions import Reference
 from gotlang.syntax.walk import walk
-from gotlang.types import STR, AnyType, DictType, ListType, RecordType, Type
+from gotlang.types import STR, DictType, DynamicType, ListType, RecordType, Type, UnionType
 
 TRUTH = "truth"
 """The name by which the known answer is mapped."""
@@ -153,20 +156,28 @@ def match(
         columns[name] = candidates[0]
     inferred = list(open_inputs)
     if truth is not None and TRUTH not in columns:
-        answers = [column for column in free if same_name(column) in ANSWERS]
-        if not answers and isinstance(truth, ListType | DictType | RecordType):
-            answers = [column for column in plain if column not in columns.values()]
-        answers = [column for column in answers if readable(table, column, truth)]
-        if len(answers) == 1:
-            columns[TRUTH] = answers[0]
+        named = [column for column in free if same_name(column) in ANSWERS]
+        answers = [column for column in named if readable(table, column, truth)]
+        if not named and isinstance(truth, ListType | DictType | RecordType | UnionType):
+            rest = [column for column in plain if column not in columns.values()]
+            answers = [column for column in rest if readable(table, column, truth)]
+        if len(answers) == 1 or len(named) == 1:
+            # The only one named like an answer is meant, though a cell may not fit: reading it says so.
+            columns[TRUTH] = (answers or named)[0]
             inferred.append(TRUTH)
+        elif named:
+            several = answers or named
+            raise UsageError(
+                f"{table.path} has several columns that may be the known answer: {', '.join(several)}",
+                help=f"choose one: `--map {TRUTH}={several[0]}`",
+            )
     return Matching(columns, tuple(inferred))
 
 
 def readable(table: Table, column: str, type_: Type) -> bool:
     """Whether every cell of a column can be read as a type, beyond what any text can. Cells of one number
     each are not lists, though one of them could be read so."""
-    if isinstance(type_, AnyType):
+    if isinstance(type_, DynamicType):
         return False
     if isinstance(type_, ListType) and all(_is_number(row.get(column)) for row in table.rows):
         return False
@@ -201,19 +212,3 @@ def looks_at_truth(program: Program, scheme: Scheme) -> bool:
         if isinstance(step, ir.GroundTruth)
         for node in walk(step.condition)
     )
-
-
-def steps(program: Program, scheme: Scheme) -> list[ir.Step]:
-    """Every step of a scheme, of its blocks and of the schemes it calls, in the order of the text."""
-    out: list[ir.Step] = []
-    seen: set[str] = set()
-
-    def add(region: ir.Region) -> None:
-        for step in region.all_steps():
-            out.append(step)
-            if isinstance(step, ir.Invoke) and step.scheme not in seen:
-                seen.add(step.scheme)
-                add(program.scheme(step.scheme).body)
-
-    add(scheme.body)
-    return out

@@ -1,7 +1,7 @@
 """Conditions on an evaluation, as in `--fail-if 'mean(mistakes) > 2'`, written as the language's expressions.
 
 In them `score` (also by its own name), `correct`, `cost`, `calls` and `seconds` are lists with a number for
-each row that has it; `failed`, `partial` and `rows` count runs and rows.
+each row that has it; `failed`, `invalid`, `partial` and `rows` count runs and rows.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import Any, final
 
 from gotlang.diagnostics import Diagnostic, nearest
 from gotlang.errors import EvaluationError, RunError, UsageError
-from gotlang.evaluate.evaluation import METRICS, Evaluation, ScoreKind
+from gotlang.evaluate.evaluation import METRICS, Evaluation
 from gotlang.ir.evaluate import evaluate
+from gotlang.metric import ScoreKind
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS
 from gotlang.span import Source
 from gotlang.syntax.expressions import Call, Comprehension, Expression, Reference
 from gotlang.syntax.parse import parse_expression
 from gotlang.syntax.walk import walk
 
-COUNTS = ("failed", "partial", "rows")
+COUNTS = ("failed", "invalid", "partial", "rows")
 _SAMPLES = (([0.5, 1.0] * 1000, 1), ([0.0] * 2000, 0), ([2.0, 3.0, 7.0] * 1000, 5), ([1.0], 1))
 """Values of rows, and counts, that a condition is tried on; without a value for any it is invalid."""
 _RIGHT = "`GroundTruth()` in the scheme says what is right; `--map truth=COLUMN` maps the known answers"
@@ -53,13 +54,7 @@ def threshold(text: str, kind: ScoreKind) -> Threshold:
     if isinstance(found, Diagnostic):
         raise UsageError(f"`{text}` is not a condition: {found.message}", help=found.help)
     known = {*METRICS, *COUNTS, kind.name}
-    local = {
-        name.text
-        for node in walk(found)
-        if isinstance(node, Comprehension)
-        for name in (node.name, node.position)
-        if name is not None
-    }
+    local = {name.text for node in walk(found) if isinstance(node, Comprehension) for name in node.names}
     for node in walk(found):
         match node:
             case Reference(name=name) if name not in known | local and name not in CONSTANTS:
@@ -88,7 +83,9 @@ def _names(evaluation: Evaluation) -> dict[str, Any]:
     names: dict[str, Any] = {name: list(evaluation.values(name).values()) for name in METRICS}
     names[evaluation.kind.name] = names["score"]
     states = Counter(run.state for run in evaluation.runs)
-    return {**names, "rows": evaluation.row_count, "failed": states["failed"], "partial": states["partial"]}
+    invalid = sum(run.valid is False for run in evaluation.runs)
+    counts = {"failed": states["failed"], "invalid": invalid, "partial": states["partial"]}
+    return {**names, "rows": evaluation.row_count, **counts}
 
 
 def _unknown(text: str, what: str, name: str, known: set[str]) -> UsageError:

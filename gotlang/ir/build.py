@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -12,25 +13,26 @@ from typing import Any, TypeVar, final
 from gotlang.diagnostics import Diagnostic
 from gotlang.errors import CompileError, EvaluationError
 from gotlang.ir import program as ir
+from gotlang.ir.asking import ONE, START_POOL, Asking
 from gotlang.ir.evaluate import evaluate
+from gotlang.ir.lines import with_lines
+from gotlang.ir.text import line_text
 from gotlang.operations import OPERATIONS
-from gotlang.operations.names import POOL_NAMES, free_names, with_expressions
+from gotlang.operations.names import POOL_NAMES, free_names, is_own_score, looks_at_pool, with_expressions
 from gotlang.operations.record import MODEL_SETTINGS
+from gotlang.operations.step import Line
 from gotlang.scope import START, PoolType
 from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.pipelines import setting
+from gotlang.semantics.steps import setting
 from gotlang.semantics.symbols import Signature
-from gotlang.span import NOWHERE, Span
+from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import with_parts
 from gotlang.templates import Template
-from gotlang.types import ANY, STR, ListType, Type, accepts, fits, join
+from gotlang.types import ANY, DYNAMIC, INT, NEVER, STR, ListType, Type, accepts, fits, join
 
-ONE = e.Constant(NOWHERE, 1)
-START_POOL = "%start"
-"""The empty thought that a scheme starts with, wherever in it."""
 PAIR, ROUND = "%pair", "%round"
 """What each merge of a `reduce`, and each round of a `repeat`, starts from."""
 
@@ -49,6 +51,9 @@ def build(checked: Checked, name: str) -> ir.Program:
     def every(kind: type[_Node]) -> Iterator[tuple[_Node, str]]:
         return ((declaration, folder) for declaration, folder in placed if isinstance(declaration, kind))
 
+    def functions(names: Iterable[str]) -> tuple[ir.PythonFunction, ...]:
+        return tuple(ir.PythonFunction(name, symbols.results.get(name, DYNAMIC)) for name in names)
+
     def built(signature: Signature) -> _Builder:
         return _Builder(checked, dict(signature.parameters))
 
@@ -61,11 +66,14 @@ def build(checked: Checked, name: str) -> ir.Program:
         tuple(built(signature).score(d, signature) for d, signature in scores),
         tuple(built(signature).scheme(d, signature) for d, signature in schemes),
         tuple(
-            ir.PythonImport(str(d.path.value), tuple(i.text for i in d.names), folder)
+            ir.PythonImport(str(d.path.value), functions(f.name.text for f in d.functions), folder)
             for d, folder in every(n.ImportPython)
         ),
         tuple(ir.Corpus(d.name.text, str(d.path.value), folder) for d, folder in every(n.ImportCorpus)),
         tuple(ir.PythonImport(str(d.path.value), (), folder) for d, folder in every(n.Simulate)),
+        tuple(symbols.types.items()),
+        functions(symbols.provided),
+        symbols.default_scheme(checked.modules[0].span.source),
     )
 
 
@@ -73,7 +81,8 @@ def build_region(
     checked: Checked, suite: n.Suite, entry: str, pool: PoolType, given: Iterable[str]
 ) -> tuple[ir.Region, PoolType]:
     """The region of a block that starts from a pool of a name, and the pool it leaves; names are `given`."""
-    return _Builder(checked, given).region(suite, entry, pool)
+    region, left = _Builder(checked, given).region(suite, entry, pool)
+    return with_lines(region), left
 
 
 @final
@@ -83,6 +92,17 @@ class _Builder:
     def __init__(self, checked: Checked, given: Iterable[str]) -> None:
         self.checked = checked
         self.naming = _Naming(given)
+        symbols = checked.symbols
+        self.asking = Asking(
+            symbols.asking,
+            checked.arguments,
+            lambda score: dict(symbols.scores[score].parameters),
+            self.naming.fresh,
+            self.naming.here,
+            self.naming.own,
+        )
+        self._left_out: list[str] = []
+        """The pools that go on without what a `skip` here leaves out, the innermost last."""
 
     def scheme(self, node: n.Scheme, signature: Signature) -> ir.Scheme:
         body, pool = self.region(node.body, START_POOL, START)
@@ -95,7 +115,14 @@ class _Builder:
         )
         truth = signature.truth or (ListType(wanted) if signature.many else wanted)
         return ir.Scheme(
-            signature.name, signature.parameters, wanted, signature.many, collect, truth, body, node.span
+            signature.name,
+            signature.parameters,
+            wanted,
+            signature.many,
+            collect,
+            truth,
+            with_lines(body),
+            node.span,
         )
 
     def score(self, node: n.Score, signature: Signature) -> ir.ScoreFunction:
@@ -105,14 +132,15 @@ class _Builder:
             self.statement(statement, START_POOL, START, steps)
         assert isinstance(last, n.Evaluate | n.Return)
         best = constant_value(node.best) if node.best is not None else None
-        region = ir.Region(START_POOL, tuple(steps), START_POOL)
+        value, _ = self.asking.asked(last.value, START_POOL, START, steps)
+        region = with_lines(ir.Region(START_POOL, tuple(steps), START_POOL))
         return ir.ScoreFunction(
             signature.name,
             signature.parameters,
             node.direction == "lower",
             best,
             region,
-            self.naming.here(last.value),
+            value,
             node.span,
         )
 
@@ -141,36 +169,63 @@ class _Builder:
             case n.Bind():
                 return self._bind(node, pool, kind, left, out)
             case n.Step():
-                step = self.step(node, self.naming.fresh(), pool, left)
+                before = len(out)
+                step = self.step(node, self.naming.fresh(), pool, kind, left, out)
+                if isinstance(step, ir.GroundTruth) and len(out) > before:
+                    # The result does not wait for what is asked to measure it.
+                    out.append(step)
+                    return pool
             case n.Evaluate(value=value) | n.Return(value=value):
-                step = self._value(value, self.naming.fresh(), pool, left, node.span)
-            case n.Foreach(name=name) if id(node) in self.checked.named:
+                step = self._value(value, self.naming.fresh(), pool, kind, left, node.span, out)
+            case n.Foreach(element=name) if id(node) in self.checked.named:
                 step = self.block(node, self.naming.of_name(name.text), pool, kind, left, out)
                 self.naming.bind(name.text, step.result)
             case n.Labelled(label=label):
                 step = self.block(node, self.naming.of_label(label), pool, kind, left, out)
+            case n.Skip():
+                step = ir.Skip(
+                    self.naming.fresh(), NEVER, True, START_POOL, self._left_out[-1], span=node.span
+                )
             case _:
                 step = self.block(node, self.naming.fresh(), pool, kind, left, out)
         out.append(step)
         return step.result
 
     def _bind(self, node: n.Bind, pool: str, kind: PoolType, left: PoolType, out: list[ir.Step]) -> str:
-        name = self.naming.of_name(node.name.text)
+        name = bound = self.naming.of_name(node.name.text)
+        self._left_out.append(name)
+        cast, given = id(node) in self.checked.casts, left
+        if cast:
+            name, left = self.naming.fresh(), self.checked.pools[id(node.value)]
         step: ir.Step
         match node.value:
             case n.Step():
-                step = self.step(node.value, name, pool, left)
+                step = self.step(node.value, name, pool, kind, left, out)
             case n.Suite():
                 body, _ = self.region(node.value, pool, kind)
                 label = node.name.text
                 step = ir.Block(name, left.type, left.single, pool, label, (), body=body, span=node.span)
-            case n.Foreach() | n.Reduce() | n.RepeatBlock() | n.If() | n.Labelled():
+            case (
+                n.Foreach()
+                | n.Reduce()
+                | n.RepeatBlock()
+                | n.Repeated()
+                | n.If()
+                | n.Match()
+                | n.Try()
+                | n.Labelled()
+            ):
                 step = self.block(node.value, name, pool, kind, left, out)
             case _:
-                step = self._value(node.value, name, pool, left, node.span)
+                step = self._value(node.value, name, pool, kind, left, node.span, out)
         out.append(step)
-        self.naming.bind(node.name.text, name)
-        return name
+        if cast:
+            value = e.Reference(node.span, name)
+            base = (bound, given.type, given.single, START_POOL)
+            out.append(ir.Pool(*base, (value,), True, span=node.span))
+        self._left_out.pop()
+        self.naming.bind(node.name.text, bound)
+        return bound
 
     def _source(self, values: Iterable[e.Expression], pool: str) -> str:
         """The pool that values are made from: the current one where they look at its thoughts. What looks at
@@ -178,13 +233,22 @@ class _Builder:
         names = {name for value in values for name in free_names(value) if not self.naming.own(name)}
         return pool if names & POOL_NAMES else START_POOL
 
-    def _value(self, value: e.Expression, name: str, pool: str, left: PoolType, span: Span) -> ir.Step:
+    def _value(
+        self,
+        value: e.Expression,
+        name: str,
+        pool: str,
+        kind: PoolType,
+        left: PoolType,
+        span: Span,
+        out: list[ir.Step],
+    ) -> ir.Step:
         if isinstance(value, e.Call) and value.function.text in self.checked.symbols.schemes:
-            arguments = self._arguments(value)
-            scheme = value.function.text
-            return ir.Invoke(name, left.type, left.single, pool, scheme, arguments, span=span)
-        source = self._source((value,), pool)
-        return ir.Pool(name, left.type, left.single, source, (self.naming.here(value),), span=span)
+            scheme, arguments = value.function.text, self.checked.arguments[id(value)]
+            step = ir.Invoke(name, left.type, left.single, pool, scheme, arguments, span=span)
+            return self._placed(step, kind, out)
+        found, pool = self.asking.asked(value, self._source((value,), pool), kind, out)
+        return ir.Pool(name, left.type, left.single, pool, (found,), span=span)
 
     # ---------------------------------------------------------------- blocks
 
@@ -195,36 +259,134 @@ class _Builder:
         base = (name, left.type, left.single)
         here = self.naming.here
         iterable = None
-        if isinstance(node, n.Foreach | n.Reduce) and node.iterable is not None:
-            pool, iterable = self._source((node.iterable,), pool), here(node.iterable)
+        list_ = node.iterable if isinstance(node, n.Foreach | n.Reduce) else None
+        if isinstance(node, n.Foreach) and node.enumerated is not None:
+            list_ = node.enumerated
+        if list_ is not None:
+            iterable, pool = self.asking.asked(list_, self._source((list_,), pool), kind, out)
         match node:
             case n.Foreach():
-                element, position = node.name.text, node.position.text if node.position else None
-                names = [element, *([position] if position is not None else [])]
-                self.naming.open(names)
+                *_, element = loop = tuple(name.text for name in node.names)
+                position = loop[0] if node.enumerated is not None else None
+                parts = loop if len(loop) == 2 and position is None else ()
+                self.naming.open(loop)
+                named = (self.naming.fresh() if parts else element, position, parts)
                 after = here(node.after) if node.after is not None else None
-                body, _ = self._steps(node.body, element, PoolType(left.type, True))
+                self._left_out.append(name)
+                body, _ = self._steps(node.body, named[0], PoolType(left.type, True))
+                self._left_out.pop()
                 self.naming.close()
-                return ir.Foreach(*base, pool, iterable, element, position, after, body=body, span=node.span)
+                return ir.Foreach(*base, pool, iterable, *named, after, body=body, span=node.span)
             case n.Reduce():
                 first, second, step = node.left.text, node.right.text, node.step.text if node.step else None
                 names = [first, second, *([step] if step is not None else [])]
                 body, _ = self.region(node.body, PAIR, PoolType(left.type, False), names)
                 return ir.Reduce(*base, pool, iterable, first, second, step, body=body, span=node.span)
             case n.RepeatBlock():
-                counter = node.counter.text if node.counter else None
-                count = here(node.count)
-                self.naming.open([counter] if counter is not None else [])
-                body, _ = self._steps(node.body, ROUND, kind)
-                until = here(node.until) if node.until is not None else None  # it sees the body's names
-                self.naming.close()
-                return ir.Repeat(*base, pool, count, counter, until, body=body, span=node.span)
+                return self._repeat(node, base, pool, kind, out)
             case n.If():
-                branches = tuple((here(c), self.region(b, pool, kind)[0]) for c, b in node.branches)
-                otherwise = self.region(node.otherwise, pool, kind)[0] if node.otherwise else None
-                return ir.If(*base, pool, branches, otherwise, span=node.span)
+                return self._if(node, 0, base, pool, kind, out)
+            case n.Repeated():
+                body, _ = self.region(node.body, pool, kind)
+                k, settings, pool = self._repetitions(node.again, pool, kind, out)
+                return ir.Repeated(*base, pool, k, settings, body=body, span=node.span)
+            case n.Match():
+                return self._match(node, base, pool, kind, out)
+            case n.Try():
+                tried, other = (self.region(body, pool, kind)[0] for body in (node.body, node.otherwise))
+                return ir.Try(*base, pool, tried, other, span=node.span)
             case n.Labelled():
                 return self._labelled(node, base, pool, kind, out)
+
+    def _repeat(
+        self, node: n.RepeatBlock, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.Step]
+    ) -> ir.Step:
+        counter = node.counter.text if node.counter else None
+        count, _ = self.asking.asked(node.count, pool, kind, out)
+        # From the second round on there may be several, even if the first starts from one.
+        kind = replace(kind, single=kind.single and base[2])
+        self.naming.open([counter] if counter is not None else [])
+        body, left = self._steps(node.body, ROUND, kind)
+        until, asked = None, list[ir.Step]()
+        if node.until is not None:  # it sees the body's names
+            until, _ = self.asking.asked(node.until, body.result, left, asked)
+        self.naming.close()
+        if asked:
+            # After the last round nothing is asked, since nothing hangs on it.
+            if looks_at_pool(count):
+                out.append(ir.Pool(self.naming.fresh(), INT, True, pool, (count,), span=node.span))
+                count = e.Reference(node.span, out[-1].result)
+            counter = counter or self.naming.fresh()
+            number = e.Binary(node.span, "+", e.Reference(node.span, counter), ONE)
+            goes_on = e.Compare(node.span, number, (("<", count),))
+            steps = tuple(self._unless_last(step, goes_on) for step in asked)
+            body = replace(body, steps=(*body.steps, *steps))
+        return ir.Repeat(*base, pool, count, counter, until, body=body, span=node.span)
+
+    def _unless_last(self, step: ir.Step, goes_on: e.Expression) -> ir.Step:
+        """A step that asks for the condition of `until`, or a number that nobody looks at."""
+        if not isinstance(step, ir.Invoke):
+            return step
+        inner, other = replace(step, result=self.naming.fresh()), self.naming.fresh()
+        zero = ir.Pool(other, step.type, True, START_POOL, (e.Constant(step.span, 0.0),), span=step.span)
+        otherwise = ir.Region(step.pool, (zero,), other)
+        asked = ir.Region(step.pool, (inner,), inner.result)
+        return ir.If(step.result, step.type, True, step.pool, ((goes_on, asked),), otherwise, span=step.span)
+
+    def _if(
+        self, node: n.If, at: int, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.Step]
+    ) -> ir.Step:
+        """An `if`, from its branch `at` on. What a later condition asks is asked where those before it do not
+        hold."""
+        branches: list[tuple[e.Expression, ir.Region]] = []
+        otherwise = None
+        for index, (condition, body) in enumerate(node.branches[at:], at):
+            asked: list[ir.Step] = []
+            found, _ = self.asking.asked(condition, pool, kind, asked)
+            if asked and branches:
+                rest = self._if(node, index, (self.naming.fresh(), *base[1:]), pool, kind, asked := [])
+                otherwise = ir.Region(pool, (*asked, rest), rest.result)
+                break
+            out += asked
+            branches.append((found, self.region(body, pool, kind)[0]))
+        else:
+            if node.otherwise is not None:
+                otherwise = self.region(node.otherwise, pool, kind)[0]
+            elif id(node) in self.checked.exhaustive:
+                *branches, (_, otherwise) = branches
+        return ir.If(*base, pool, tuple(branches), otherwise, span=node.span)
+
+    def _match(
+        self, node: n.Match, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.Step]
+    ) -> ir.Step:
+        """A `match`, whose value gets a name where it has none; names of fields are bound in its blocks."""
+        (subject, _), given = self.asking.asked(node.subject, pool, kind, out), node.subject
+        start = self._source((given,), pool)
+        if (known := self.checked.pools.get(id(given))) is not None:
+            name = self.naming.fresh()
+            out.append(ir.Pool(name, known.type, True, start, (subject,), span=given.span))
+            subject, start = e.Reference(given.span, name), START_POOL
+        branches: list[tuple[tuple[e.Expression, ...], ir.Region]] = []
+        for branch in node.branches:
+            patterns: list[e.Expression] = []
+            bound: list[tuple[e.Identifier, e.Expression]] = []
+            bound += [(branch.name, subject)] if branch.name is not None else []
+            for pattern in branch.patterns:
+                case = e.Case(pattern.span, pattern.case) if isinstance(pattern, n.CasePattern) else pattern
+                patterns.append(case)
+                fields = pattern.fields if isinstance(pattern, n.CasePattern) else ()
+                bound += [(field, e.Field(field.span, subject, field.text)) for field in fields]
+            self.naming.open()
+            first: list[ir.Step] = []
+            for own, value in bound:
+                inner, known = self.naming.of_name(own.text), self.checked.pools[id(own)]
+                first.append(ir.Pool(inner, known.type, True, start, (value,), span=own.span))
+                self.naming.bind(own.text, inner)
+            body, _ = self._steps(branch.body, pool, kind)
+            self.naming.close()
+            branches.append((tuple(patterns), replace(body, steps=(*first, *body.steps))))
+        otherwise = self.region(node.otherwise, pool, kind)[0] if node.otherwise else None
+        return ir.Match(*base, pool, tuple(branches), otherwise, subject, span=node.span)
 
     def _labelled(
         self, node: n.Labelled, base: tuple[str, Type, bool], pool: str, kind: PoolType, out: list[ir.Step]
@@ -238,7 +400,7 @@ class _Builder:
                     inner = self.naming.label(source.label)
                 else:
                     inner = self.naming.fresh()
-                    start, value = self._source((source,), pool), self.naming.here(source)
+                    value, start = self.asking.asked(source, self._source((source,), pool), kind, out)
                     out.append(ir.Pool(inner, known.type, known.single, start, (value,), span=source.span))
                 gathered.append(e.Reference(source.span, inner))
                 if node.names:
@@ -247,21 +409,52 @@ class _Builder:
             type_ = reduce(lambda left, right: join(left, right) or ANY, (known.type for known in kinds))
             single = len(kinds) == 1 and kinds[0].single
             out.append(ir.Pool(pool, type_, single, START_POOL, tuple(gathered), span=node.span))
+            kind = PoolType(type_, single)
         body, _ = self.region(node.body, pool, kind, [name for name, _ in names])
         self.naming.bind_label(node.label, base[0])
         return ir.Block(*base, pool, node.label, tuple(names), body=body, span=node.span)
 
     # ---------------------------------------------------------------- steps
 
-    def step(self, node: n.Step, name: str, pool: str, left: PoolType) -> ir.Step:
+    def step(
+        self, node: n.Step, name: str, pool: str, kind: PoolType, left: PoolType, out: list[ir.Step]
+    ) -> ir.Step:
         """The step of an operation, in the names of the IR."""
+        if node.again is not None and len(node.again.settings or ()) > 1:
+            start, inside = pool, list[ir.Step]()
+            inner = self.step(replace(node, again=None), self.naming.fresh(), pool, kind, left, inside)
+            k, settings, pool = self._repetitions(node.again, pool, kind, out)
+            body = ir.Region(start, (*inside, inner), inner.result)
+            return ir.Repeated(name, left.type, left.single, pool, k, settings, body=body, span=node.span)
         if node.operation.text == "Pool":
             pool = self._source(node.operands, pool)
         step = OPERATIONS[node.operation.text].build(node, _StepBuild(self, node, name, pool, left))
-        return with_expressions(step, self.naming.here)
+        return self._placed(step, kind, out)
 
-    def _arguments(self, call: e.Call) -> ir.Arguments:
-        return tuple((name, self.naming.here(value)) for name, value in self.checked.arguments[id(call)])
+    def _placed(self, step: ir.Step, kind: PoolType, out: list[ir.Step]) -> ir.Step:
+        """A step in the names of the IR, with its line as the program writes it; what its expressions ask is
+        asked before it."""
+        text, pool = line_text(step), step.pool
+
+        def change(node: e.Expression) -> e.Expression:
+            nonlocal pool
+            found, pool = self.asking.asked(node, pool, kind, out)
+            return found
+
+        step = with_expressions(replace(step, line=Line(text)) if text else step, change)
+        return replace(step, pool=pool)
+
+    def _repetitions(
+        self, again: n.Step, pool: str, kind: PoolType, out: list[ir.Step]
+    ) -> tuple[e.Expression, ir.Arguments, str]:
+        """How often `Repeat` repeats, the settings of the later repetitions, and the pool it starts from."""
+        found: list[tuple[str, e.Expression]] = []
+        for name in ("k", "temperature", "seed"):
+            if (value := setting(again, name)) is not None:
+                value, pool = self.asking.asked(value, pool, kind, out)
+                found.append((name, value))
+        (_, k), *others = found
+        return k, tuple(others), pool
 
 
 @final
@@ -304,6 +497,21 @@ class _StepBuild:
     def is_score(self, operand: e.Expression) -> bool:
         return isinstance(operand, e.Call) and operand.function.text in self.builder.checked.symbols.scores
 
+    def is_lower(self, operand: e.Expression) -> bool:
+        own = (
+            isinstance(operand, e.Reference)
+            and operand.name == "score"
+            and not self.builder.naming.own("score")
+        )
+        if own or is_own_score(operand):
+            return any(score.lower for score in self.left.facts.scores)
+        declared = (
+            self.builder.checked.symbols.nodes.get(operand.function.text)
+            if isinstance(operand, e.Call)
+            else None
+        )
+        return isinstance(declared, n.Score) and declared.direction == "lower"
+
 
 @final
 class _Naming:
@@ -330,7 +538,7 @@ class _Naming:
 
     def of_label(self, label: str) -> str:
         """A pool for what a labelled block leaves: no other one's, whatever other labels there are."""
-        name = "%" + label.replace(" ", "_")
+        name = "%" + re.sub(r"\W", "_", label, flags=re.ASCII)
         while name in self._taken:
             name += "_"
         self._taken.add(name)
@@ -369,17 +577,15 @@ class _Naming:
 
     def here(self, node: e.Expression) -> e.Expression:
         """An expression of the program in the names of the IR."""
-        other = {name: pool for name, pool in self._names.items() if name != pool}
-        return _renamed(node, other) if other else node
+        return _renamed(node, self._names)
 
 
-def _renamed(node: e.Expression, names: dict[str, str]) -> e.Expression:
+def _renamed(node: e.Expression, names: ChainMap[str, str]) -> e.Expression:
     match node:
         case e.Reference(name=name):
-            return e.Reference(node.span, names[name]) if name in names else node
-        case e.Comprehension(position=position, condition=condition):
-            own = {node.name.text, *([position.text] if position is not None else [])}
-            inner = {name: pool for name, pool in names.items() if name not in own}
+            return node if (other := names.get(name, name)) == name else e.Reference(node.span, other)
+        case e.Comprehension(condition=condition):
+            inner = names.new_child({name.text: name.text for name in node.names})
             return replace(
                 node,
                 element=_renamed(node.element, inner),

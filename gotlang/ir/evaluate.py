@@ -11,15 +11,17 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, final
 
-from gotlang.errors import EvaluationError, GotError
+from gotlang.errors import EvaluationError, GotError, LimitExceeded
 from gotlang.ir.foreign import call_python
-from gotlang.ir.program import ScoreFunction
+from gotlang.ir.program import NUMBER, ScoreFunction
+from gotlang.operations.checks import claimed, pair
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS
 from gotlang.semantics.limits import MAX_BITS, MAX_ELEMENTS, MAX_STEPS, Fuel, bounded
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
-from gotlang.thought import Thought, Thoughts, confidence, field_confidence, plain
+from gotlang.thought import Thought, Thoughts, confidence, field_confidence, plain, raise_beyond
+from gotlang.types import DYNAMIC, Type
 
 Names = Mapping[str, Any]
 Compiled = Callable[[Names], Any]
@@ -30,17 +32,22 @@ MAX_CALLS = 50
 
 @final
 class Evaluator:
-    """Compiles expressions of one program; `functions` are what it imports from Python, by name."""
+    """Compiles expressions of one program; `functions` are what it imports from Python, `results` are the
+    types of what they return, and `steps` the elements that one expression may iterate over."""
 
     def __init__(
         self,
         scores: Mapping[str, ScoreFunction] | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
+        results: Mapping[str, Type] | None = None,
+        steps: int = MAX_STEPS,
     ) -> None:
         self.scores = scores or {}
         self.functions = functions or {}
+        self.results = results or {}
         self._compiled: dict[int, tuple[e.Expression, Compiled]] = {}
         self._depth = 0
+        self._steps = steps
         self._fuel = Fuel()
         self._lists: dict[int, tuple[Thoughts, list[Any]]] = {}
 
@@ -51,7 +58,7 @@ class Evaluator:
             found = (node, self._compile(node))
             self._compiled[id(node)] = found
         if self._depth == 0:
-            self._fuel.left = MAX_STEPS
+            self._fuel.left = self._steps
             self._lists.clear()
         try:
             return found[1](names)
@@ -64,7 +71,12 @@ class Evaluator:
         except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
             raise EvaluationError(_reason(error)) from None
         except RecursionError:
-            raise EvaluationError("nested too deeply") from None
+            raise LimitExceeded("nested too deeply") from None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the last expression iterated over more elements than it may."""
+        return self._fuel.left < 0
 
     # ---------------------------------------------------------------- one function a node
 
@@ -96,8 +108,13 @@ class Evaluator:
             case e.ListDisplay(elements=elements):
                 parts = [self._compile(x) for x in elements]
                 return lambda names: self._fuel.made([part(names) for part in parts])
-            case e.RecordDisplay(entries=entries):
+            case e.RecordDisplay(entries=entries) | e.Case(entries=entries):
                 fields = [(key, self._compile(x)) for key, x in entries]
+                if isinstance(node, e.Case):
+                    tag = ("type", self._compile(e.Constant(node.span, node.case.text)))
+                    fields = [tag, *fields, tag]
+                if any(key is None for key, _ in fields):
+                    return lambda names: self._fuel.made(_merged(fields, names))
                 return lambda names: self._fuel.made({key: part(names) for key, part in fields})
             case e.Comprehension():
                 return self._comprehension(node)
@@ -185,8 +202,7 @@ class Evaluator:
     def _comprehension(self, node: e.Comprehension) -> Compiled:
         element, iterable = self._compile(node.element), self._compile(node.iterable)
         condition = self._compile(node.condition) if node.condition is not None else None
-        name = node.name.text
-        position = node.position.text if node.position is not None else None
+        name, *second = (name.text for name in node.names)
 
         def run(names: Names) -> Any:
             items = iterable(names)
@@ -195,10 +211,11 @@ class Evaluator:
             self._fuel.spend(len(items))
             out = []
             inner = Layer({}, names)
-            for index, item in enumerate(items):
-                inner[name] = item
-                if position is not None:
-                    inner[position] = index
+            for item in items:
+                if second:
+                    inner[name], inner[second[0]] = pair(item)
+                else:
+                    inner[name] = item
                 if condition is None or condition(inner):
                     out.append(element(inner))
             return bounded(out)
@@ -210,8 +227,11 @@ class Evaluator:
     def _call(self, node: e.Call) -> Compiled:
         name = node.function.text
         if name in THOUGHT_FUNCTIONS:
-            return self._thought_call(name, node.arguments[0].value)
+            return self._thought_call(name, *(argument.value for argument in node.arguments))
         parts = [(a.name.text if a.name else None, self._compile(a.value)) for a in node.arguments]
+        if name == NUMBER:
+            value, owner = parts[0][1], self.scores[str(parts[1][1]({}))]
+            return lambda names: claimed(owner, value(names))
         if name in self.scores:
             return self._score(self.scores[name], parts)
         if (function := self.functions.get(name)) is not None:
@@ -220,6 +240,7 @@ class Evaluator:
                 name,
                 [part(names) for key, part in parts if key is None],
                 {key: part(names) for key, part in parts if key is not None},
+                self.results.get(name, DYNAMIC),
             )
         if name not in BUILTINS:
             raise EvaluationError(f"`{name}` is not a function here")
@@ -241,16 +262,19 @@ class Evaluator:
         def run(names: Names) -> Any:
             inner = {key: part(names) for key, (_, part) in zip(keys, parts, strict=True)}
             if self._depth >= MAX_CALLS:
-                raise EvaluationError(f"scores call each other more than {MAX_CALLS} deep")
+                raise LimitExceeded(f"scores call each other more than {MAX_CALLS} deep")
             self._depth += 1
             try:
-                return self(score.value, Layer(inner, names))
+                return claimed(score, self(score.value, Layer(inner, names)))
             finally:
                 self._depth -= 1
 
         return run
 
-    def _thought_call(self, name: str, argument: e.Expression) -> Compiled:
+    def _thought_call(self, name: str, argument: e.Expression, note: e.Expression | None = None) -> Compiled:
+        if isinstance(note, e.Constant):
+            asked = str(note.value)
+            return lambda names: thought(names, "it", name).noted(asked)
         if isinstance(argument, e.Index) and isinstance(argument.value, e.Reference):
             list_name, index = argument.value.name, self._compile(argument.index)
 
@@ -300,16 +324,27 @@ def thought_function(name: str, subject: Thought) -> Any:
         case "score":
             if subject.score is None:
                 raise EvaluationError("this thought has no score")
+            raise_beyond((subject,))
             return subject.score
         case "valid":
             return bool(subject.valid)
         case "cost":
+            if subject.call is None:
+                return 0.0  # it was computed
             if subject.usd is None:
                 raise EvaluationError("the cost of this thought is not known")
             return subject.usd
         case "confidence":
             return confidence(subject)
     raise AssertionError(name)
+
+
+def _merged(fields: list[tuple[str | None, Compiled]], names: Names) -> dict[str, Any]:
+    """A record that takes over fields of others; later ones win, in the order of the first."""
+    found: dict[str, Any] = {}
+    for name, part in fields:
+        found |= part(names) if name is None else {name: part(names)}
+    return found
 
 
 def _field(value: Any, name: str) -> Any:
@@ -341,7 +376,7 @@ _LARGE = (str, list, dict)
 
 def _power(a: float, b: float) -> float:
     if isinstance(a, int) and isinstance(b, int) and abs(b) * a.bit_length() > MAX_BITS:
-        raise EvaluationError(f"this number would have more than {MAX_BITS:,} bits")
+        raise LimitExceeded(f"this number would have more than {MAX_BITS:,} bits")
     result: float | complex = a**b
     if isinstance(result, complex):
         raise EvaluationError("this power is not a real number")
@@ -350,7 +385,7 @@ def _power(a: float, b: float) -> float:
 
 def _plus(a: Any, b: Any) -> Any:
     if isinstance(a, list | str) and len(a) + len(b) > MAX_ELEMENTS:
-        raise EvaluationError(f"this would have more than {MAX_ELEMENTS:,} elements")
+        raise LimitExceeded(f"this would have more than {MAX_ELEMENTS:,} elements")
     return a + b
 
 
@@ -416,6 +451,6 @@ def is_literal(node: e.Expression) -> bool:
             return True
         case e.ListDisplay(elements=elements):
             return all(is_literal(element) for element in elements)
-        case e.RecordDisplay(entries=entries):
-            return all(is_literal(value) for _, value in entries)
+        case e.RecordDisplay(entries=entries) | e.Case(entries=entries):
+            return all(name is not None and is_literal(value) for name, value in entries)
     return False

@@ -6,11 +6,13 @@ exceptions are reported with their line.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from gotlang.errors import EvaluationError, GotError
 from gotlang.semantics.limits import MAX_BITS
+from gotlang.types import DYNAMIC, Type, fits
 
 CHANGES_GRAPH = "__gotlang_changes_graph__"
 """The attribute of functions that read and change the execution graph."""
@@ -21,8 +23,16 @@ def changes_graph(function: Callable[..., Any]) -> bool:
     return getattr(function, CHANGES_GRAPH, False) is True
 
 
-def call_python(function: Callable[..., Any], name: str, positional: list[Any], named: dict[str, Any]) -> Any:
-    """The result of a program's Python function. Raises EvaluationError for any exception of it."""
+def call_python(
+    function: Callable[..., Any],
+    name: str,
+    positional: list[Any],
+    named: dict[str, Any],
+    result: Type = DYNAMIC,
+) -> Any:
+    """The result of a program's Python function, of the type that the program says.
+
+    Raises EvaluationError for any exception of it, and for any other result."""
     if changes_graph(function):
         raise EvaluationError(f"`{name}` changes the graph, so only `Call() {name}(...)` can run it")
     try:
@@ -32,15 +42,18 @@ def call_python(function: Callable[..., Any], name: str, positional: list[Any], 
     except BaseException as error:
         # Also what is meant to end more than the function: `sys.exit()`, a CancelledError of its own loop.
         raise raised(name, error) from error
-    return given_back(value, name)
+    return given_back(value, name, result)
 
 
-def given_back(value: Any, name: str) -> Any:
-    """The result of a function as a value of the language. Raises EvaluationError if it is not one."""
+def given_back(value: Any, name: str, result: Type = DYNAMIC) -> Any:
+    """The result of a function as a value of a type. Raises EvaluationError if it is not one."""
     try:
-        return _plain(value, name)
+        found = _plain(value, name)
     except RecursionError:
         raise EvaluationError(f"`{name}` returned a value that is nested too deeply") from None
+    if result != DYNAMIC and (why := fits(result, found)):
+        raise EvaluationError(f"`{name}` did not return {result}: {why}")
+    return found
 
 
 def raised(name: str, error: BaseException) -> EvaluationError:
@@ -65,6 +78,8 @@ def copied(value: Any) -> Any:
 def _plain(value: Any, name: str) -> Any:
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise EvaluationError(f"`{name}` returned a number of more than {MAX_BITS:,} bits")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise EvaluationError(f"`{name}` returned {value}, which is not a number of the language")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):

@@ -6,27 +6,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lark.exceptions import LarkError
 
+from gotlang.diagnostics import Report
 from gotlang.errors import UsageError
 from gotlang.ir import program as ir
 from gotlang.ir import text as forms
 from gotlang.ir.build import build_param, build_prompt
 from gotlang.operations import BLOCKS, OPERATIONS, record_named
 from gotlang.operations.record import BlockRecord, OperationRecord
+from gotlang.operations.step import Line
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.symbols import Signature
+from gotlang.semantics.symbols import Signature, Symbols
+from gotlang.semantics.type_declarations import declare_types, resolve_type
 from gotlang.span import Fragment
 from gotlang.syntax import nodes as n
 from gotlang.syntax.build import TreeBuilder, present
 from gotlang.syntax.grammar import build_parser, grammar_text
-from gotlang.types import ANY, NONE, SIMPLE, DictType, ListType, LiteralType, RecordType, Type
+from gotlang.types import DYNAMIC, EMPTY, NEVER, NONE, Type
 
 if TYPE_CHECKING:
-    from lark import Lark
+    from lark import Lark, Tree
 
 _parsers = threading.local()
 
@@ -39,6 +43,7 @@ def from_text(text: str) -> ir.Program:
         at = getattr(error, "pos_in_stream", None) or 0
         raise UsageError(f"this is not IR, from line {text.count(chr(10), 0, at) + 1} on") from None
     builder = _IRBuilder(Fragment("ir", text))
+    builder.declare(tree)
     program: ir.Program = builder.build(tree)
     if builder.problems:
         raise UsageError(f"this is not IR: {builder.problems[0].message}")
@@ -55,71 +60,80 @@ def _parser() -> Lark:
 
 _RECORDS: tuple[OperationRecord[Any] | BlockRecord[Any], ...] = (*OPERATIONS.values(), *BLOCKS.values())
 _BY_RULE = {f"ir_op_{record.step.__name__.lower()}": record for record in _RECORDS}
+_BRANCHING = {"ir_op_if", "ir_op_match", "ir_op_try"}
+"""What the grammar itself has rules for."""
+_INNER: dict[str, Type] = {"none": NONE, "empty": EMPTY, "never": NEVER}
+"""Types that no program names."""
 
 
 def _rules() -> Iterator[str]:
     """The rules of the grammar that read steps, made from their text forms."""
     bodies = {rule for rule, record in _BY_RULE.items() if "body" in record.step.__dataclass_fields__}
-    lines = _BY_RULE.keys() - bodies - {"ir_op_if"}
+    lines = _BY_RULE.keys() - bodies - _BRANCHING
     yield "_ir_operation: " + " | ".join(sorted(lines))
     yield "_ir_header: " + " | ".join(sorted(bodies))
     for rule, record in _BY_RULE.items():
-        if rule != "ir_op_if":
+        if rule not in _BRANCHING:
             yield f"{rule}: {forms.rule(record.text)}"
     for flag in sorted({flag for record in _RECORDS for flag in forms.flags(record.text)}):
         yield f'ir_flag_{flag}: "{flag}"'
 
 
-def to_type(node: n.TypeNode) -> Type:
-    """The type that a type's text stands for; names of a program's own types are not known here."""
-    match node:
-        case n.UnionTypeNode(values=values):
-            return LiteralType(values)
-        case n.RecordTypeNode(fields=fields):
-            return RecordType(tuple((field.name.text, to_type(field.type)) for field in fields))
-        case n.NamedType(name=name, arguments=arguments):
-            match name.text, arguments:
-                case "list", (element,):
-                    return ListType(to_type(element))
-                case "dict", (_, value):
-                    return DictType(to_type(value))
-                case "any", ():
-                    return ANY
-                case "none", ():
-                    return NONE
-                case text, () if text in SIMPLE:
-                    return SIMPLE[text]
-    raise UsageError("not a type of the IR")
-
-
-def _typed(parameters: tuple[n.TypedName, ...]) -> tuple[tuple[str, Type], ...]:
-    return tuple((parameter.name.text, to_type(parameter.type)) for parameter in parameters)
-
-
 class _IRBuilder(TreeBuilder):
     """Adds the rules of the IR. An operation's rule gives its class, its pool and its own fields."""
 
-    def ir(self, _span, name, *parts):
+    def __init__(self, fragment: Fragment) -> None:
+        super().__init__(fragment)
+        self._report = Report()
+        self._symbols = Symbols(dict(_INNER))
+
+    def declare(self, tree: Tree[Any]) -> None:
+        """The types that a text declares, which its other lines name."""
+        declare_types(
+            [self.build(each) for each in tree.find_data("type_alias")], self._symbols, self._report
+        )
+
+    def _type(self, node: n.TypeNode) -> Type:
+        found = resolve_type(node, self._symbols, self._report)
+        if self._report.diagnostics:
+            raise UsageError("not a type of the IR")
+        return found
+
+    def _typed(self, parameters: tuple[n.TypedName, ...]) -> tuple[tuple[str, Type], ...]:
+        return tuple((parameter.name.text, self._type(parameter.type)) for parameter in parameters)
+
+    def _prompt(self, node: n.Prompt) -> ir.Prompt:
+        parameters, result = self._typed(node.parameters), self._type(node.result)
+        return build_prompt(node, Signature(node.name.text, parameters, result, node.many))
+
+    def _functions(self, nodes: Sequence[n.PythonFunction]) -> tuple[ir.PythonFunction, ...]:
+        results = [self._type(node.result) if node.result is not None else DYNAMIC for node in nodes]
+        return tuple(ir.PythonFunction(x.name.text, type_) for x, type_ in zip(nodes, results, strict=True))
+
+    def ir(self, _span, name, provided, *parts):
         def every(kind: type) -> tuple[Any, ...]:
             return tuple(part for part in parts if isinstance(part, kind))
 
         return ir.Program(
             name.value,
-            tuple(build_param(param, to_type(param.type)) for param in every(n.Param)),
-            tuple(_prompt(prompt) for prompt in every(n.Prompt)),
+            tuple(build_param(param, self._type(param.type)) for param in every(n.Param)),
+            tuple(self._prompt(prompt) for prompt in every(n.Prompt)),
             every(ir.ScoreFunction),
             every(ir.Scheme),
-            tuple(
-                ir.PythonImport(i.path.value, tuple(x.text for x in i.names)) for i in every(n.ImportPython)
-            ),
+            tuple(ir.PythonImport(i.path.value, self._functions(i.functions)) for i in every(n.ImportPython)),
             tuple(ir.Corpus(i.name.text, i.path.value) for i in every(n.ImportCorpus)),
             tuple(ir.PythonImport(i.path.value, ()) for i in every(n.Simulate)),
+            tuple((name, type_) for name, type_ in self._symbols.types.items() if name not in _INNER),
+            provided or (),
         )
+
+    def ir_provided(self, _span, *functions):
+        return self._functions(functions)
 
     def ir_score(self, span, name, parameters, direction, best, body, value):
         return ir.ScoreFunction(
             name.text,
-            _typed(parameters),
+            self._typed(parameters),
             direction == "lower",
             constant_value(best) if best is not None else None,
             body or forms.LOCAL_SCORE,
@@ -130,11 +144,11 @@ class _IRBuilder(TreeBuilder):
     def ir_scheme(self, span, name, parameters, many, result, collect, truth, body):
         return ir.Scheme(
             name.text,
-            _typed(parameters),
-            to_type(result),
+            self._typed(parameters),
+            self._type(result),
             many is not None,
             collect is not None,
-            to_type(truth),
+            self._type(truth),
             body,
             span,
         )
@@ -151,7 +165,9 @@ class _IRBuilder(TreeBuilder):
     def ir_line(self, span, result, operation, type_, one, *body):
         record, fields = operation
         inside = {"body": body[0]} if body else {}
-        return record.step(result, to_type(type_), one is not None, **fields, **inside, span=span)
+        step = record.step(result, self._type(type_), one is not None, **fields, **inside, span=span)
+        text = forms.line_text(step) if step.line is None else ""
+        return replace(step, line=Line(text)) if text else step
 
     ir_block = ir_line
 
@@ -166,8 +182,19 @@ class _IRBuilder(TreeBuilder):
     def ir_branch(self, span, result, pool, type_, one, *parts):
         branches = tuple(part for part in parts if isinstance(part, tuple))
         otherwise = next((part for part in parts if isinstance(part, ir.Region)), None)
-        base = (result, to_type(type_), one is not None)
+        base = (result, self._type(type_), one is not None)
         return ir.If(*base, pool, branches, otherwise, span=span)
+
+    def ir_match(self, span, result, subject, *parts):
+        like = self.ir_branch(span, result, *parts)
+        base = (like.result, like.type, like.single, like.pool)
+        return ir.Match(*base, like.branches, like.otherwise, subject, span=span)
+
+    def ir_case(self, _span, *parts):
+        return parts[:-1], parts[-1]
+
+    def ir_try(self, span, result, pool, type_, one, tried, otherwise):
+        return ir.Try(result, self._type(type_), one is not None, pool, tried, otherwise, span=span)
 
     def ir_when(self, _span, condition, body):
         return condition, body
@@ -186,10 +213,13 @@ class _IRBuilder(TreeBuilder):
         score, arguments = called
         return ir.Stop(score, forms.named(arguments), count)
 
+    def ir_of_line(self, _span, text, rank):
+        return text.value, int(rank)
+
     def ir_values(self, _span, *values):
         return values
 
-    ir_pair = ir_values
+    ir_pair = ir_names = ir_values
 
     def ir_pairs(self, _span, *pairs):
         return present(pairs)
@@ -202,8 +232,3 @@ class _IRBuilder(TreeBuilder):
 
     def ir_name(self, _span, name):
         return name.text
-
-
-def _prompt(node: n.Prompt) -> ir.Prompt:
-    signature = Signature(node.name.text, _typed(node.parameters), to_type(node.result), node.many)
-    return build_prompt(node, signature)

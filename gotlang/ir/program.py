@@ -6,6 +6,7 @@ Its steps are in `gotlang.operations`; here are its declarations. Both are used 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar, final
 
 from gotlang.answers.forms import Form
@@ -14,25 +15,30 @@ from gotlang.operations.call import Call as Call
 from gotlang.operations.foreach import Foreach as Foreach
 from gotlang.operations.generate import Generate as Generate
 from gotlang.operations.ground_truth import GroundTruth as GroundTruth
+from gotlang.operations.if_ import Branching as Branching
 from gotlang.operations.if_ import If as If
 from gotlang.operations.improve import Improve as Improve
 from gotlang.operations.keep_best_n import KeepBestN as KeepBestN
 from gotlang.operations.keep_valid import KeepValid as KeepValid
 from gotlang.operations.labelled import Block as Block
 from gotlang.operations.map import Map as Map
+from gotlang.operations.match import Match as Match
 from gotlang.operations.names import expressions_in, own_expressions
 from gotlang.operations.pool import Pool as Pool
 from gotlang.operations.reduce import Reduce as Reduce
 from gotlang.operations.repeat import Repeat as Repeat
+from gotlang.operations.repeated import Repeated as Repeated
 from gotlang.operations.retrieve import Retrieve as Retrieve
 from gotlang.operations.sampling import Sampling as Sampling
 from gotlang.operations.sampling import Stop as Stop
 from gotlang.operations.scheme_call import Invoke as Invoke
 from gotlang.operations.score import Score as Score
 from gotlang.operations.select import Select as Select
+from gotlang.operations.skip import Skip as Skip
 from gotlang.operations.step import Arguments as Arguments
 from gotlang.operations.step import Region as Region
 from gotlang.operations.step import Step as Step
+from gotlang.operations.try_ import Try as Try
 from gotlang.operations.validate import Validate as Validate
 from gotlang.operations.validate_and_improve import ValidateAndImprove as ValidateAndImprove
 from gotlang.operations.vote import Vote as Vote
@@ -40,7 +46,10 @@ from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax.walk import walk
 from gotlang.templates import Template
-from gotlang.types import Type
+from gotlang.types import DYNAMIC, FLOAT, Type
+
+NUMBER = "%number"
+"""What a score gives that is called like a scheme, and what looks whether that is beyond its `best`."""
 
 
 @final
@@ -99,7 +108,7 @@ class Prompt:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScoreFunction:
     """A score: lower or higher is better, `best` cannot be beaten. `body` holds what it asks of a model
     before `value` is taken; it is empty for a local score."""
@@ -111,6 +120,16 @@ class ScoreFunction:
     body: Region
     value: e.Expression
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @cached_property
+    def scheme(self) -> Scheme:
+        """The score as a scheme, which gives its number."""
+        given = (self.value, e.Constant(self.span, self.name))
+        arguments = tuple(e.Argument(self.span, None, node) for node in given)
+        number = e.Call(self.span, e.Identifier(self.span, NUMBER), arguments)
+        value = Pool(NUMBER, FLOAT, True, self.body.entry, (number,), span=self.span)
+        body = Region(self.body.entry, (*self.body.steps, value), NUMBER)
+        return Scheme(self.name, self.parameters, FLOAT, False, False, DYNAMIC, body, self.span)
 
 
 @final
@@ -130,11 +149,20 @@ class Scheme:
 
 @final
 @dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """A Python function, and the type of what it returns, which a run checks."""
+
+    name: str
+    result: Type = DYNAMIC
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class PythonImport:
-    """Names that a program takes from a Python file; `path` is as written, seen from the program's folder."""
+    """What a program takes from a Python file; `path` is as written, seen from the program's folder."""
 
     path: str
-    names: tuple[str, ...]
+    functions: tuple[PythonFunction, ...]
     folder: str = field(default="", compare=False)
 
 
@@ -151,7 +179,8 @@ class Corpus:
 @final
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A whole program. Tables keep the order of the source; `name` is the file's, without its ending."""
+    """A whole program. Tables keep the order of the source; `name` is the file's, without its ending,
+    `main` the scheme that runs if none is named (None: there is none)."""
 
     name: str
     params: tuple[Param, ...] = ()
@@ -161,6 +190,11 @@ class Program:
     python: tuple[PythonImport, ...] = ()
     corpora: tuple[Corpus, ...] = ()
     simulators: tuple[PythonImport, ...] = ()
+    types: tuple[tuple[str, Type], ...] = ()
+    """Those that the program declares."""
+    provided: tuple[PythonFunction, ...] = ()
+    """Functions that the host passes."""
+    main: str | None = field(default=None, compare=False)
 
     @property
     def bodies(self) -> dict[str, Region]:
@@ -171,7 +205,13 @@ class Program:
     @property
     def functions(self) -> set[str]:
         """The names of the Python functions that it imports."""
-        return {name for module in self.python for name in module.names}
+        return {function.name for module in self.python for function in module.functions}
+
+    @property
+    def results(self) -> dict[str, Type]:
+        """The types of what Python functions return."""
+        functions = [*self.provided, *(function for module in self.python for function in module.functions)]
+        return {function.name: function.result for function in functions}
 
     def reached(self, scheme: Scheme) -> set[str]:
         """Every name in a scheme and in what it calls: of params, prompts, scores, schemes and functions."""
@@ -202,11 +242,11 @@ class Program:
         return _named(self.scores, name)
 
     def scheme(self, name: str) -> Scheme:
-        """The scheme of a name; KeyError where there is none."""
-        return _named(self.schemes, name)
+        """The scheme of a name, or a score as one; KeyError where there is none."""
+        return next((s for s in self.schemes if s.name == name), None) or self.score(name).scheme
 
 
-_Named = TypeVar("_Named", Prompt, ScoreFunction, Scheme)
+_Named = TypeVar("_Named", Prompt, ScoreFunction)
 
 
 def _named(table: tuple[_Named, ...], name: str) -> _Named:

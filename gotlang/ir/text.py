@@ -32,11 +32,11 @@ from gotlang.answers.forms import After, Form, Json, Lines, Tag
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import literal
 from gotlang.operations import record_of
-from gotlang.operations.step import Arguments, Step
+from gotlang.operations.step import Arguments, Line, Step
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression as show
 from gotlang.syntax.texts import long_lines, quote
-from gotlang.types import Type
+from gotlang.types import DYNAMIC, Named, Type
 
 _INDENT = "    "
 LOCAL_SCORE = ir.Region("%start", (), "%start")
@@ -45,9 +45,11 @@ LOCAL_SCORE = ir.Region("%start", (), "%start")
 
 def to_text(program: ir.Program) -> str:
     """The text of a program, which `from_text` reads back."""
+    provided = f" with {', '.join(map(_function, program.provided))}" if program.provided else ""
     blocks = [
-        [f"program {quote(program.name)}"],
+        [f"program {quote(program.name)}{provided}"],
         list(_imports(program)),
+        [f"type {name} = {t.written() if isinstance(t, Named) else t}" for name, t in program.types],
         [_param(p) for p in program.params],
     ]
     blocks += [list(_prompt(prompt)) for prompt in program.prompts]
@@ -61,11 +63,15 @@ def to_text(program: ir.Program) -> str:
 
 def _imports(program: ir.Program) -> Iterator[str]:
     for module in program.python:
-        yield f"import python {quote(module.path)}: {', '.join(module.names)}"
+        yield f"import python {quote(module.path)}: {', '.join(map(_function, module.functions))}"
     for corpus in program.corpora:
         yield f"import corpus {quote(corpus.path)}: {corpus.name}"
     for simulator in program.simulators:
         yield f"simulate with {quote(simulator.path)}"
+
+
+def _function(function: ir.PythonFunction) -> str:
+    return function.name if function.result == DYNAMIC else f"{function.name} -> {function.result}"
 
 
 def _param(param: ir.Param) -> str:
@@ -95,7 +101,7 @@ def _prompt(prompt: ir.Prompt) -> Iterator[str]:
         inputs = ", ".join(f"{name} = {value_text(value)}" for name, value in example.inputs)
         yield f"{_INDENT * 2}{inputs} -> {value_text(example.output)}"
     if prompt.user is not None:
-        yield from _text("user ", prompt.user.text)
+        yield from _text("", prompt.user.text)
     if prompt.reader is not None:
         yield f"{_INDENT}parse with {prompt.reader}"
     elif prompt.form is not None:
@@ -164,12 +170,18 @@ def _region(region: ir.Region, margin: str) -> Iterator[str]:
 
 
 def _inside(step: ir.Step, margin: str) -> Iterator[str]:
-    if not isinstance(step, ir.If):
+    if isinstance(step, ir.Try):
+        yield from _region(step.tried, margin)
+        yield f"{margin}otherwise"
+        yield from _region(step.otherwise, margin + _INDENT)
+        return
+    if not isinstance(step, ir.Branching):
         for body in step.regions:
             yield from _region(body, margin)
         return
-    for condition, body in step.branches:
-        yield f"{margin}when {show(condition)}"
+    word = "case" if isinstance(step, ir.Match) else "when"
+    for head, (_, body) in zip(step.heads, step.branches, strict=True):
+        yield f"{margin}{word} {head}"
         yield from _region(body, margin + _INDENT)
     if step.otherwise is not None:
         yield f"{margin}otherwise"
@@ -246,6 +258,10 @@ KINDS: dict[str, Kind] = {
         lambda stop: (stop,),
     ),
     "expressions": Kind(lambda values: ", ".join(map(show, values)), "ir_values", lambda values: (values,)),
+    "line": Kind(
+        lambda line: f"line {quote(line.text)} {line.rank}", "ir_of_line", lambda found: (Line(*found),)
+    ),
+    "names": Kind(", ".join, "ir_names", lambda names: (names,), ((),)),
     "pairs": Kind(
         lambda pairs: f"({', '.join(f'{inner}={outer}' for inner, outer in pairs)})",
         "ir_pairs",
@@ -253,6 +269,16 @@ KINDS: dict[str, Kind] = {
         ((),),
     ),
 }
+
+
+_CALLS = tuple(KINDS[name] for name in ("call", "judgement", "python"))
+
+
+def line_text(step: Step) -> str:
+    """What a step calls, as its line says it unless a pass has changed the step; empty for one that calls
+    nothing that the program declares."""
+    slots = [slot for part in parts(record_of(step).text) for slot in part.slots if slot.kind in _CALLS]
+    return ", ".join(text[1:] for slot in slots if (text := slot.text(step)).startswith("@"))
 
 
 @final
@@ -270,6 +296,8 @@ class Slot:
 
     def empty(self, step: Step) -> bool:
         """Whether nothing does."""
+        if self.names == ("line",):
+            return step.line in (None, (line_text(step), 0))
         return getattr(step, self.names[0]) in (None, False, ())
 
     @property

@@ -14,19 +14,18 @@ from gotlang.diagnostics import Report
 from gotlang.errors import GotError
 from gotlang.ir import program as ir
 from gotlang.operations import record_of
-from gotlang.operations.names import own_expressions
 from gotlang.operations.record import MODEL_SETTINGS, PROMPT_SETTINGS, SettingRule
-from gotlang.scope import START, THOUGHT_FUNCTIONS, PoolType, Scope, Variable
-from gotlang.semantics.builtins import BUILTINS
+from gotlang.scope import START, Narrowed, PoolType, Scope, Variable
+from gotlang.semantics import narrowing
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
-from gotlang.syntax.walk import walk
-from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, ListType, Type, accepts
+from gotlang.types import ANY, BOOL, EMPTY, FLOAT, INT, ListType, Type, accepts, cases_of, common
 
-_HARMLESS = {"GOT0206", "GOT0207"}
-"""What folding may lead to and is not a mistake there: a comparison whose outcome is known, and its like."""
+_HARMLESS = {"GOT0206", "GOT0207", "GOT0314", "GOT0321", "GOT0322"}
+"""What folding may lead to and is not a mistake there: a comparison whose outcome is known, and its like; and
+what is asked of thoughts, which was checked."""
 
 
 @final
@@ -68,20 +67,12 @@ class _ProgramVerifier:
         symbols = Symbols(
             params={param.name: param.type for param in program.params},
             scores={s.name: Signature(s.name, s.parameters, FLOAT) for s in program.scores},
-            functions=dict.fromkeys(self._functions(), NOWHERE),
+            functions=dict.fromkeys(program.results, NOWHERE),
+            results=program.results,
+            cases={case.tag: case for _, type_ in program.types for case in cases_of(type_)},
         )
-        self.expressions = ExpressionChecker(symbols, self.report)
-
-    def _functions(self) -> Iterable[str]:
-        """The names of Python functions: those imported, and those that the host passes."""
-        yield from self.program.functions
-        known = {*self.prompts, *self.schemes, *self.scores, *BUILTINS, *THOUGHT_FUNCTIONS}
-        for body in self.program.bodies.values():
-            for step in body.all_steps():
-                for expression in own_expressions(step):
-                    for node in walk(expression):
-                        if isinstance(node, e.Call) and node.function.text not in known:
-                            yield node.function.text
+        symbols.asking = {score.name for score in program.scores if score.body.steps}
+        self.expressions = ExpressionChecker(symbols, self.report, notes=True)
 
     def at(self, parameters: Iterable[tuple[str, Type]] = ()) -> StepVerify:
         """The verifier at the start of a declaration."""
@@ -137,7 +128,7 @@ class StepVerify:
 
     @property
     def each(self) -> Scope:
-        if self.pool.type == NONE:
+        if self.pool.type == EMPTY:
             return self.names
         return self.names.inside(Variable("it", self.pool.type, "thought"))
 
@@ -146,7 +137,7 @@ class StepVerify:
         return self.whole_of(self.pool)
 
     def whole_of(self, pool: PoolType) -> Scope:
-        if pool.type == NONE:
+        if pool.type == EMPTY:
             return self.names
         names = [Variable("thoughts", ListType(pool.type), "thoughts")]
         names += [Variable("it", pool.type, "thought")] if pool.single else []
@@ -160,6 +151,25 @@ class StepVerify:
         if name not in self._pools:
             raise self.fail(f"there is no pool `{name}` here")
         return self._pools[name]
+
+    def joined(self, *types: Type) -> Type:
+        found = common(types)
+        if found is None:
+            raise self.fail(f"{', '.join(map(str, types))} have no type in common")
+        return found
+
+    def selected(self, condition: e.Expression) -> Type:
+        return self._verifier.expressions.selected(condition, self.pool, self.each)
+
+    def where(self, condition: e.Expression, holds: bool, entry: str) -> StepVerify:
+        return self.known(self._verifier.expressions.facts(condition, self.whole, holds), entry)
+
+    def known(self, known: Narrowed, entry: str) -> StepVerify:
+        pool, names = narrowing.inside(known, self.pool, self.names)
+        inner = StepVerify(self._verifier, pool, names.inside(), dict(self._pools))
+        if pool.type != self.pool.type:
+            inner._bind(entry, pool)
+        return inner
 
     def inside(self, pools: Mapping[str, PoolType], values: Mapping[str, Type] | None = None) -> StepVerify:
         inner = StepVerify(self._verifier, self.pool, self.names.inside(), dict(self._pools))
@@ -209,17 +219,12 @@ class StepVerify:
     def infer(self, node: e.Expression, scope: Scope) -> Type:
         found = self._verifier.expressions.infer(node, scope)
         self._raise_reported()
-        for call in walk(node):
-            if isinstance(call, e.Call) and call.function.text in self._verifier.scores:
-                score = self._verifier.scores[call.function.text]
-                if score.body.steps:
-                    raise self.fail(f"an expression asks a model, by score `{score.name}`")
         return found
 
     def elements(self, iterable: e.Expression | None) -> Type:
         if iterable is None:
             return self.pool.type
-        found = self._verifier.expressions.elements(iterable, self.each if self.pool.single else self.names)
+        found = self._verifier.expressions.elements(iterable, self.whole)
         self._raise_reported()
         return found
 
@@ -258,9 +263,10 @@ class StepVerify:
         self._arguments(score.parameters, arguments, scope, f"score `{name}`")
 
     def scheme(self, name: str, arguments: ir.Arguments) -> tuple[Type, bool]:
-        if name not in self._verifier.schemes:
+        verifier = self._verifier
+        if name not in verifier.schemes and name not in verifier.scores:
             raise self.fail(f"there is no scheme `{name}`")
-        scheme = self._verifier.schemes[name]
+        scheme = verifier.schemes.get(name) or verifier.scores[name].scheme
         self._arguments(scheme.parameters, arguments, self.each, f"scheme `{name}`")
         return scheme.result, scheme.many
 

@@ -185,6 +185,10 @@ def _send() -> None:
     """Send it."""
 
 
+def _waiting(reason: str, number: int, most: int, seconds: float) -> None:
+    """Nobody is told."""
+
+
 async def _retry(usage: Usage | None) -> None:
     """Send it again."""
 
@@ -196,6 +200,7 @@ class Permit:
 
     - `send()` is called when a request that waited for a limit is about to go out for the first time. Raises
       AlreadyCached if it is not needed any more.
+    - `waiting(reason, number, most, seconds)` is told that retry `number` of `most` follows after a wait.
     - `await retry(usage)` comes before a request is sent again after one that failed but may have been
       billed; `usage` is what was billed, None if unknown. Raises BudgetExceeded if the budget does not
       allow another.
@@ -205,6 +210,7 @@ class Permit:
 
     send: Callable[[], None] = _send
     retry: Callable[[Usage | None], Awaitable[None]] = _retry
+    waiting: Callable[[str, int, int, float], None] = _waiting
 
 
 PERMITTED = Permit()

@@ -25,6 +25,7 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 OPTIONAL = ("temperature", "top_p", "stop", "logprobs", "seed", "response_format")
 _NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system"))
 Positive = Annotated[int, Meta(ge=1)]
+_SEEDS = 2**31
 REMEMBERED_S = 30 * 86400
 """Seconds after which something learned is forgotten: endpoints change."""
 _FORMAT = 1
@@ -112,7 +113,8 @@ class Capabilities:
     def settings(self, request: Request, first: int) -> dict[str, Any]:
         """The settings of a request that are set and accepted, without the token limit, as JSON values.
 
-        Samples of one seed would all be equal if each is a request of its own: `first` is added to the seed.
+        Samples of one seed would all be equal if each is a request of its own: `first` is added to the seed,
+        within the 31 bits that every endpoint takes.
         """
         s = request.settings
         given: dict[str, Any] = {
@@ -120,7 +122,7 @@ class Capabilities:
             "top_p": s.top_p,
             "stop": [encodable(stop) for stop in s.stop] or None,
             "logprobs": s.logprobs or None,
-            "seed": None if s.seed is None else s.seed + first,
+            "seed": None if s.seed is None else (s.seed + first) % _SEEDS,
             "response_format": s.response_format and json.loads(s.response_format),
         }
         return {

@@ -145,7 +145,8 @@ def find_endpoint(base_url: str | None = None, names: EndpointNames = OPENAI) ->
         variable = names.key_variable
         raise UsageError(
             f"no key for {endpoint.shown}: {variable} is not set",
-            help=f"set {variable}, or {names.url_variable} for another endpoint, or use `--model simulated`",
+            help=f"set {variable}, or {names.url_variable} for another endpoint, or use `--model simulated`; "
+            "`gotc models` lists other providers",
         )
     return endpoint
 

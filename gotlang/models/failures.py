@@ -22,6 +22,9 @@ FIRST_WAIT_S = 0.5
 MAX_BACK_OFF_S = 30.0
 MAX_REQUESTED_WAIT_S = 600.0
 """An endpoint that asks for a longer wait gets an error instead (a day's quota is used up)."""
+FREE = (409, 429, 503, 529)
+"""Statuses of requests that were turned away before a model saw them, so they are not charged. Any other that
+is worth a retry (408, 500, 502, 504, ...) may come from a gateway whose upstream did the work."""
 
 _NO_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_credits", "credit_limit")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -41,11 +44,13 @@ class Response:
 @final
 @dataclass(frozen=True, slots=True)
 class NoResponse:
-    """No complete response. `arrived`: the endpoint may have received, and charged, the request."""
+    """No complete response. `arrived`: the endpoint may have received, and charged, the request; `hostile`:
+    it sent what no endpoint sends, so that the request is not sent again."""
 
     reason: str
     arrived: bool
     timed_out: bool = False
+    hostile: bool = False
 
 
 @final
@@ -79,7 +84,7 @@ class RequestFailure:
     def from_no_response(cls, lost: NoResponse, endpoint: Endpoint, *, reached: bool) -> Self:
         """Nothing came back. An endpoint that was never `reached` is not there: waiting does not help."""
         if lost.arrived:
-            return cls(lost.reason, retryable=True, congested=lost.timed_out, lost=True)
+            return cls(lost.reason, retryable=not lost.hostile, congested=lost.timed_out, lost=True)
         help = f"check that the server at {endpoint.shown} runs, and the base URL (--base-url or "
         return cls(
             lost.reason, retryable=reached or lost.timed_out, help=f"{help}{endpoint.names.url_variable})"
@@ -117,12 +122,17 @@ class RequestFailure:
             return cls(words, help=f"check the model's name and the base URL {endpoint.shown}{endpoint.hint}")
         if status in (400, 422):
             return cls(words, bad_request=True, parameter=parameter)
+        if 300 <= status < 400:
+            where = shorten(endpoint.scrub(response.headers.get("location", "an unknown address")))
+            help = "if you trust that address, give it as the base URL; redirects are not followed"
+            return cls(f"HTTP {status}: redirected to {where}", help=help)
         if status not in (408, 409, 429) and status < 500:
             return cls(words)
-        wait = requested_wait(response.headers)
+        wait, lost = requested_wait(response.headers), status not in FREE
         if (wait or 0.0) > MAX_REQUESTED_WAIT_S:
-            return cls(words, congested=True, help=f"the endpoint asks to wait {wait:.0f} s")
-        return cls(words, retryable=True, congested=status in (429, 503, 529), wait_s=wait)
+            return cls(words, congested=True, lost=lost, help=f"the endpoint asks to wait {wait:.0f} s")
+        congested = status in (429, 503, 529)
+        return cls(words, retryable=True, congested=congested, wait_s=wait, lost=lost)
 
 
 def shorten(text: str) -> str:

@@ -13,7 +13,7 @@ import random
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +43,8 @@ DEFAULT_TIMEOUT_S = 180.0
 CONNECT_TIMEOUT_S = 10.0
 MAX_COUNT = 10_000_000
 """No model reads or writes more tokens in one request: a larger count is an error."""
+MAX_BODY = 32_000_000
+"""Bytes of a response that are read: the most completions of one request with all log-probabilities."""
 
 
 @final
@@ -243,10 +245,12 @@ class HttpModel(Model):
                 raise self._error(call, outcome)
             if outcome.lost or outcome.usage is not None:
                 await permit.retry(outcome.usage)
+            wait = self._wait(outcome, call)
+            call.failures += 1
+            permit.waiting(outcome.words, call.failures, self._retries, wait)
             # A congested endpoint delays all requests, in `Limits`; other failures only the one that failed.
             if not outcome.congested:
-                await self._sleep(self._wait(outcome, call))
-            call.failures += 1
+                await self._sleep(wait)
 
     async def close(self) -> None:
         """Release the connections."""
@@ -388,11 +392,13 @@ class HttpWire:
             timeout = httpx.Timeout(self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S))
             # A proxy from the environment cannot reach this machine's own loopback.
             trust_env = not self._at.loopback
-            self._client = httpx.AsyncClient(headers=self._headers, timeout=timeout, trust_env=trust_env)
+            self._client = httpx.AsyncClient(
+                headers=self._headers, timeout=timeout, trust_env=trust_env, **SAFE_CLIENT
+            )
 
     async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
         """Post a request."""
-        return await self.request("POST", json=body, headers={"Idempotency-Key": key})
+        return await self.request("POST", json=body, headers={"Idempotency-Key": key, **UNCOMPRESSED})
 
     async def close(self) -> None:
         """Release the connections."""
@@ -406,9 +412,51 @@ class HttpWire:
         try:
             async with asyncio.timeout(self._timeout_s):
                 raw = await self._client.request(method, self._at.url + self._path, **more)
-                return Response(raw.status_code, lower(raw.headers), raw.text)
-        except (TimeoutError, _httpx().HTTPError) as error:
+                return Response(raw.status_code, lower(raw.headers), text_of(raw.content))
+        except (TimeoutError, RefusedBody, _httpx().HTTPError) as error:
             return no_response(error, self._timeout_s)
+
+
+class RefusedBody(Exception):
+    """A response's body that is not read: too large, or compressed although nobody asked for that."""
+
+
+class _Limited:
+    """A response's bytes as they arrive, up to MAX_BODY."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_BODY
+        async for part in self._stream:
+            if (left := left - len(part)) < 0:
+                raise RefusedBody(f"its body is longer than {MAX_BODY:,} bytes")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _limit(response: Any) -> None:
+    if response.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
+        raise RefusedBody("its body is compressed although the request did not accept that")
+    # The client checks the class of a stream; which library it is from is the SDK's choice.
+    bases = [base for base in type(response.stream).__mro__ if base.__name__ == "AsyncByteStream"]
+    response.stream = type("LimitedStream", (_Limited, *bases), {})(response.stream)
+
+
+SAFE_CLIENT: Mapping[str, Any] = {
+    "follow_redirects": False,
+    "event_hooks": {"request": [], "response": [_limit]},
+}
+"""Arguments of HTTP clients: keys and prompts go where the user said, and no body fills the memory."""
+UNCOMPRESSED = {"Accept-Encoding": "identity"}
+
+
+def text_of(content: bytes) -> str:
+    """A body's text. JSON is UTF-8, whatever charset the endpoint names."""
+    return content.decode("utf-8", "replace")
 
 
 def _httpx() -> Any:
@@ -427,6 +475,8 @@ def lower(headers: Mapping[str, str]) -> dict[str, str]:
 def no_response(error: BaseException, timeout_s: float) -> NoResponse:
     """Why no response came. Errors are told apart by class name: the HTTP library changes its module."""
     cause = type(error).__name__
+    if isinstance(error, RefusedBody):
+        return NoResponse(f"the response is refused: {error}", arrived=True, hostile=True)
     if cause == "ConnectTimeout":
         return NoResponse("no connection in time", arrived=False, timed_out=True)
     if "Timeout" in cause:
@@ -449,8 +499,8 @@ def read_body(
 ) -> Reply | RequestFailure:
     """The up to n completions of a response body. `cut` are stop sequences that the endpoint did not obey.
 
-    Missing or impossible usage is replaced by a bound from the number of bytes, with a note. Secrets that the
-    endpoint repeats are masked.
+    Missing or impossible usage counts as what was reserved for the request, with a note: a model may have
+    written what is not shown. Secrets that the endpoint repeats are masked.
     """
     try:
         payload = json.loads(body)
@@ -469,9 +519,9 @@ def read_body(
     usage = parsed.usage or Usage()
     written = parsed.hidden_bytes + sum(len(one.text.encode("utf-8", "surrogatepass")) for one in found)
     if usage.input_tokens <= 0 or (usage.output_tokens <= 0 < written):
-        notes = ("the endpoint gave no valid usage: its tokens are bounded by bytes",)
-        # Never less than what it did say: the bound is used as a cost.
-        read, wrote = token_bound(request), written + len(found)
+        notes = ("the endpoint gave no valid usage: the most tokens that it may charge are counted",)
+        # Never less than what it did say, or showed.
+        read, wrote = token_bound(request), max(written + len(found), n * request.settings.max_tokens)
         usage = Usage(max(usage.input_tokens, read), max(usage.output_tokens, wrote))
     kept = [_masked(_cut(one, cut), at.hide) for one in found[:n]]
     if request.settings.logprobs and any(one.logprob is None for one in kept):

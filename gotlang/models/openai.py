@@ -15,11 +15,14 @@ from gotlang.models.endpoint import OPENAI, Endpoint
 from gotlang.models.failures import NoResponse, Response
 from gotlang.models.http import (
     CONNECT_TIMEOUT_S,
+    SAFE_CLIENT,
+    UNCOMPRESSED,
     HttpModel,
     ParsedResponse,
     Wire,
     lower,
     no_response,
+    text_of,
     token_count,
 )
 
@@ -106,11 +109,12 @@ class SdkWire:
         try:
             async with asyncio.timeout(self._timeout_s):
                 raw = await self._connected().chat.completions.with_raw_response.create(
-                    **body, extra_headers={"Idempotency-Key": key}
+                    **body, extra_headers={"Idempotency-Key": key, **UNCOMPRESSED}
                 )
-                return Response(raw.status_code, lower(raw.headers), raw.text)
+                return Response(raw.status_code, lower(raw.headers), text_of(raw.http_response.content))
         except openai.APIStatusError as error:
-            return Response(error.status_code, lower(error.response.headers), error.response.text)
+            raw = error.response
+            return Response(raw.status_code, lower(raw.headers), text_of(raw.content))
         except openai.OpenAIError as error:
             return no_response(error.__cause__ or error, self._timeout_s)
         except TimeoutError as error:
@@ -141,9 +145,9 @@ def client_of(endpoint: Endpoint, timeout: Timeout | float, *, retries: int = 0)
         max_retries=retries,
         timeout=timeout,
         # A proxy from the environment cannot reach this machine's own loopback.
-        http_client=openai.DefaultAsyncHttpxClient(trust_env=False, timeout=timeout)
-        if endpoint.loopback
-        else None,
+        http_client=openai.DefaultAsyncHttpxClient(
+            trust_env=not endpoint.loopback, timeout=timeout, **SAFE_CLIENT
+        ),
     )
 
 

@@ -13,6 +13,7 @@ tokens; without a cached price, cached tokens cost what others do:
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from decimal import Decimal
 from importlib.metadata import version
@@ -100,3 +101,12 @@ class _PriceEntry(Struct, forbid_unknown_fields=True):
     input_per_million: Dollars
     output_per_million: Dollars
     cached_input_per_million: Dollars | UnsetType = UNSET
+
+
+def dollars(amount: float | None) -> str:
+    """An amount in US dollars, or `unknown`. Below a hundredth of a cent it has two significant digits."""
+    if amount is None:
+        return "unknown"
+    if 0 < amount < 1e-4:
+        return f"${amount:.{1 - math.floor(math.log10(amount))}f}"
+    return f"${amount:.4f}" if amount < 1 else f"${amount:.2f}"

@@ -8,13 +8,16 @@ installation.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, cast, final
 
 from gotlang.errors import GotError, UsageError
 from gotlang.models.base import Model, ModelOptions, Price, Provider
+from gotlang.models.endpoint import OPENAI, url_of
 
 if TYPE_CHECKING:
     from gotlang.ir.program import Program
@@ -27,6 +30,10 @@ BUILT_IN = {
     "replay": "gotlang.cache.cassette:ReplayModel",
 }
 DEFAULT_PROVIDER = "openai"
+_OTHER_VENDORS = re.compile(
+    r"claude|gemini|gemma|mi[sx]tral|llama|command-|deepseek|qwen|grok|phi-", re.IGNORECASE
+)
+"""The first letters of models that are not OpenAI's."""
 
 
 def default_model() -> str:
@@ -127,7 +134,11 @@ class ModelPool:
             return self._own
         spec = model_spec(name, self._own)
         if spec not in self._opened:
-            self._opened[spec] = self._open(spec, self._options)
+            _check_vendor(name or self._own, self._options)
+            # The chosen endpoint is that of the run's own provider; others have theirs.
+            same = spec.partition(":")[0] == model_spec("any", self._own).partition(":")[0]
+            options = self._options if same else replace(self._options, base_url=None)
+            self._opened[spec] = self._open(spec, options)
         return self._opened[spec]
 
     @property
@@ -141,6 +152,16 @@ class ModelPool:
         async with AsyncExitStack() as stack:
             for model in opened.values():
                 stack.push_async_callback(model.close)
+
+
+def _check_vendor(name: str, options: ModelOptions) -> None:
+    """Raise UsageError for the model of another vendor, named without a provider, that would be OpenAI's."""
+    if ":" not in name and _OTHER_VENDORS.match(name) and url_of(options.base_url) == OPENAI.url:
+        raise UsageError(
+            f"`{name}` names no provider, and OpenAI has no such model",
+            help="write `--model PROVIDER:NAME` (`gotc models` lists the providers), or give the URL of an "
+            "OpenAI-compatible endpoint with `--base-url`",
+        )
 
 
 def models_named(program: Program) -> set[str] | None:
@@ -194,4 +215,5 @@ def _entry_point(name: str) -> EntryPoint | None:
 
 
 def _help() -> str:
-    return "there are " + "; ".join(f"`{name}` ({about})" for name, about in descriptions().items())
+    lines = [f"{name.ljust(10)} {about}" for name, about in descriptions().items()]
+    return "a model is named PROVIDER:NAME, with one of these providers:\n    " + "\n    ".join(lines)

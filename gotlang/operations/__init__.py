@@ -28,7 +28,18 @@ _OPERATIONS = (
     "call",
     "ground_truth",
 )
-_BLOCKS = ("foreach", "reduce", "repeat", "if_", "labelled", "scheme_call")
+_BLOCKS = (
+    "foreach",
+    "reduce",
+    "repeat",
+    "repeated",
+    "if_",
+    "match",
+    "try_",
+    "skip",
+    "labelled",
+    "scheme_call",
+)
 
 
 def _records(modules: tuple[str, ...], name: str) -> dict[str, Any]:

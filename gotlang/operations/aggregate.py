@@ -7,10 +7,11 @@ from functools import partial
 from typing import final
 
 from gotlang.operations import sampling
-from gotlang.operations.record import OperationRecord, Syntax, asks
+from gotlang.operations.record import NO_FACT, OperationRecord, Syntax, asks
 from gotlang.operations.stages import Checking
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
+from gotlang.types import EMPTY
 
 
 @final
@@ -21,7 +22,15 @@ class Aggregate(sampling.Sampling):
 
 def _check(node: n.Step, c: Checking) -> PoolType:
     c.needs_thoughts("to start from")
-    return sampling.check_prompt(node, c, c.whole, single=True)
+    found = sampling.check_prompt(node, c, c.whole, single=True)
+    if c.pool.type != EMPTY and not c.looks_at_thoughts(node.operands[0], c.whole):
+        c.error(
+            "GOT0326",
+            "`Aggregate` does not look at the thoughts that it takes together",
+            node.operands[0].span,
+            help="show them to the prompt, as `thoughts`; to start anew, write `Generate` as a first step",
+        )
+    return found
 
 
 OPERATION = OperationRecord(
@@ -29,6 +38,9 @@ OPERATION = OperationRecord(
     syntax=Syntax(sampling.SETTINGS, "Aggregate(10) merge(left, right)", first="k"),
     usage="`Aggregate(10) p(args)`",
     doc="all current thoughts together into one, tried 10 times",
+    fails="no response can be read",
+    asks=NO_FACT,
+    keeps=False,
     check=_check,
     step=Aggregate,
     build=sampling.build(Aggregate),

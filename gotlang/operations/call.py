@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from gotlang.amounts import ONE, ZERO
-from gotlang.errors import EvaluationError
 from gotlang.flows import FREE, NOTHING_KNOWN, FlowScope, Result
-from gotlang.operations.record import Grows, OperationRecord, StepLabel, Syntax, Tool, passed_on
+from gotlang.operations.record import NO_FACT, Grows, OperationRecord, StepLabel, Syntax, Tool, passed_on
 from gotlang.operations.sampling import one_call
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
 from gotlang.operations.step import PythonArguments, Step
 from gotlang.scope import PoolType
 from gotlang.syntax import expressions
 from gotlang.syntax import nodes as n
+from gotlang.syntax.expressions import Argument, Identifier
 from gotlang.thought import Thought, Thoughts
-from gotlang.types import ANY, AnyType
 
 
 @final
@@ -38,7 +37,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
             operand.span,
             help='import it: `import python "tools.py": search`, then write `Call search(it)`',
         )
-    return PoolType(found if isinstance(found, AnyType) else ANY, c.pool.single)
+    return PoolType(found, c.pool.single)
 
 
 def _build(node: n.Step, b: Building) -> Call:
@@ -49,9 +48,12 @@ def _build(node: n.Step, b: Building) -> Call:
 
 
 def _verify(step: Call, v: Verifying) -> PoolType:
-    for _, value in step.arguments:
-        v.infer(value, v.each)
-    return PoolType(ANY, v.pool.single)
+    given = tuple(
+        Argument(step.span, Identifier(step.span, key) if key else None, value)
+        for key, value in step.arguments
+    )
+    call = expressions.Call(step.span, Identifier(step.span, step.function), given)
+    return PoolType(v.infer(call, v.each), v.pool.single)
 
 
 def _estimate(step: Call, scope: FlowScope, e: Estimating) -> Result:
@@ -64,10 +66,7 @@ async def _call(step: Call, thoughts: Thoughts, running: Running) -> Thoughts:
     """`Call`: a thought for which the function fails is left out."""
 
     async def run(thought: Thought) -> Any:
-        value = await running.call_python(step.function, step.arguments, running.each(thought))
-        if value is None:
-            raise EvaluationError(f"`{step.function}` returned None, which is not a value of the language")
-        return value
+        return await running.call_python(step.function, step.arguments, running.each(thought))
 
     found = await running.for_each_call(thoughts, run)
     return Thoughts(running.derived(value, at, (thoughts[at],)) for at, value in found)
@@ -78,10 +77,13 @@ OPERATION = OperationRecord(
     syntax=Syntax({}, "Call search(it)", bare=True),
     usage="`Call f(args)`",
     doc="what an imported Python function gives, for each current thought",
+    fails="the function has no value for any thought",
+    asks=NO_FACT,
+    keeps=False,
     check=_check,
     step=Call,
     build=_build,
-    text="Call {function(arguments):python} from {pool}",
+    text="Call {function(arguments):python} from {pool}[, {line:line}]",
     verify=_verify,
     effects=lambda step, declared: frozenset({"acts"}),
     estimate=_estimate,

@@ -4,12 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from gotlang.errors import EvaluationError
+from gotlang.errors import BeyondBest, EvaluationError, LimitExceeded
+from gotlang.span import Span
 
 MOST = 10_000
 """The largest `k`, `n`, number of tries or rounds; a larger one is taken for a mistake."""
+
+
+class DeclaredScore(Protocol):
+    """A score of the program."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def lower(self) -> bool:
+        """Whether lower is better."""
+
+    @property
+    def best(self) -> float | None:
+        """The value that cannot be beaten, where there is one."""
+
+    @property
+    def span(self) -> Span:
+        """Where it is declared."""
+
 
 _FLOAT_BITS = 1_023
 """What a float holds of a whole number without being too large."""
@@ -20,7 +42,7 @@ def count(value: Any, what: str, least: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise EvaluationError(f"`{what}` must be a whole number of at least {least}, not {value!r:.60}")
     if value > MOST:
-        raise EvaluationError(f"`{what}` of {value} is more than {MOST:,}")
+        raise LimitExceeded(f"`{what}` of {value} is more than {MOST:,}")
     return value
 
 
@@ -45,6 +67,25 @@ def number(value: Any, what: str) -> float:
     return value
 
 
+def claim(score: DeclaredScore, value: float) -> BeyondBest | bool:
+    """Whether a score reaches its `best`; the error of a run in which it goes beyond. Rounding is neither."""
+    best = score.best
+    if best is None or (value > best if score.lower else value < best):
+        return False
+    if math.isclose(value, best, rel_tol=1e-9, abs_tol=1e-12):
+        return True
+    worse = "lower" if score.lower else "higher"
+    message = f"score `{score.name}` gave {value}, which is {worse} than its `best {best}`"
+    return BeyondBest(message, score.span)
+
+
+def claimed(score: DeclaredScore, value: float) -> float:
+    """The value of a score. Raises BeyondBest where it is better than `best`."""
+    if isinstance(found := claim(score, value), BeyondBest):
+        raise found
+    return value
+
+
 def mean(numbers: Sequence[float], what: str) -> float:
     """The mean of the numbers that a score gave. Raises EvaluationError where there is none."""
     try:
@@ -60,3 +101,10 @@ def frozen(value: Any) -> Any:
     if isinstance(value, dict):
         return ("dict", *sorted((k, frozen(v)) for k, v in value.items()))
     return ("bool", value) if isinstance(value, bool) else value
+
+
+def pair(value: Any) -> tuple[Any, Any]:
+    """The two parts of a value that two names take apart. Raises EvaluationError if it is no pair."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise EvaluationError(f"expected a pair to take apart, not {value!r:.60}")
+    return value[0], value[1]

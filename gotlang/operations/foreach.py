@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Guess, Result, any_of
+from gotlang.operations.checks import pair
 from gotlang.operations.names import looks_at_pool, needed_names
 from gotlang.operations.record import BlockRecord, StepLabel, grows
+from gotlang.operations.skip import skipped_by
 from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import GIVEN, Step, WithBody
 from gotlang.scope import PoolType
-from gotlang.syntax.expressions import Expression, Reference
-from gotlang.types import ANY, INT, ListType
+from gotlang.syntax.expressions import Call, Expression, Reference
+from gotlang.types import ANY, INT, NEVER, AnyType, ListType, PairType, Type, optional
 
 MAX_ONE_BY_ONE = 64
 """Up to so many elements of a block are estimated one by one, where they differ."""
@@ -23,29 +25,61 @@ MAX_ONE_BY_ONE = 64
 @final
 @dataclass(frozen=True, slots=True)
 class Foreach(WithBody):
-    """`after` gives the positions of the elements whose results an element waits for."""
+    """`after` gives the positions of the elements whose results an element waits for; `parts` names the two
+    parts of an element that is a pair."""
 
     iterable: Expression | None
     name: str
     position: str | None
+    parts: tuple[str, ...]
     after: Expression | None
 
     @property
     def bound_names(self) -> tuple[str, ...]:
-        """The element, its position, and the results it waits for."""
-        return (self.name, "done", *([self.position] if self.position is not None else []))
+        """The element, its parts, its position, and the results it waits for."""
+        return (self.name, "done", *([self.position] if self.position is not None else []), *self.parts)
+
+    def values(self, position: int, element: Any) -> dict[str, Any]:
+        """The values of the names of an element's position and parts. Raises EvaluationError if it is no
+        pair."""
+        names: dict[str, Any] = {self.position: position} if self.position is not None else {}
+        return names | dict(zip(self.parts, pair(element), strict=True)) if self.parts else names
 
     def names_seen_by(self, expression: Expression) -> Collection[str]:
         """`after` is evaluated once per element."""
         return self.bound_names if expression is self.after else GIVEN
 
 
+def element_of_done(after: Expression, position: str | None, result: Type, skips: bool) -> Type:
+    """The type of the results that an element waits for: none for positions that are no earlier element's,
+    unless `after` is the range of all those before it, and none for elements that the block `skips`."""
+    if not skips and isinstance(after, Call) and after.function.text == "range" and len(after.arguments) == 1:
+        until = after.arguments[0].value
+        if isinstance(until, Reference) and until.name == position:
+            return result
+    return optional(result) if result != NEVER else NEVER
+
+
+def _skips(step: Foreach) -> bool:
+    """Whether its block may leave nothing for an element."""
+    left_out = {name for inner in step.body.steps for name in skipped_by(inner)}
+    return bool(left_out - {inner.result for inner in step.body.all_steps()})
+
+
 def _verify(step: Foreach, v: Verifying) -> PoolType:
     element = PoolType(v.elements(step.iterable), True)
-    inner = v.inside({step.name: element}, {step.position: INT} if step.position is not None else None)
+    values: dict[str, Type] = {step.position: INT} if step.position is not None else {}
+    if step.parts:
+        pair = element.type
+        types = pair.types if isinstance(pair, PairType) else (ANY, ANY)
+        if types == (ANY, ANY) and not isinstance(pair, PairType | AnyType):
+            raise v.fail("its elements are no pairs")
+        values |= dict(zip(step.parts, types, strict=True))
+    inner = v.inside({step.name: element}, values)
     if step.after is not None:
         inner.expect(step.after, inner.names, ListType(INT))
-        inner = inner.inside({"done": PoolType(ANY, False)})
+        done = element_of_done(step.after, step.position, step.type, _skips(step))
+        inner = inner.inside({"done": PoolType(done, False)})
     return PoolType(inner.region(step.body).type, False)
 
 
@@ -66,6 +100,7 @@ def _estimate(step: Foreach, scope: FlowScope, e: Estimating) -> Result:
     names: dict[str, Flow | Guess] = {step.name: element}
     if step.position is not None:
         names[step.position] = Guess(number=Amount(Polynomial.of(0), count.high), tokens=(1, 3))
+    names |= _parts(step, element, e)
     if step.after is None:
         part, bill = e.region(step.body, scope.inside(names, floor))
         return _results(step, part, count, floor), bill.times(count)
@@ -77,6 +112,14 @@ def _estimate(step: Foreach, scope: FlowScope, e: Estimating) -> Result:
     part, bill = e.region(step.body, scope.inside(names, floor))
     part = replace(part, hops=Amount(first.hops.low, part.hops.high), volume=Amount(part.volume.low, None))
     return _results(step, part, count, floor), bill.times(count)
+
+
+def _parts(step: Foreach, element: Flow, e: Estimating) -> dict[str, Guess]:
+    """What is known of the two parts of a pair."""
+    each = element.each
+    if each.known and isinstance(each.value, list) and len(each.value) == len(step.parts):
+        return {name: e.known(value) for name, value in zip(step.parts, each.value, strict=True)}
+    return dict.fromkeys(step.parts, Guess(tokens=(0, each.tokens[1])))
 
 
 def hops_before_elements(step: Step, iterable: Expression | None, scope: FlowScope) -> Amount:
@@ -106,6 +149,7 @@ def _one_by_one(
         names: dict[str, Flow | Guess] = {step.name: element}
         if step.position is not None:
             names[step.position] = e.known(index)
+        names |= _parts(step, element, e)
         inner = scope.inside(names, floor)
         if step.after is not None:
             inner.names["done"] = _done(step.after, inner, tails, floor, e)
@@ -185,7 +229,8 @@ BLOCK = BlockRecord(
     usage="`foreach x in xs:`",
     doc="the block once for each element, or for each current thought without `in`",
     step=Foreach,
-    text="foreach {name:name}[, {position:name}][ in {iterable}][ after {after}] from {pool}",
+    text="foreach {name:name}[ at {position:name}][ as {parts:names}]"
+    "[ in {iterable}][ after {after}] from {pool}",
     verify=_verify,
     effects=grows,
     estimate=_estimate,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from gotlang.operations import sampling
-from gotlang.operations.record import OperationRecord, Syntax, asks
+from gotlang.operations.record import NO_FACT, OperationRecord, Syntax, asks
 from gotlang.operations.stages import Verifying
 from gotlang.scope import PoolType
 
@@ -28,6 +28,9 @@ OPERATION = OperationRecord(
     usage="`Generate(k=5) p(args)`",
     doc="for each current thought, k samples of prompt `p`: k thoughts, or k times what `p` returns "
     "if it returns `many`",
+    fails="no response can be read",
+    asks=NO_FACT,
+    keeps=False,
     check=lambda node, c: sampling.check_prompt(node, c, c.each, single=c.pool.single),
     step=Generate,
     build=sampling.build(Generate),

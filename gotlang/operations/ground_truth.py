@@ -8,7 +8,7 @@ from typing import final
 from gotlang.errors import EvaluationError
 from gotlang.flows import FREE
 from gotlang.operations.names import free_names
-from gotlang.operations.record import OperationRecord, StepLabel, Syntax, local, no_calls, passed_on
+from gotlang.operations.record import NO_FACT, OperationRecord, StepLabel, Syntax, local, no_calls, passed_on
 from gotlang.operations.stages import Checking, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType, Variable
@@ -57,6 +57,9 @@ OPERATION = OperationRecord(
     syntax=Syntax({}, "GroundTruth() it == sorted(numbers)"),
     usage="`GroundTruth() condition`",
     doc="whether the result is right: measured, never seen by the scheme",
+    fails="never: the truth is then unknown",
+    asks=NO_FACT,
+    keeps=True,
     check=_check,
     step=GroundTruth,
     build=lambda node, b: GroundTruth(*b.base, node.operands[0], span=node.span),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 from gotlang.amounts import Amount
 from gotlang.flows import FREE, Flow, FlowScope, Result, one_of
@@ -14,16 +14,32 @@ from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import Region, Step
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression
-from gotlang.types import ANY, BOOL, Type, join
+from gotlang.syntax.format import format_expression
+from gotlang.types import BOOL
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class If(Step):
-    """Conditions with their blocks, in order, and the block of `else`."""
+class Branching(Step):
+    """Base of the steps of whose blocks one runs: `branches` pairs what selects a block with it, `otherwise`
+    is that of `else`."""
 
-    branches: tuple[tuple[Expression, Region], ...]
+    branches: tuple[tuple[Any, Region], ...]
     otherwise: Region | None
+
+    @property
+    def conditions(self) -> tuple[tuple[Expression, Region], ...]:
+        """The blocks, each with the condition under which it is the one, where no earlier one is."""
+        return self.branches
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """What selects each block, as text."""
+        return tuple(format_expression(selected) for selected, _ in self.branches)
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether the pool goes through where no condition holds."""
+        return self.otherwise is None
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -31,21 +47,34 @@ class If(Step):
         inside = tuple(body for _, body in self.branches)
         return (*inside, self.otherwise) if self.otherwise is not None else inside
 
-    def with_regions(self, change: Callable[[Region], Region]) -> If:
+    def with_regions(self, change: Callable[[Region], Region]) -> Step:
         """The step with its blocks changed."""
-        branches = tuple((condition, change(body)) for condition, body in self.branches)
+        branches = tuple((selected, change(body)) for selected, body in self.branches)
         return replace(self, branches=branches, otherwise=change(self.otherwise) if self.otherwise else None)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class If(Branching):
+    """Conditions with their blocks, in order, and the block of `else`."""
+
+    branches: tuple[tuple[Expression, Region], ...]
+
+
 def _verify(step: If, v: Verifying) -> PoolType:
-    for condition, _ in step.branches:
+    inside: list[Verifying] = []
+    for condition, body in step.branches:
         v.expect(condition, v.whole, BOOL)
-    results = [] if step.otherwise is not None else [v.pool]
-    results += [v.inside({}).region(body) for body in step.regions]
-    type_: Type | None = None
-    for result in results:
-        type_ = result.type if type_ is None else join(type_, result.type) or ANY
-    return PoolType(type_ or ANY, all(result.single for result in results))
+        inside.append(v.where(condition, True, body.entry).inside({}))
+        v = v.where(condition, False, step.pool)
+    return verify_branches(step, v, [*inside, v.inside({})][: len(step.regions)])
+
+
+def verify_branches(step: Branching, v: Verifying, inside: Iterable[Verifying]) -> PoolType:
+    """What blocks leave that are each verified by one of these."""
+    results = [v.pool] if step.passes_on else []
+    results += [each.region(body) for each, body in zip(inside, step.regions, strict=True)]
+    return PoolType(v.joined(*(result.type for result in results)), all(result.single for result in results))
 
 
 def hops_before(nodes: Iterable[Expression], pool: Flow, scope: FlowScope) -> Amount:
@@ -55,12 +84,13 @@ def hops_before(nodes: Iterable[Expression], pool: Flow, scope: FlowScope) -> Am
     return scope.hops([name for node in nodes for name in free_names(node)], start)
 
 
-def _estimate(step: If, scope: FlowScope, e: Estimating) -> Result:
+def estimate_branches(step: Branching, scope: FlowScope, e: Estimating) -> Result:
+    """What the blocks that may be the one give and cost, at least and at most."""
     pool = scope.flow(step.pool)
-    floor = hops_before([condition for condition, _ in step.branches], pool, scope)
+    floor = hops_before([condition for condition, _ in step.conditions], pool, scope)
     whole = scope.whole(pool)
     ends: list[Result] = []
-    for condition, body in step.branches:
+    for condition, body in step.conditions:
         holds = e.holds(condition, whole)
         if holds is not False:
             ends.append(e.region(body, scope.inside({}, floor)))
@@ -69,7 +99,7 @@ def _estimate(step: If, scope: FlowScope, e: Estimating) -> Result:
     else:
         if step.otherwise is not None:
             ends.append(e.region(step.otherwise, scope.inside({}, floor)))
-        else:
+        elif step.passes_on:
             ends.append((replace(pool, hops=pool.hops.up_to(floor)), FREE))
     found, bill = one_of(ends)
     return replace(found, hops=found.hops.up_to(floor), single=step.single, part=None), bill
@@ -83,7 +113,7 @@ BLOCK = BlockRecord(
     text="if from {pool}",
     verify=_verify,
     effects=grows,
-    estimate=_estimate,
+    estimate=estimate_branches,
     remaining=lambda step, remaining: max(map(remaining.through, step.regions), default=0),
     label=lambda step: StepLabel(),
 )

@@ -1,56 +1,94 @@
-"""`Improve`: as `Generate`, and the thoughts it started from stay in the pool."""
+"""`Improve`: as `Generate`, for thoughts that are replaced, or that stay beside the new ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import final
 
 from gotlang.flows import FlowScope, Result
 from gotlang.operations import sampling
-from gotlang.operations.record import OperationRecord, Syntax, asks
-from gotlang.operations.stages import Checking, Estimating, Verifying
+from gotlang.operations.record import NO_FACT, OperationRecord, SettingRule, Syntax, asks
+from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
-from gotlang.types import ANY, NONE, join
+from gotlang.syntax.expressions import Constant, Expression
+from gotlang.thought import Thoughts
+from gotlang.types import BOOL, EMPTY
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Improve(sampling.Sampling):
-    """`Improve`: k samples for each thought, which stay in the pool before the new ones."""
+    """`Improve`: k samples for each thought; `keep`: it stays, before the new ones."""
+
+    keep: bool = False
 
 
 def _check(node: n.Step, c: Checking) -> PoolType:
     c.needs_thoughts("to start from")
-    found = sampling.check_prompt(node, c, c.each, single=False)
-    type_ = found.type if c.pool.type == NONE else c.joined(node.operands[0], found.type) or found.type
-    return PoolType(type_, False)
+    keep = c.setting("keep")
+    if keep is not None and not (isinstance(keep, Constant) and isinstance(keep.value, bool)):
+        c.error("GOT0311", "`keep` must be plainly `true` or `false`", keep.span)
+    found = sampling.check_prompt(node, c, c.each, single=c.pool.single)
+    if c.pool.type != EMPTY and not c.looks_at_thoughts(node.operands[0], c.each):
+        c.error(
+            "GOT0326",
+            "`Improve` does not look at the thought that it improves",
+            node.operands[0].span,
+            help="show it to the prompt, as `it`; for new ones, write `Generate`",
+        )
+    type_ = found.type if c.pool.type == EMPTY else c.joined(node.operands[0], found.type) or found.type
+    if keep_of(keep):
+        return PoolType(type_, False, found.facts.both(c.pool.facts))
+    return PoolType(type_, found.single, found.facts)
+
+
+def keep_of(keep: Expression | None) -> bool:
+    """Whether the thoughts that are improved stay."""
+    return isinstance(keep, Constant) and keep.value is True
+
+
+def _build(node: n.Step, b: Building) -> Improve:
+    return replace(sampling.build(Improve)(node, b), keep=keep_of(b.setting("keep")))
 
 
 def _verify(step: Improve, v: Verifying) -> PoolType:
     found = sampling.verify_request(step, v, v.each)
-    return PoolType(join(v.pool.type, found.type) or ANY, False)
+    single = v.pool.single and found.single and not step.keep
+    return PoolType(v.joined(v.pool.type, found.type), single)
 
 
 def _estimate(step: Improve, scope: FlowScope, e: Estimating) -> Result:
-    return sampling.with_pool(sampling.estimate_samples(step, scope, e, started=True), scope.flow(step.pool))
+    result = sampling.estimate_samples(step, scope, e, started=step.keep)
+    return sampling.with_pool(result, scope.flow(step.pool)) if step.keep else result
+
+
+async def _run(step: Improve, thoughts: Thoughts, running: Running) -> Thoughts:
+    """`Improve`: a thought that stays is marked, and not scored again."""
+    old = [replace(thought, kept=True) for thought in thoughts] if step.keep else []
+    return await sampling.sample(step, thoughts, running, beside=old)
 
 
 OPERATION = OperationRecord(
     name="Improve",
-    syntax=Syntax(sampling.SETTINGS, "Improve(k=5) repair(numbers, it)", first="k"),
-    usage="`Improve(k=5) p(args)`",
-    doc="the same, and the thoughts it started from stay in the pool, before the new ones",
+    syntax=Syntax(
+        {**sampling.SETTINGS, "keep": SettingRule((BOOL,))}, "Improve(k=5) repair(numbers, it)", first="k"
+    ),
+    usage="`Improve(k=5) p(args)`, `Improve(k=5, keep=true) p(args)`",
+    doc="the same for thoughts that the new ones replace. With `keep=true` they stay, before the new ones, "
+    "and a `Score` by a model does not ask again what it has said of them",
+    fails="no response can be read, and no thought is kept",
+    asks=NO_FACT,
+    keeps=False,
     check=_check,
     step=Improve,
-    build=sampling.build(Improve),
-    text=f"Improve {sampling.TEXT}",
+    build=_build,
+    text=f"Improve {sampling.TEXT}[, {{keep:flag}}]",
     verify=_verify,
     effects=sampling.samples,
     estimate=_estimate,
     remaining=sampling.one_call,
-    run=asks(partial(sampling.sample, beside=True)),
+    run=asks(_run),
     label=sampling.label,
     family="ask",
 )

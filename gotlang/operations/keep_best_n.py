@@ -8,6 +8,7 @@ from typing import final
 from gotlang.amounts import ONE
 from gotlang.errors import OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
+from gotlang.operations.checks import MOST
 from gotlang.operations.record import (
     OperationRecord,
     SettingRule,
@@ -24,8 +25,8 @@ from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
-from gotlang.thought import Thoughts
-from gotlang.types import INT, NONE
+from gotlang.thought import Thoughts, raise_beyond
+from gotlang.types import INT
 
 
 @final
@@ -37,15 +38,8 @@ class KeepBestN(Step):
 
 
 def _check(node: n.Step, c: Checking) -> PoolType:
-    c.needs_thoughts()
-    if not c.pool.scored and c.pool.type != NONE:
-        c.error(
-            "GOT0314",
-            "these thoughts have no score",
-            at="which is best is not known",
-            help="put a `Score() ...` before it",
-        )
-    return PoolType(c.pool.type, c.pool.single or is_one(c.setting("n")), True)
+    c.compares_scores()
+    return PoolType(c.pool.type, c.pool.single or is_one(c.setting("n")))
 
 
 def _verify(step: KeepBestN, v: Verifying) -> PoolType:
@@ -61,10 +55,18 @@ def _estimate(step: KeepBestN, scope: FlowScope, e: Estimating) -> Result:
 
 def _run(step: KeepBestN, thoughts: Thoughts, running: Running) -> Thoughts:
     """`KeepBestN`."""
-    n = running.count(step.count, thoughts, "n")
+    n = running.count(step.count, thoughts, "n", 1)
     scored = [t for t in thoughts if t.score is not None]
-    if thoughts and not scored:
+    if not scored:
         raise OperationFailed("no thought has a score")
+    # What comes after the n-th that reaches `best` was perhaps never sampled, so it does not count.
+    reached = 0
+    for at, thought in enumerate(scored):
+        raise_beyond((thought,))
+        reached += bool(thought.claim)
+        if reached == n:
+            scored = scored[: at + 1]
+            break
     # `sorted` is stable, so ties keep the earlier thought first.
     return Thoughts(sorted(scored, key=lambda t: t.goodness, reverse=True)[:n])
 
@@ -72,10 +74,13 @@ def _run(step: KeepBestN, thoughts: Thoughts, running: Running) -> Thoughts:
 OPERATION = OperationRecord(
     name="KeepBestN",
     syntax=Syntax(
-        {"n": SettingRule((INT,), least=1)}, "KeepBestN(1)", first="n", required=True, operands=(0, 0)
+        {"n": SettingRule((INT,), 1, MOST)}, "KeepBestN(1)", first="n", required=True, operands=(0, 0)
     ),
     usage="`KeepBestN(n)`",
     doc="the n best scored, best first; of equal ones the earlier",
+    fails="no thought has a score",
+    asks=frozenset({"score"}),
+    keeps=True,
     check=_check,
     step=KeepBestN,
     build=lambda node, b: KeepBestN(*b.base, b.count("n"), span=node.span),

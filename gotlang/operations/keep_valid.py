@@ -24,13 +24,13 @@ class KeepValid(Step):
 def _estimate(step: KeepValid, scope: FlowScope, e: Estimating) -> Result:
     pool = passed_on(step, scope)
     count = Amount(pool.count.at_most(ONE).low, pool.count.high)  # at least one, if there is any
-    return replace(pool, count=count, single=False), FREE
+    return replace(pool, count=count, single=step.single), FREE
 
 
 def _run(step: KeepValid, thoughts: Thoughts, running: Running) -> Thoughts:
     """`KeepValid`."""
     kept = Thoughts(t for t in thoughts if t.valid)
-    if thoughts and not kept:
+    if not kept:
         if running.skipped and any(t.valid is None for t in thoughts):
             raise OperationFailed("not every thought was judged", cut_off=True)
         raise OperationFailed(f"none of {len(thoughts)} thoughts is valid")
@@ -42,11 +42,14 @@ OPERATION = OperationRecord(
     syntax=Syntax({}, "KeepValid()", operands=(0, 0)),
     usage="`KeepValid()`",
     doc="keeps the valid ones",
-    check=lambda node, c: PoolType(c.pool.type, False, c.pool.scored),
+    fails="no thought is valid",
+    asks=frozenset({"validity"}),
+    keeps=True,
+    check=lambda node, c: PoolType(c.pool.type, c.pool.single),
     step=KeepValid,
     build=lambda node, b: KeepValid(*b.base, span=node.span),
     text="KeepValid from {pool}",
-    verify=lambda step, v: PoolType(v.pool.type, False),
+    verify=lambda step, v: PoolType(v.pool.type, v.pool.single),
     effects=pure,
     estimate=_estimate,
     remaining=no_calls,

@@ -7,13 +7,21 @@ from typing import final
 
 from gotlang.amounts import ONE, ZERO
 from gotlang.flows import FREE, FlowScope, Result
-from gotlang.operations.record import OperationRecord, StepLabel, Syntax, local, no_calls, passed_on, pure
+from gotlang.operations.record import (
+    NO_FACT,
+    OperationRecord,
+    StepLabel,
+    Syntax,
+    local,
+    no_calls,
+    passed_on,
+    pure,
+)
 from gotlang.operations.stages import Estimating, Running
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression
 from gotlang.thought import Thoughts
-from gotlang.types import general
 
 
 @final
@@ -41,7 +49,10 @@ OPERATION = OperationRecord(
     syntax=Syntax({}, "Map() it.path"),
     usage="`Map() expression`",
     doc="each thought's value replaced by the expression's, as a new thought",
-    check=lambda node, c: PoolType(general(c.infer(node.operands[0], c.each)), c.pool.single),
+    fails="the expression has no value for any thought",
+    asks=NO_FACT,
+    keeps=False,
+    check=lambda node, c: PoolType(c.infer(node.operands[0], c.each), c.pool.single),
     step=Map,
     build=lambda node, b: Map(*b.base, node.operands[0], span=node.span),
     text="Map {value} from {pool}",

@@ -36,13 +36,18 @@ def _free(node: e.Node, bound: frozenset[str], found: dict[str, None]) -> None:
             found[node.name] = None
     elif isinstance(node, e.Comprehension):
         _free(node.iterable, bound, found)
-        inner = bound | {node.name.text} | ({node.position.text} if node.position else set())
+        inner = bound | {name.text for name in node.names}
         for part in (node.element, node.condition):
             if part is not None:
                 _free(part, inner, found)
     else:
         for child in children(node):
             _free(child, bound, found)
+
+
+def is_own_score(node: e.Node) -> bool:
+    """Whether an expression is the score of a thought: `score(it)`, `score(part[0])`."""
+    return isinstance(node, e.Call) and node.function.text == "score"
 
 
 def own_expressions(step: Step) -> Iterator[e.Expression]:

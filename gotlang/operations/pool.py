@@ -7,35 +7,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from gotlang.errors import MEMBERS_FAILED, EvaluationError, OperationFailed
+from gotlang.errors import EvaluationError, OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.names import free_names, needed_names
-from gotlang.operations.record import OperationRecord, StepLabel, Syntax, local, no_calls, pure
+from gotlang.operations.record import NO_FACT, OperationRecord, StepLabel, Syntax, local, no_calls, pure
 from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
-from gotlang.scope import PoolType
+from gotlang.scope import EVERYTHING, PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression, Reference
 from gotlang.syntax.format import format_expression
 from gotlang.thought import Thought, Thoughts, named_thoughts
-from gotlang.types import ANY, ListType, Type, join, widen
+from gotlang.types import ANY, ListType, Type, checked_later, fits, join, widen
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Pool(Step):
-    """Named thoughts as they are, and other values as new thoughts."""
+    """Named thoughts as they are, and other values as new thoughts; `checked`: each must be of the type."""
 
     values: tuple[Expression, ...]
+    checked: bool = False
 
 
 def _check(node: n.Step, c: Checking) -> PoolType:
     found: Type | None = None
-    scored = True
+    facts = EVERYTHING
     single = len(node.operands) == 1
     for operand in node.operands:
         part = c.value_pool(operand)
-        scored, single = scored and part.scored, single and part.single
+        facts, single = facts.both(part.facts), single and part.single
         joined = part.type if found is None else join(found, part.type)
         if joined is None:
             c.error(
@@ -45,7 +46,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
                 f"this is {widen(part.type)}, those before it are {widen(found or ANY)}",
             )
         found = joined or ANY
-    return PoolType(found or ANY, single, scored)
+    return PoolType(found or ANY, single, facts)
 
 
 def _verify(step: Pool, v: Verifying) -> PoolType:
@@ -56,9 +57,12 @@ def _verify(step: Pool, v: Verifying) -> PoolType:
         variable = v.whole.find(value.name) if isinstance(value, Reference) else None
         if variable is not None and variable.kind == "thoughts" and isinstance(variable.type, ListType):
             type_, single = variable.type.element, False
-        found = type_ if found is None else join(found, type_) or ANY
+        found = type_ if found is None else v.joined(found, type_)
     if found is None:
         raise v.fail("it holds nothing")
+    if step.checked:
+        v.fits(step.type, checked_later(found), "what it is checked to be")
+        found = step.type
     return PoolType(found, single)
 
 
@@ -74,24 +78,18 @@ def _estimate(step: Pool, scope: FlowScope, e: Estimating) -> Result:
 def _run(step: Pool, thoughts: Thoughts, running: Running) -> Thoughts:
     """`Pool`, bindings, `return`: named thoughts as they are, any other value as a new thought.
 
-    A `Pool` of several goes on without those that failed.
+    A `Pool` of several goes on without those that were skipped.
     """
     names = running.whole(thoughts)
-    if len(step.values) == 1:
-        return Thoughts(_pooled(running, step.values[0], names, 0))
     out: list[Thought] = []
-    lost, left = running.inputs_failed(), len(step.values)
     for value in step.values:
-        if lost and running.uses_failed(value):
-            left -= 1
-            continue
-        try:
+        if not running.was_skipped(value):
             out.extend(_pooled(running, value, names, len(out)))
-        except EvaluationError as error:
-            running.failed(error.message, len(out))
-            left -= 1
-    if not left:
-        raise OperationFailed(MEMBERS_FAILED)
+    if not out:
+        raise OperationFailed("each of its members was skipped")
+    for thought in out if step.checked else ():
+        if why := fits(step.type, thought.value):
+            raise EvaluationError(f"`{step.result}` is not {step.type}: {why}")
     return Thoughts(out)
 
 
@@ -107,11 +105,15 @@ OPERATION = OperationRecord(
     name="Pool",
     syntax=Syntax({}, "Pool() closed, opened", operands=(1, None)),
     usage="`Pool() a, b, c`",
-    doc="these thoughts, lists of thoughts or values as the current ones",
+    doc="these thoughts, lists of thoughts or values as the current ones; named thoughts with all that is "
+    "known of them",
+    fails="a member has no value; every member was skipped",
+    asks=NO_FACT,
+    keeps=False,
     check=_check,
     step=Pool,
     build=lambda node, b: Pool(*b.base, node.operands, span=node.span),
-    text="Pool {values:expressions} from {pool}",
+    text="Pool {values:expressions} from {pool}[, {checked:flag}]",
     verify=_verify,
     effects=pure,
     estimate=_estimate,

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, final
 
 from gotlang.flows import Flow, FlowScope, Result
+from gotlang.operations.checks import MOST
 from gotlang.operations.names import needed_names
 from gotlang.operations.stages import Building, Checking, Declared, Estimating, Remaining, Running, Verifying
 from gotlang.operations.step import Effect, Step
-from gotlang.scope import PoolType
+from gotlang.scope import Fact, PoolType
 from gotlang.syntax import nodes as n
-from gotlang.syntax.expressions import Constant, Expression
+from gotlang.syntax.expressions import Binary, Constant, Expression, Unary
 from gotlang.syntax.format import format_expression
 from gotlang.thought import Thoughts
 from gotlang.types import BOOL, FLOAT, INT, STR, ListType, Type
@@ -24,29 +25,50 @@ Family = Literal["ask", "judge", "choose", "truth", "tool", "pass"]
 """What operations of one color in pictures have in common."""
 
 PURE: frozenset[Effect] = frozenset()
+NO_FACT: frozenset[Fact] = frozenset()
 
 
 class SettingRule(NamedTuple):
-    """A setting: the types it may have, the least number it may be, and whether it is evaluated
-    `per_thought`, by the operation itself, instead of once for all."""
+    """A setting: the types it may have, the least and the largest number it may be, and whether it is
+    evaluated `per_thought`, by the operation itself, instead of once for all."""
 
     types: tuple[Type, ...]
     least: float | None = None
+    most: float | None = None
     per_thought: bool = False
 
+    def refused(self, name: str, value: Any) -> str | None:
+        """Why a value is none for the setting of this name; None if it is one."""
+        if isinstance(value, int | float):
+            if self.least is not None and value < self.least:
+                return f"`{name}` must be at least {self.least}"
+            if self.most is not None and value > self.most:
+                return f"`{name}` must be at most {self.most:,}"
+        texts = value if isinstance(value, list) else [value]
+        if STR in self.types and (not texts or "" in texts):
+            return f"`{name}` must not be empty"
+        return None
 
-K = SettingRule((INT,), least=1)
+
+K = SettingRule((INT,), 1, MOST)
 UNTIL = SettingRule((BOOL,), per_thought=True)
+SHARE = SettingRule((BOOL,))
+SEED = SettingRule((INT,), least=0)
 
 MODEL_SETTINGS: dict[str, SettingRule] = {
-    "temperature": SettingRule((FLOAT,), least=0),
-    "top_p": SettingRule((FLOAT,), least=0),
-    "max_tokens": SettingRule((INT,), least=1),
+    "temperature": SettingRule((FLOAT,), 0, 2),
+    "top_p": SettingRule((FLOAT,), 0, 1),
+    "max_tokens": SettingRule((INT,), 1),
     "stop": SettingRule((STR, ListType(STR))),
     "model": SettingRule((STR,)),
     "logprobs": SettingRule((BOOL,)),
+    "share": SHARE,
+    "timeout": SettingRule((FLOAT,), least=0.001),
+    "retries": SettingRule((INT,), least=0),
 }
-"""Settings of a model call, in prompts and in operations."""
+"""Settings of a model call, in prompts and in operations. `share` makes equal requests of a run one call;
+`timeout` is how many seconds a response may take, `retries` how many further samples are asked for, for each
+that is wanted, where some fail."""
 
 PROMPT_SETTINGS: dict[str, SettingRule] = {**MODEL_SETTINGS, "structured": SettingRule((BOOL,))}
 """Settings in prompts. `structured` is one of them alone: the form of a response is the prompt's."""
@@ -85,7 +107,10 @@ class Syntax(NamedTuple):
 class OperationRecord(Generic[StepT]):
     """All that is known of an operation of the language.
 
-    - `name`, `syntax`, `usage` and `doc`: how it is written; `usage` and `doc` are its row in the reference.
+    - `name`, `syntax`, `usage`, `doc` and `fails`: how it is written, and when it leaves no thought; `usage`,
+      `doc` and `fails` are in its row of the reference.
+    - `asks`, `keeps`: what it must know of the thoughts it takes, and whether it passes them on with all that
+      is known of them; what else is known of those it leaves, `check` says.
     - `check`: its type rule: reports mistakes, and gives the pool it leaves.
     - `step`, `build`: its step of the IR, made from a checked one of the syntax tree.
     - `text`: how `gotc ir` writes the step (see `gotlang.ir.text`).
@@ -101,6 +126,9 @@ class OperationRecord(Generic[StepT]):
     syntax: Syntax
     usage: str
     doc: str
+    fails: str
+    asks: frozenset[Fact]
+    keeps: bool
     check: Callable[[n.Step, Checking], PoolType]
     step: type[StepT]
     build: Callable[[n.Step, Building], StepT]
@@ -179,9 +207,25 @@ def tool(run: Callable[[StepT, Thoughts, Running], Awaitable[Thoughts]]) -> Call
     return lambda step, declared: way
 
 
-def is_one(node: object) -> bool:
-    """Whether an expression is left out or plainly 1."""
-    return node is None or (isinstance(node, Constant) and node.value == 1)
+def is_one(node: Expression | None) -> bool:
+    """Whether an expression is omitted, or 1 however it is written: `1`, `2 - 1`. A param never is."""
+    return node is None or whole_number(node) == 1
+
+
+def whole_number(node: Expression) -> int | None:
+    """The value of arithmetic with whole numbers; None for any other expression."""
+    match node:
+        case Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case Unary(operator="-" | "+" as sign, operand=operand):
+            of = whole_number(operand)
+            return of if of is None or sign == "+" else -of
+        case Binary(operator="+" | "-" | "*" | "//" as sign, left=left, right=right):
+            a, b = whole_number(left), whole_number(right)
+            if a is None or b is None or (sign == "//" and b == 0):
+                return None
+            return {"+": a + b, "-": a - b, "*": a * b}[sign] if sign != "//" else a // b
+    return None
 
 
 def pure(step: Step, declared: Declared) -> frozenset[Effect]:

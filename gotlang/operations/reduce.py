@@ -17,7 +17,7 @@ from gotlang.operations.step import WithBody
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression, Field, Reference
 from gotlang.syntax.walk import walk
-from gotlang.types import ANY, BOOL, INT, RecordType, join
+from gotlang.types import BOOL, INT, RecordType
 
 REDUCE_STEP = RecordType((("level", INT), ("position", INT), ("last", BOOL)))
 """What `reduce left, right as step` says of a merge: its level and its position there (both from 1), and
@@ -43,12 +43,14 @@ class Reduce(WithBody):
 
 
 def _verify(step: Reduce, v: Verifying) -> PoolType:
-    element = PoolType(v.elements(step.iterable), True)
+    v.fits(step.type, v.elements(step.iterable), "what it merges")
+    element = PoolType(step.type, True)
     pools = {step.left: element, step.right: element, step.body.entry: PoolType(element.type, False)}
     merged = v.inside(pools, {step.step: REDUCE_STEP} if step.step is not None else None).region(step.body)
     if not merged.single:
         raise v.fail("a merge gives any number of thoughts")
-    return PoolType(join(element.type, merged.type) or ANY, True)
+    v.fits(step.type, merged.type, "what a merge leaves")
+    return PoolType(step.type, True)
 
 
 # ---------------------------------------------------------------- estimate

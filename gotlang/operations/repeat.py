@@ -13,7 +13,7 @@ from gotlang.operations.stages import Estimating, Verifying
 from gotlang.operations.step import WithBody
 from gotlang.scope import PoolType
 from gotlang.syntax.expressions import Expression
-from gotlang.types import ANY, BOOL, INT, NONE, join
+from gotlang.types import BOOL, EMPTY, INT
 
 MAX_ROUNDS = 200
 """So many rounds are estimated one by one, where they differ."""
@@ -36,14 +36,17 @@ class Repeat(WithBody):
 
 def _verify(step: Repeat, v: Verifying) -> PoolType:
     v.expect(step.count, v.whole, INT)
-    entry = PoolType(v.pool.type, v.pool.single and step.single)
+    type_ = v.pool.type if v.pool.type == EMPTY else step.type
+    v.fits(type_, v.pool.type, "what it starts from")
+    entry = PoolType(type_, v.pool.single and step.single)
     inner = v.inside({step.body.entry: entry}, {step.counter: INT} if step.counter is not None else None)
     left = inner.region(step.body)
     if step.until is not None:
         v.expect(step.until, inner.whole_of(left), BOOL)
-    if v.pool.type == NONE:
+    if v.pool.type == EMPTY:
         return left
-    return PoolType(join(v.pool.type, left.type) or ANY, v.pool.single and left.single)
+    v.fits(type_, left.type, "what a round leaves")
+    return PoolType(type_, v.pool.single and left.single)
 
 
 # ---------------------------------------------------------------- estimate

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import final
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
-from gotlang.errors import EvaluationError
+from gotlang.errors import EvaluationError, OperationFailed
 from gotlang.flows import FREE, NOTHING_KNOWN, Flow, FlowScope, Result
 from gotlang.operations.names import needed_names
-from gotlang.operations.record import K, OperationRecord, StepLabel, Syntax, tool
+from gotlang.operations.record import NO_FACT, K, OperationRecord, StepLabel, Syntax, tool
 from gotlang.operations.sampling import one_call
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
@@ -72,7 +72,7 @@ def _estimate(step: Retrieve, scope: FlowScope, e: Estimating) -> Result:
 
 async def _run(step: Retrieve, thoughts: Thoughts, running: Running) -> Thoughts:
     """`Retrieve`: a thought whose search fails is left out."""
-    k = running.count(step.k, thoughts, "k")
+    k = running.count(step.k, thoughts, "k", 1)
 
     async def search(thought: Thought) -> list[str]:
         query = running.evaluate(step.query, running.each(thought))
@@ -84,6 +84,8 @@ async def _run(step: Retrieve, thoughts: Thoughts, running: Running) -> Thoughts
     out: list[Thought] = []
     for at, texts in await running.for_each_call(thoughts, search):
         out.extend(running.derived(text, len(out) + i, (thoughts[at],)) for i, text in enumerate(texts))
+    if not out:
+        raise OperationFailed(f"`{step.corpus}` has no document that fits")
     return Thoughts(out)
 
 
@@ -92,6 +94,9 @@ OPERATION = OperationRecord(
     syntax=Syntax({"k": K}, "Retrieve(k=5) wiki(question)", first="k"),
     usage="`Retrieve(k=5) corpus(query)`",
     doc="the k documents of a corpus that fit the query best, best first",
+    fails="no document is found",
+    asks=NO_FACT,
+    keeps=False,
     check=_check,
     step=Retrieve,
     build=_build,

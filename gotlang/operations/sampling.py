@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from typing import Any, TypeVar, final
 
-from gotlang.amounts import ONE, Amount, Polynomial
+from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.errors import EvaluationError
 from gotlang.flows import Flow, FlowScope, Guess, Result
+from gotlang.operations.checks import claim
 from gotlang.operations.names import needed_names
 from gotlang.operations.record import MODEL_SETTINGS, UNTIL, K, SettingRule, StepLabel, is_one
 from gotlang.operations.stages import (
@@ -24,7 +27,7 @@ from gotlang.operations.stages import (
     Verifying,
 )
 from gotlang.operations.step import Arguments, Effect, Step
-from gotlang.scope import PoolType, Scope, Variable
+from gotlang.scope import Facts, PoolType, Scope, Variable
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
 from gotlang.syntax.format import format_expression
@@ -34,7 +37,7 @@ from gotlang.types import BOOL, INT
 SETTINGS: dict[str, SettingRule] = {"k": K, **MODEL_SETTINGS, "until": UNTIL}
 TEXT = (
     "{prompt(arguments)} from {pool}, k {k}[, {settings:settings}]"
-    "[, until {until}][, {batched:flag}][, {stop:stop}]"
+    "[, until {until}][, {batched:flag}][, {stop:stop}][, {line:line}]"
 )
 SAMPLES: frozenset[Effect] = frozenset({"samples"})
 
@@ -83,10 +86,10 @@ SamplingT = TypeVar("SamplingT", bound=Sampling)
 def check_prompt(node: n.Step, c: Checking, scope: Scope, *, single: bool) -> PoolType:
     """Check the prompt and `until`; the thoughts that the samples make."""
     result, many = c.prompt(node.operands[0], scope)
+    facts = Facts(logprobs=c.gives_logprobs(node.operands[0]))
     if (until := c.setting("until")) is not None:
-        sampled = Variable("it", result, "thought", scored=True, used=True)
-        c.expect(until, scope.inside(sampled), BOOL, "`until`")
-    return PoolType(result, single and not many and is_one(c.setting("k")) and not c.repeated)
+        c.expect(until, c.knowing(facts, result, scope, "`until`"), BOOL, "`until`")
+    return PoolType(result, single and not many and is_one(c.setting("k")) and not c.repeated, facts)
 
 
 def build(kind: type[SamplingT]) -> Callable[[n.Step, Building], SamplingT]:
@@ -130,10 +133,13 @@ def estimate_samples(
     k, places = e.amount(step.k, whole), pool.count.at_most(ONE) if together else pool.count
     calls, requests = places * k, e.requests(places, k, step.batched)
     low, high = calls.bounds
-    rounds = Amount.between(float(low > 0), float(high > 0))
+    rounds = request.rounds(k) if high > 0 else ZERO
+    rounds = rounds if low > 0 else Amount(ZERO.low, rounds.high)
     made = calls * request.values
     if step.until is not None or (e.early and step.stop is not None):
+        further = calls * request.retries
         calls, requests, rounds = _stopped(step, e, calls, k, places, started)
+        rounds = Amount(rounds.low, (rounds + further).high)
         # What comes after the thought that ends the sampling is dropped.
         fewest = Polynomial.of(min(1, calls.low.low)) if step.until is not None else calls.low
         made = Amount(fewest, made.high)
@@ -169,14 +175,14 @@ async def sample(
     running: Running,
     *,
     together: bool = False,
-    beside: bool = False,
+    beside: Sequence[Thought] = (),
 ) -> Thoughts:
-    """k samples for each thought, or for all `together`; `beside`: after the thoughts they start from."""
-    k = running.count(step.k, thoughts, "k")
+    """k samples for each thought, or for all `together`; thoughts that stay `beside` them are before them."""
+    k = running.count(step.k, thoughts, "k", 0 if beside else 1)
     running.check_samples(k * (1 if together else len(thoughts)))
 
     def make(of: Thought | Thoughts) -> PromptCall:
-        return running.call(step.prompt, step.arguments, step.settings, of, k)
+        return running.call(step.prompt, step.arguments, step.settings, of)
 
     if together and thoughts:
         calls = [make(thoughts)]
@@ -184,65 +190,104 @@ async def sample(
         calls = [make(thoughts[0])]
     else:
         calls = [call for _, call in running.try_each(thoughts, make)]
-    sampling = _Round(running, step, calls, list(thoughts) if beside else [])
-    if step.stop is not None or step.until is not None:
-        await sampling.in_waves(k)
-    elif calls and k:
-        results = await running.sample([(call, range(k)) for call in calls], batched=step.batched)
-        for call, samples in zip(calls, results, strict=True):
-            for index, one in enumerate(samples):
-                sampling.keep(call, index, one)
-    return Thoughts(running.some(thoughts, sampling.kept) if k else sampling.kept)
+    kept = _Kept(running, step, list(beside))
+    responses = Responses(running, calls, k, step.batched)
+    # In waves of doubling size, where sampling may be over before its end.
+    in_waves = step.stop is not None or step.until is not None
+    size = max(1, running.wave or math.ceil(k / 3)) if in_waves else None
+    while not (responses.over or kept.over or kept.settled()):
+        for at, sampled, values in await responses.ask(size):
+            kept.add(calls[at], sampled, values)
+        size = size * 2 if size is not None else None
+    return Thoughts(running.some(thoughts, kept.thoughts) if k else kept.thoughts)
 
 
 @final
-class _Round:
+class Responses:
+    """The first k readable responses of each of several calls, of at most k * (1 + retries) samples of each,
+    in the order of the calls and of the sample numbers. `unasked` are the calls whose samples were not all
+    requested, because of the budget or an interruption."""
+
+    def __init__(self, running: Running, calls: Sequence[PromptCall], k: int, batched: bool = False) -> None:
+        self.running = running
+        self.calls = calls
+        self.batched = batched
+        self.unasked: set[int] = set()
+        self._wanted = [(at, number) for at in range(len(calls)) for number in range(k)]
+        self._left = list(self._wanted)
+        """Those that were not given out, as a heap."""
+        self._read: dict[tuple[int, int], tuple[Sample, list[Any]]] = {}
+        self._next = [k] * len(calls)
+        self._most = [k * (1 + call.retries) for call in calls]
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to ask for."""
+        return not self._wanted
+
+    async def ask(self, size: int | None = None) -> list[tuple[int, Sample, list[Any]]]:
+        """Ask for the next samples: each that follows those given out before, with its call and values."""
+        slots, self._wanted = self._wanted[:size], self._wanted[size or len(self._wanted) :]
+        asked: list[tuple[PromptCall, list[int]]] = [(call, []) for call in self.calls]
+        for at, number in slots:
+            asked[at][1].append(number)
+        results = await self.running.sample(asked, batched=self.batched)
+        each = [iter(result) for result in results]
+        for at, number in slots:
+            self._take(at, number, next(each[at]))
+        found = []
+        while self._left and self._left[0] in self._read:
+            slot = heappop(self._left)
+            found.append((slot[0], *self._read.pop(slot)))
+        return found
+
+    def _take(self, at: int, number: int, sample: Sample) -> None:
+        call = self.calls[at]
+        unasked = call.skipped(sample)
+        again = not unasked and self._next[at] < self._most[at]
+        values = call.values(number, sample, again)
+        self._read[at, number] = sample, values or []
+        if unasked:
+            self.unasked.add(at)
+        elif values is None and again:
+            slot = at, self._next[at]
+            self._next[at] += 1
+            insort(self._wanted, slot)
+            heappush(self._left, slot)
+
+    async def all(self) -> list[list[tuple[Sample, list[Any]]]]:
+        """All of them, by call."""
+        found: list[list[tuple[Sample, list[Any]]]] = [[] for _ in self.calls]
+        while not self.over:
+            for at, sample, values in await self.ask():
+                found[at].append((sample, values))
+        return found
+
+
+@final
+class _Kept:
     """The thoughts that one operation has sampled so far, and whether they are enough."""
 
-    __slots__ = ("_looked_at", "_perfect", "calls", "kept", "over", "running", "step")
+    __slots__ = ("_looked_at", "_perfect", "over", "running", "step", "thoughts")
 
-    def __init__(
-        self, running: Running, step: Sampling, calls: list[PromptCall], kept: list[Thought]
-    ) -> None:
+    def __init__(self, running: Running, step: Sampling, thoughts: list[Thought]) -> None:
         self.running = running
         self.step = step
-        self.calls = calls
-        self.kept = kept
+        self.thoughts = thoughts
         self.over = False
         """Whether a thought has met `until`."""
         self._looked_at = 0
         self._perfect = 0
 
-    async def in_waves(self, k: int) -> None:
-        """Sample in waves of doubling size until enough thoughts are perfect, or one meets `until`."""
-        slots = [(at, index) for at in range(len(self.calls)) for index in range(k)]
-        size = max(1, self.running.wave or math.ceil(k / 3))
-        while slots and not self.over and not self.settled():
-            await self.take(slots[:size])
-            slots, size = slots[size:], size * 2
-
-    async def take(self, slots: Sequence[tuple[int, int]]) -> None:
-        """Sample these: each a call, and the number of a sample of it."""
-        wanted: list[tuple[PromptCall, list[int]]] = [(call, []) for call in self.calls]
-        for at, index in slots:
-            wanted[at][1].append(index)
-        results = await self.running.sample(wanted, batched=self.step.batched)
-        each = [iter(result) for result in results]
-        for at, index in slots:
-            self.keep(self.calls[at], index, next(each[at]))
-
-    def keep(self, call: PromptCall, index: int, sample: Sample) -> None:
+    def add(self, call: PromptCall, sample: Sample, values: list[Any]) -> None:
         """Keep the thoughts that a sample gives, unless one has met `until` before."""
-        if self.over:
-            # What was requested at the same time is dropped, but not its failures.
-            call.note_missing(index, sample)
-            return
-        for value in call.values(index, sample):
-            thought = call.thought(value, len(self.kept), sample)
-            self.kept.append(thought)
-            if self.step.until is not None and self._meets(self.step.until, call, thought):
-                self.over = True
+        for value in values:
+            if self.over:
                 return
+            thought = call.thought(value, len(self.thoughts), sample)
+            self.thoughts.append(thought)
+            if self.step.until is not None:
+                self.over = self._meets(self.step.until, call, thought)
 
     def _meets(self, until: Expression, call: PromptCall, thought: Thought) -> bool:
         try:
@@ -257,13 +302,13 @@ class _Round:
         if stop is None:
             return False
         score, enough = running.score(stop.score), running.count(stop.count, (), "n")
-        for thought in self.kept[self._looked_at :]:
+        for thought in self.thoughts[self._looked_at :]:
             try:
                 found = running.local_score(stop.score, stop.arguments, running.each(thought))
             except EvaluationError:
                 continue  # the Score that follows leaves it out, and says so
-            self._perfect += found == score.best
-        self._looked_at = len(self.kept)
+            self._perfect += bool(claim(score, found))
+        self._looked_at = len(self.thoughts)
         return self._perfect >= max(1, enough)
 
 
@@ -283,5 +328,5 @@ def label(step: Sampling) -> StepLabel:
 def with_pool(result: Result, pool: Flow) -> Result:
     """The same, with the thoughts it started from beside the new ones."""
     found, bill = result
-    each, volume = pool.each.or_(found.each), pool.volume.or_(found.volume)
-    return replace(found, count=pool.count + found.count, each=each, volume=volume, single=False), bill
+    each, volume, count = pool.each.or_(found.each), pool.volume.or_(found.volume), pool.count + found.count
+    return replace(found, count=count, each=each, volume=volume, single=False, kept=True), bill

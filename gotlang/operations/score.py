@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
-from gotlang.amounts import ONE
 from gotlang.errors import EvaluationError
-from gotlang.flows import FREE, FlowScope, Result
-from gotlang.operations.checks import mean, number
+from gotlang.flows import FREE, Flow, FlowScope, Result, one_of
+from gotlang.operations.checks import claim, frozen, mean, number
 from gotlang.operations.record import (
+    NO_FACT,
     PURE,
+    SHARE,
     Asks,
     Grows,
     K,
@@ -21,10 +23,10 @@ from gotlang.operations.record import (
     Syntax,
     passed_on,
 )
-from gotlang.operations.sampling import SAMPLES
+from gotlang.operations.sampling import SAMPLES, Responses
 from gotlang.operations.stages import Building, Checking, Declared, Estimating, Running, Verifying
 from gotlang.operations.step import Arguments, Effect, Step
-from gotlang.scope import PoolType
+from gotlang.scope import Facts, PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Constant, Expression
 from gotlang.thought import Thought, Thoughts
@@ -34,31 +36,37 @@ from gotlang.types import FLOAT, INT
 @final
 @dataclass(frozen=True, slots=True)
 class Score(Step):
-    """`score` names a score or a prompt that gives a number; without it, `value` is the score."""
+    """`score` names a score or a prompt that gives a number; without it, `value` is the score. Under the name
+    of a `note` the number is for an expression that follows, and no score."""
 
     score: str | None
     arguments: Arguments
     value: Expression | None
     k: Expression
+    note: str | None = None
     batched: bool = False
+    settings: Arguments = ()
 
 
 def _check(node: n.Step, c: Checking) -> PoolType:
     c.needs_thoughts()
-    c.score(node.operands[0])
-    return PoolType(c.pool.type, c.pool.single, True)
+    found = c.score(node.operands[0])
+    c.shares()
+    return PoolType(c.pool.type, c.pool.single, Facts(True, (found,)))
 
 
 def _build(node: n.Step, b: Building) -> Score:
     operand = node.operands[0]
     if b.is_score(operand) or b.is_prompt(operand):
         score, arguments = b.called(operand)
-        return Score(*b.base, score, arguments, None, b.count("k"), span=node.span)
+        settings = b.model_settings()
+        return Score(*b.base, score, arguments, None, b.count("k"), settings=settings, span=node.span)
     return Score(*b.base, None, (), operand, b.count("k"), span=node.span)
 
 
 def _verify(step: Score, v: Verifying) -> PoolType:
     v.expect(step.k, v.whole, INT)
+    v.settings(step.settings, v.whole)
     if step.score is None:
         if step.value is None:
             raise v.fail("it has no score")
@@ -79,13 +87,18 @@ def _effects(step: Score, declared: Declared) -> frozenset[Effect]:
 def _estimate(step: Score, scope: FlowScope, e: Estimating) -> Result:
     pool, scored = scope.flow(step.pool), passed_on(step, scope)
     if step.score is not None and e.asking_score(step.score):
-        return e.score(step.score, step.arguments, step.k, scored, scope)
+        return _unless_kept(scored, e.score(step.score, step.arguments, step.k, scored, scope))
     if step.score is None or not e.is_prompt(step.score):
         return scored, FREE
     k = e.amount(step.k, scope.whole(pool))
     request = e.request(step.score, step.arguments, (), scope.each(pool))
     bill = request.bill(pool.count * k, e.requests(pool.count, k, step.batched))
-    return replace(scored, hops=scored.hops + ONE), bill
+    return _unless_kept(scored, (replace(scored, hops=scored.hops + request.rounds(k)), bill))
+
+
+def _unless_kept(pool: Flow, result: Result) -> Result:
+    """What scoring gives and costs, where some of the thoughts may have been kept with their scores."""
+    return one_of([(pool, FREE), result]) if pool.kept else result
 
 
 def _run_locally(step: Score, thoughts: Thoughts, running: Running) -> Thoughts:
@@ -98,9 +111,13 @@ def _run_locally(step: Score, thoughts: Thoughts, running: Running) -> Thoughts:
         assert step.value is not None
         return number(running.evaluate(step.value, names), "this score")
 
-    lower = step.score is not None and running.score(step.score).lower
     found = running.for_each(thoughts, find)
-    return Thoughts(thoughts[at].known(score=value, lower=lower) for at, value in found)
+    if step.score is None:
+        return Thoughts(thoughts[at].known(score=value) for at, value in found)
+    score = running.score(step.score)
+    return Thoughts(
+        thoughts[at].known(score=value, lower=score.lower, claim=claim(score, value)) for at, value in found
+    )
 
 
 async def _run_by_prompt(step: Score, thoughts: Thoughts, running: Running) -> Thoughts:
@@ -108,23 +125,35 @@ async def _run_by_prompt(step: Score, thoughts: Thoughts, running: Running) -> T
     assert step.score is not None
     prompt, what = step.score, f"`{step.score}`"
     k = running.count(step.k, thoughts, "k", 1)
-    calls = running.try_each(thoughts, lambda t: running.call(prompt, step.arguments, (), t, k))
-    results = await running.sample([(call, range(k)) for _, call in calls], batched=step.batched)
-    out: list[Thought] = []
-    for (at, call), result in zip(calls, results, strict=True):
+    scorers = dict(running.try_each(thoughts, lambda t: scorer(step, k, running.evaluate, running.each(t))))
+    out = {at: thoughts[at] for at, asked in scorers.items() if thoughts[at].said(asked) is not None}
+    left = [at for at in scorers if at not in out]
+    calls = running.try_each(
+        [thoughts[at] for at in left], lambda t: running.call(prompt, step.arguments, step.settings, t)
+    )
+    results = await Responses(running, [call for _, call in calls], k, step.batched).all()
+    for (place, _), result in zip(calls, results, strict=True):
+        at = left[place]
         numbers: list[float] = []
-        for index, sample in enumerate(result):
-            for value in call.values(index, sample):
+        for index, (_, values) in enumerate(result):
+            for value in values:
                 try:
                     numbers.append(number(value, what))
                 except EvaluationError as error:
-                    running.failed(error.message, call.first + index)
+                    running.failed(error.message, index)
         try:
             if numbers:
-                out.append(thoughts[at].known(score=mean(numbers, what)))
+                out[at] = thoughts[at].rated(None, scorers[at], mean(numbers, what))
         except EvaluationError as error:
             running.failed(error.message, thoughts[at].index)
-    return Thoughts(running.some(thoughts, out))
+    return Thoughts(running.some(thoughts, [out[at] for at in sorted(out)]))
+
+
+def scorer(
+    step: Score, k: int, evaluate: Callable[[Expression, Mapping[str, Any]], Any], names: Mapping[str, Any]
+) -> Any:
+    """What a thought is scored by: equal for the same score or prompt, with equal arguments, as often."""
+    return step.score, k, tuple(frozen(evaluate(value, names)) for _, value in step.arguments)
 
 
 def _run(step: Score, declared: Declared) -> Run:
@@ -144,14 +173,18 @@ def _label(step: Score) -> StepLabel:
 
 OPERATION = OperationRecord(
     name="Score",
-    syntax=Syntax({"k": K}, "Score() mistakes(it, part)", first="k"),
+    syntax=Syntax({"k": K, "share": SHARE}, "Score() mistakes(it, part)", first="k"),
     usage="`Score(k=1) s(args)`",
     doc="a score for each current thought. `s` is a `score`, a prompt that responds with a number, or any "
     "expression (higher is better). With `k`, the mean of k samples of a scorer that asks a model",
+    fails="no thought has a score",
+    asks=NO_FACT,
+    keeps=True,
     check=_check,
     step=Score,
     build=_build,
-    text="Score {value|score(arguments)} from {pool}, k {k}[, {batched:flag}]",
+    text="Score {value|score(arguments)} from {pool}, k {k}[, {settings:settings}][, note {note:text}]"
+    "[, {batched:flag}][, {line:line}]",
     verify=_verify,
     effects=_effects,
     estimate=_estimate,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import final
 
-from gotlang.amounts import ZERO, Amount, Polynomial
-from gotlang.errors import EvaluationError
+from gotlang.amounts import ONE, ZERO, Amount, Polynomial
+from gotlang.errors import EvaluationError, OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
 from gotlang.operations.checks import position
+from gotlang.operations.names import POOL_NAMES
 from gotlang.operations.record import (
+    NO_FACT,
     OperationRecord,
     SettingRule,
     StepLabel,
@@ -23,9 +25,11 @@ from gotlang.operations.stages import Building, Checking, Estimating, Running, V
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
 from gotlang.syntax import nodes as n
-from gotlang.syntax.expressions import Expression
+from gotlang.syntax.expressions import Binary, Compare, Expression, ListDisplay, Reference, Unary
+from gotlang.syntax.format import format_expression
+from gotlang.syntax.walk import walk
 from gotlang.thought import Thoughts
-from gotlang.types import ANY, BOOL, INT, ListType
+from gotlang.types import BOOL, DYNAMIC, INT, ListType
 
 
 @final
@@ -48,9 +52,19 @@ def _check(node: n.Step, c: Checking) -> PoolType:
         )
     elif positions is None:
         c.expect(node.operands[0], c.each, BOOL, "a condition")
+        return PoolType(c.selected(node.operands[0]), c.pool.single)
+    elif isinstance(positions, Compare | Unary | Binary) and any(
+        isinstance(part, Reference) and part.name in POOL_NAMES for part in walk(positions)
+    ):
+        help = f"write `Select() {format_expression(positions)}`"
+        c.error("GOT0310", "a condition of `Select` follows the parentheses", positions.span, help=help)
     else:
         c.expect(positions, c.whole, ListType(INT), "positions")
-    return PoolType(c.pool.type, False, c.pool.scored)
+    return PoolType(c.pool.type, positions is not None and _is_one(positions))
+
+
+def _is_one(positions: Expression) -> bool:
+    return isinstance(positions, ListDisplay) and len(positions.elements) == 1
 
 
 def _build(node: n.Step, b: Building) -> Select:
@@ -61,11 +75,11 @@ def _build(node: n.Step, b: Building) -> Select:
 def _verify(step: Select, v: Verifying) -> PoolType:
     if step.condition is not None:
         v.expect(step.condition, v.each, BOOL)
-    elif step.positions is not None:
-        v.expect(step.positions, v.whole, ListType(INT))
-    else:
+        return PoolType(v.selected(step.condition), v.pool.single)
+    if step.positions is None:
         raise v.fail("it has no condition")
-    return PoolType(v.pool.type, False)
+    v.expect(step.positions, v.whole, ListType(INT))
+    return PoolType(v.pool.type, _is_one(step.positions))
 
 
 def _estimate(step: Select, scope: FlowScope, e: Estimating) -> Result:
@@ -76,29 +90,40 @@ def _estimate(step: Select, scope: FlowScope, e: Estimating) -> Result:
         assert step.condition is not None
         holds = e.holds(step.condition, scope.each(pool))
         count = Amount(Polynomial.of(0), pool.count.high) if holds is None else pool.count if holds else ZERO
-    return replace(passed_on(step, scope), count=count, single=False), FREE
+    return replace(passed_on(step, scope), count=ONE if step.single else count, single=step.single), FREE
 
 
 def _run(step: Select, thoughts: Thoughts, running: Running) -> Thoughts:
     """`Select`."""
     if (condition := step.condition) is not None:
         found = running.for_each(thoughts, lambda t: running.evaluate(condition, running.each(t)))
-        return Thoughts(thoughts[at] for at, holds in found if holds)
+        kept = Thoughts(thoughts[at] for at, holds in found if holds)
+        if not kept:
+            raise OperationFailed("its condition holds for no thought")
+        return kept
     assert step.positions is not None
     positions = running.evaluate(step.positions, running.whole(thoughts))
     if not isinstance(positions, list):
         raise EvaluationError(f"positions must be a list of whole numbers, not {positions!r:.60}")
+    if not positions:
+        raise OperationFailed("it is given no position")
     return Thoughts(thoughts[position(at, thoughts)] for at in positions)
 
 
 OPERATION = OperationRecord(
     name="Select",
     syntax=Syntax(
-        {"positions": SettingRule((ANY,))}, "Select() len(it) > 2", first="positions", operands=(0, 1)
+        {"positions": SettingRule((DYNAMIC,), per_thought=True)},
+        "Select() len(it) > 2",
+        first="positions",
+        operands=(0, 1),
     ),
     usage="`Select() condition`, `Select(positions)`",
     doc="the thoughts a condition holds for; the thoughts at positions (from 0, or from the end: -1), in "
     "that order",
+    fails="the condition holds for none; there is no such position",
+    asks=NO_FACT,
+    keeps=True,
     check=_check,
     step=Select,
     build=_build,

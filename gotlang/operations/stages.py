@@ -12,8 +12,9 @@ from typing import Any, Protocol, TypeVar
 
 from gotlang.amounts import Amount
 from gotlang.flows import Bill, Flow, FlowScope, Guess, RequestEstimate, Result
+from gotlang.operations.checks import DeclaredScore
 from gotlang.operations.step import Arguments, Effect, PythonArguments, Region, Step
-from gotlang.scope import PoolType, Scope
+from gotlang.scope import Facts, Narrowed, PoolType, Scope, ScoredBy
 from gotlang.span import Span
 from gotlang.syntax.expressions import Expression
 from gotlang.thought import Thought
@@ -64,11 +65,27 @@ class Checking(Typed, Protocol):
     def prompt(self, operand: Expression, scope: Scope) -> tuple[Type, bool]:
         """The result type of the prompt that an operand calls, and whether it gives several values."""
 
-    def judgement(self, operand: Expression) -> None:
+    def knowing(self, facts: Facts, type_: Type, scope: Scope, place: str) -> Scope:
+        """The names of a scope, with a thought as the current one of which only this is known; a score that
+        asks a model cannot stand in the `place`."""
+
+    def judgement(self, operand: Expression, scope: Scope) -> None:
         """Check what makes a thought valid: a condition, or a prompt that answers with a bool."""
 
-    def score(self, operand: Expression) -> None:
+    def score(self, operand: Expression) -> ScoredBy:
         """Check what scores a thought: a score, a prompt that answers with a number, or an expression."""
+
+    def compares_scores(self) -> None:
+        """Report thoughts whose scores cannot be compared with each other."""
+
+    def looks_at_thoughts(self, operand: Expression, scope: Scope) -> bool:
+        """Whether an operand uses any thoughts of a scope, the current ones or named ones."""
+
+    def gives_logprobs(self, operand: Expression) -> bool:
+        """Whether the prompt that an operand calls, or the step, asks for log-probabilities."""
+
+    def shares(self) -> None:
+        """Report `share` at a step whose operand asks no model."""
 
     def value_pool(self, operand: Expression) -> PoolType:
         """The pool that an expression names: bound thoughts as they are, any other value as one new
@@ -79,6 +96,9 @@ class Checking(Typed, Protocol):
 
     def corpus(self, operand: Expression) -> bool:
         """Whether an operand searches a corpus, or a function that stands for one, which then is used."""
+
+    def selected(self, condition: Expression) -> Type:
+        """The type of the thoughts of which a condition holds."""
 
     def needs_thoughts(self, purpose: str = "to look at") -> None:
         """Report a step that has no thoughts before it."""
@@ -121,6 +141,9 @@ class Building(Protocol):
     def is_score(self, operand: Expression) -> bool:
         """Whether an operand calls a declared score."""
 
+    def is_lower(self, operand: Expression) -> bool:
+        """Whether an operand is a score of which lower is better: that of the thoughts, or a declared one."""
+
 
 class Verifying(Typed, Protocol):
     """The verifier at one step. Its methods raise VerificationError where the step cannot be right."""
@@ -159,6 +182,18 @@ class Verifying(Typed, Protocol):
 
     def named(self, name: str) -> PoolType:
         """The pool of a name."""
+
+    def joined(self, *types: Type) -> Type:
+        """The type that several have in common, which there must be."""
+
+    def selected(self, condition: Expression) -> Type:
+        """The type of the thoughts of which a condition holds."""
+
+    def where(self, condition: Expression, holds: bool, entry: str) -> Verifying:
+        """The verifier where a condition holds, or where it does not; `entry` is the pool that it sees."""
+
+    def known(self, known: Narrowed, entry: str) -> Verifying:
+        """The verifier where the types of some expressions are known."""
 
     def inside(self, pools: Mapping[str, PoolType], values: Mapping[str, Type] | None = None) -> Verifying:
         """The verifier inside the step, where these names are in scope too."""
@@ -228,8 +263,10 @@ class Estimating(Protocol):
     def made_from(self, pool: Flow, arguments: Arguments, scope: FlowScope, together: bool = False) -> Amount:
         """From how many thoughts a response can be reached: its pool's, and those it is shown by name."""
 
-    def judged(self, prompt: str | None, arguments: Arguments, pool: Flow, scope: FlowScope) -> Bill | None:
-        """What it costs to have each thought judged by a prompt; None where it is judged locally."""
+    def judged(
+        self, prompt: str | None, arguments: Arguments, pool: Flow, scope: FlowScope
+    ) -> tuple[Bill, Amount]:
+        """What it costs to have each thought judged, and how many model calls in a row that takes."""
 
     def gathered(self, value: Expression, scope: FlowScope, hops: Amount) -> Flow:
         """The thoughts that a name stands for, or a new one with the value of an expression."""
@@ -273,18 +310,6 @@ class Remaining(Protocol):
         """The number that an expression gives; a guess where it is not a constant."""
 
 
-class DeclaredScore(Protocol):
-    """A score of the program."""
-
-    @property
-    def lower(self) -> bool:
-        """Whether lower is better."""
-
-    @property
-    def best(self) -> float | None:
-        """The value that cannot be beaten, where there is one."""
-
-
 Sample = Any
 """A numbered completion of a request, or why there is none."""
 
@@ -297,15 +322,12 @@ class PromptCall(Protocol):
         """The names that its arguments were evaluated with."""
 
     @property
-    def first(self) -> int:
-        """The number of its first sample."""
+    def retries(self) -> int:
+        """How many further samples may be asked for, for each that is wanted, where some fail."""
 
-    def values(self, number: int, sample: Sample) -> list[Any]:
-        """The values read from a sample. One that is missing or cannot be read is noted as failed, and has
-        none."""
-
-    def note_missing(self, number: int, sample: Sample) -> None:
-        """Note a sample that is missing; nothing for any other."""
+    def values(self, number: int, sample: Sample, again: bool = False) -> list[Any] | None:
+        """The values read from a sample. None for one that is missing or cannot be read, which is noted as
+        failed; `again` tells that another is asked for instead."""
 
     def skipped(self, sample: Sample) -> bool:
         """Whether a sample was never asked for, because of the budget or because the run was stopped."""
@@ -365,11 +387,8 @@ class Running(Protocol):
     def failed(self, reason: str, number: int | None = None) -> None:
         """Note that one thought or sample failed; `number` is its index."""
 
-    def inputs_failed(self) -> bool:
-        """Whether any input of the operation failed; only an operation with optional inputs runs then."""
-
-    def uses_failed(self, value: Expression) -> bool:
-        """Whether an expression uses the thoughts of an input that failed."""
+    def was_skipped(self, value: Expression) -> bool:
+        """Whether an expression uses the thoughts of an input that was skipped."""
 
     def try_each(self, thoughts: Sequence[Thought], make: Callable[[Thought], T]) -> list[tuple[int, T]]:
         """`(index, make(thought))` for each thought; one for which it raises GotError is noted as failed."""
@@ -397,11 +416,10 @@ class Running(Protocol):
         arguments: Arguments,
         settings: Arguments,
         thoughts: Thought | Sequence[Thought],
-        samples: int = 1,
         turn: int = 0,
     ) -> PromptCall:
-        """A call of a prompt for one thought, or for all of them together, to be sampled `samples` times.
-        `turn` numbers the rounds of an operation that asks several times."""
+        """A call of a prompt for one thought, or for all of them together. `turn` numbers the rounds of an
+        operation that asks several times."""
 
     def check_samples(self, samples: int) -> None:
         """Raises EvaluationError if the run may not ask for that many samples more."""
@@ -411,6 +429,3 @@ class Running(Protocol):
     ) -> list[list[Sample]]:
         """Samples of several calls, asked for at the same time; sample numbers count from 0 for each call.
         `batched` asks for all samples of a call in one request, if the endpoint supports `n`."""
-
-    async def sample_once(self, calls: Sequence[Any]) -> list[Sample]:
-        """The first sample of each call, asked for at the same time."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, final
+from typing import Any, Literal, NamedTuple, final
 
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax.expressions import Expression
@@ -28,16 +28,26 @@ calls Python that may do anything, `measures` records a comparison, `grows` adds
 runs."""
 
 
+@final
+class Line(NamedTuple):
+    """What tells a line apart that asks a model or calls what does: its calls as the program writes them, and
+    how many lines of the scheme before it say the same."""
+
+    text: str
+    rank: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Base of all steps: the name, element type and count of the pool it gives, the pool it takes, and its
-    place in the source."""
+    """Base of all steps: the name, element type and count of the pool it gives, the pool it takes, its place
+    in the source, and its line, by which its samples are told from those of others."""
 
     result: str
     type: Type
     single: bool
     pool: str
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    line: Line | None = field(default=None, kw_only=True)
 
     @property
     def regions(self) -> tuple[Region, ...]:

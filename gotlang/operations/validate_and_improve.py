@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from gotlang.amounts import ONE, Amount, Polynomial
-from gotlang.flows import FREE, FlowScope, Guess, Result
+from gotlang.flows import FlowScope, Guess, Result
+from gotlang.operations.checks import MOST
 from gotlang.operations.record import (
     MODEL_SETTINGS,
+    NO_FACT,
     OperationRecord,
     SettingRule,
     StepLabel,
@@ -18,7 +20,7 @@ from gotlang.operations.record import (
     asks,
     passed_on,
 )
-from gotlang.operations.sampling import samples
+from gotlang.operations.sampling import Responses, samples
 from gotlang.operations.stages import (
     Building,
     Checking,
@@ -29,11 +31,11 @@ from gotlang.operations.stages import (
 )
 from gotlang.operations.step import Arguments, Step
 from gotlang.operations.validate import judging
-from gotlang.scope import PoolType
+from gotlang.scope import Facts, PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Expression
 from gotlang.thought import Thought, Thoughts
-from gotlang.types import ANY, INT, join
+from gotlang.types import ANY, INT
 
 
 @final
@@ -52,11 +54,15 @@ class ValidateAndImprove(Step):
 
 def _check(node: n.Step, c: Checking) -> PoolType:
     c.needs_thoughts()
-    c.judgement(node.operands[0])
-    result, many = c.prompt(node.operands[1], c.each)
+    # What was improved is a new thought, which is judged and may be improved again.
+    facts = Facts(logprobs=c.pool.facts.logprobs and c.gives_logprobs(node.operands[1]))
+    here = "`ValidateAndImprove`"
+    judged = replace(facts, validated=True)
+    c.judgement(node.operands[0], c.knowing(facts, c.pool.type, c.each, here))
+    result, many = c.prompt(node.operands[1], c.knowing(judged, c.pool.type, c.each, here))
     if many:
         c.error("GOT0313", "`ValidateAndImprove` needs a prompt that gives one value", node.operands[1].span)
-    return PoolType(c.joined(node.operands[1], result) or ANY, c.pool.single)
+    return PoolType(c.joined(node.operands[1], result) or ANY, c.pool.single, judged)
 
 
 def _build(node: n.Step, b: Building) -> ValidateAndImprove:
@@ -71,7 +77,7 @@ def _verify(step: ValidateAndImprove, v: Verifying) -> PoolType:
     v.expect(step.tries, v.whole, INT)
     v.settings(step.settings, v.each)
     result, many = v.prompt(step.prompt, step.arguments, v.each)
-    return PoolType(join(v.pool.type, result) or ANY, v.pool.single and not many)
+    return PoolType(v.joined(v.pool.type, result), v.pool.single and not many)
 
 
 def _estimate(step: ValidateAndImprove, scope: FlowScope, e: Estimating) -> Result:
@@ -80,25 +86,24 @@ def _estimate(step: ValidateAndImprove, scope: FlowScope, e: Estimating) -> Resu
     tries = e.amount(step.tries, scope.whole(pool))
     tried = replace(pool, each=pool.each.or_(Guess(tokens=(0, math.inf))))
     request = e.request(step.prompt, step.arguments, step.settings, scope.each(tried))
-    judged = e.judged(step.judge, step.judge_arguments, pool, scope)
-    turn = request.bill(pool.count, pool.count) + (judged or FREE)
+    judged, judging = e.judged(step.judge, step.judge_arguments, pool, scope)
+    turn = request.bill(pool.count, pool.count) + judged
     flow = passed_on(step, scope)
     most_turns = Amount(Polynomial.of(0), tries.high)
     after = e.made_from(pool, step.arguments, scope)
-    judging = ONE if judged is not None else Amount.of(0)
     flow = replace(
         flow,
         each=pool.each.or_(Guess(tokens=(0, request.most))),
-        hops=flow.hops + judging + (ONE + judging) * most_turns,
+        hops=flow.hops + judging + (request.rounds(ONE) + judging) * most_turns,
         volume=Amount(pool.volume.low, (after + tries * after).high),
     )
-    return flow, (judged or FREE) + turn.times(most_turns)
+    return flow, judged + turn.times(most_turns)
 
 
 async def _run(step: ValidateAndImprove, thoughts: Thoughts, running: Running) -> Thoughts:
     """`ValidateAndImprove`: all thoughts side by side, each as often as it needs."""
     tries = running.count(step.tries, thoughts, "tries")
-    judge = judging(step.condition, step.judge, step.judge_arguments)
+    judge = judging(step.condition, step.judge, step.judge_arguments, step.settings)
     current = await judge(running, thoughts, 0)
     index = len(thoughts)
     for turn in range(tries):
@@ -107,14 +112,15 @@ async def _run(step: ValidateAndImprove, thoughts: Thoughts, running: Running) -
             break
 
         def make(thought: Thought, turn: int = turn) -> PromptCall:
-            return running.call(step.prompt, step.arguments, step.settings, thought, 1, turn)
+            return running.call(step.prompt, step.arguments, step.settings, thought, turn)
 
         calls = running.try_each([current[at] for at in wrong], make)
-        samples = await running.sample_once([call for _, call in calls])
-        for (at, call), sample in zip(calls, samples, strict=True):
-            if values := call.values(0, sample):
-                current[wrong[at]] = call.thought(values[0], index, sample)
-                index += 1
+        responses = await Responses(running, [call for _, call in calls], 1).all()
+        for (at, call), found in zip(calls, responses, strict=True):
+            for sample, values in found:
+                if values:
+                    current[wrong[at]] = call.thought(values[0], index, sample)
+                    index += 1
         for at, thought in zip(
             wrong, await judge(running, [current[at] for at in wrong], turn + 1), strict=True
         ):
@@ -125,18 +131,22 @@ async def _run(step: ValidateAndImprove, thoughts: Thoughts, running: Running) -
 OPERATION = OperationRecord(
     name="ValidateAndImprove",
     syntax=Syntax(
-        {"tries": SettingRule((INT,), least=0), **MODEL_SETTINGS},
+        {"tries": SettingRule((INT,), 0, MOST), **MODEL_SETTINGS},
         "ValidateAndImprove(tries=3) len(it) == 4, repair(it)",
         first="tries",
         operands=(2, 2),
     ),
     usage="`ValidateAndImprove(tries=3) condition, p(args)`",
-    doc="asks `p` about each thought that is not valid, up to `tries` times in a row",
+    doc="judges each thought; what `p` makes of one that is not valid replaces it and is judged in turn, up "
+    "to `tries` times. After it every thought is marked, and some may still not be valid",
+    fails="never: what was not improved stays as it was",
+    asks=NO_FACT,
+    keeps=False,
     check=_check,
     step=ValidateAndImprove,
     build=_build,
     text="ValidateAndImprove {prompt(arguments)} unless {condition|judge(judge_arguments)} from {pool}, "
-    "tries {tries}[, {settings:settings}]",
+    "tries {tries}[, {settings:settings}][, {line:line}]",
     verify=_verify,
     effects=samples,
     estimate=_estimate,

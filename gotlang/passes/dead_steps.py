@@ -8,9 +8,9 @@ A step is dead where neither the region's result nor a living step needs what it
 no answer: samples are numbered by what a step's ancestors asked, and a dead step is no step's ancestor. It
 may turn a run that failed at a response that nothing needed into one that does not.
 
-What stays, needed or not: `GroundTruth`, which measures, and `Call`, which may be there for what the function
-does; so does a block or a scheme's call with one of them inside. A Python function in an expression is
-called for its value only, and goes with the step.
+What stays, needed or not: `GroundTruth`, which measures, `Call`, which may be there for what the function
+does, and what may skip an element; so does a block or a scheme's call with one of them inside. A Python
+function in an expression is called for its value only, and goes with the step.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dataclasses import replace
 from gotlang.ir import program as ir
 from gotlang.ir.effects import NOTED, Effects
 from gotlang.operations.names import free_names, used_names
+from gotlang.operations.skip import skipped_by
 from gotlang.passes.rewrite import with_bodies
 
 
@@ -41,7 +42,7 @@ def _alive(region: ir.Region, needed_outside: Iterable[str], effects: Effects) -
     kept: list[ir.Step] = []
     for old in reversed(region.steps):
         step = old.with_regions(lambda inner: _alive(inner, _names_read(old), effects))  # noqa: B023
-        if step.result in needed or effects.of(step) & NOTED:
+        if step.result in needed or effects.of(step) & NOTED or skipped_by(step):
             needed |= used_names(step)
             kept.append(step)
     return replace(region, steps=tuple(reversed(kept)))

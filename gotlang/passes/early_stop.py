@@ -15,8 +15,10 @@ its samples are numbered. So the score may look only at what the sampling knows 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import replace
+from typing import final
 
 from gotlang.ir import program as ir
 from gotlang.operations.names import free_names, looks_at_pool, needed_names, own_expressions, used_names
@@ -37,39 +39,54 @@ def stop_early(program: ir.Program) -> ir.Program:
 
 
 def _marked(region: ir.Region, local: Collection[str], values: Collection[str]) -> ir.Region:
+    takers: defaultdict[str, list[ir.Step]] = defaultdict(list)
+    for step in region.steps:
+        for name in used_names(step):
+            takers[name].append(step)
+    waits = _Waits(region.steps)
+
+    def only_taker(step: ir.Step) -> ir.Step | None:
+        """The one step that takes a step's thoughts as its pool, if nothing else uses them."""
+        found = takers[step.result]
+        if len(found) != 1 or found[0].pool != step.result or region.result == step.result:
+            return None
+        inside = {name for expression in own_expressions(found[0]) for name in free_names(expression)}
+        return found[0] if step.result not in inside else None
+
     out = list(region.steps)
     for index, step in enumerate(region.steps):
         if not isinstance(step, ir.Sampling) or step.until is not None:
             continue
-        rate = _only_taker(region, step)
-        keep = _only_taker(region, rate) if isinstance(rate, ir.Score) else None
+        rate = only_taker(step)
+        keep = only_taker(rate) if isinstance(rate, ir.Score) else None
         if not isinstance(rate, ir.Score) or not isinstance(keep, ir.KeepBestN) or rate.score not in local:
             continue
         assert rate.score is not None
         stop = ir.Stop(rate.score, rate.arguments, keep.count)
-        known = _known(region.steps[:index], step) | set(values) | {"it"}
-        if _names(stop) <= known and not looks_at_pool(keep.count):
+        names = {name for expression in stop.expressions for name in free_names(expression)}
+        unknown = names - {"it"} - set(values)
+        if all(waits.known(name, index) for name in unknown) and not looks_at_pool(keep.count):
             out[index] = replace(step, stop=stop)
     return replace(region, steps=tuple(out))
 
 
-def _only_taker(region: ir.Region, step: ir.Step) -> ir.Step | None:
-    """The one step that takes a step's thoughts as its pool, if nothing else uses them."""
-    takers = [other for other in region.steps if step.result in used_names(other)]
-    if len(takers) != 1 or takers[0].pool != step.result or region.result == step.result:
-        return None
-    inside = {name for expression in own_expressions(takers[0]) for name in free_names(expression)}
-    return takers[0] if step.result not in inside else None
+@final
+class _Waits:
+    """The names that the steps of a region wait for, by themselves or by what they wait for in it."""
 
+    def __init__(self, steps: tuple[ir.Step, ...]) -> None:
+        self.places = {step.result: index for index, step in enumerate(steps)}
+        self.direct = [{step.pool, *needed_names(step)} for step in steps]
+        self.found: dict[str, set[int]] = {}
 
-def _known(before: tuple[ir.Step, ...], ask: ir.Step) -> set[str]:
-    """The names that a step waits for, by itself or by what it waits for in its region."""
-    names = {ask.pool, *needed_names(ask)}
-    for step in reversed(before):
-        if step.result in names:
-            names |= {step.pool, *needed_names(step)}
-    return names
+    def known(self, name: str, index: int) -> bool:
+        """Whether a step waits for a name."""
+        return name in self.direct[index] or index in self._waiting(name)
 
-
-def _names(stop: ir.Stop) -> set[str]:
-    return {name for expression in stop.expressions for name in free_names(expression)}
+    def _waiting(self, name: str) -> set[int]:
+        if name not in self.found:
+            found = self.found[name] = set()
+            for index in range(self.places.get(name, -1) + 1, len(self.direct)):
+                if name in self.direct[index] or any(self.places.get(n) in found for n in self.direct[index]):
+                    found.add(index)
+        return self.found[name]

@@ -1,15 +1,10 @@
-"""Constant folding: what does not depend on a run is computed before it, and branches never taken are gone.
+"""Constant folding: what does not depend on a run is computed before it.
 
-    %1 = Generate @sort(...) from part, k 2 * 5       %1 = Generate @sort(...) from part, k 10
-    %2 = if from %1                              →    %2 = if from %1
-        when 1 > 2                                        otherwise
-            ...                                               ...
-        otherwise
-            ...
+    %1 = Generate @sort(...) from part, k 2 * 5    →    %1 = Generate @sort(...) from part, k 10
 
 Params stay as they are: they are set when a program runs. No name disappears from an expression, since a
-step waits for the names it uses, and its samples are numbered on from those it waits for; and nothing becomes
-a bare name or position, which would pass thoughts on instead of making new ones.
+step waits for the names it uses; and nothing becomes a bare name or position, which would pass thoughts on
+instead of making new ones.
 """
 
 from __future__ import annotations
@@ -33,7 +28,7 @@ Fold = Callable[[e.Expression], e.Expression]
 
 
 def fold_constants(program: ir.Program) -> ir.Program:
-    """Compute what is constant in expressions, and take out the branches of constant conditions."""
+    """Compute what is constant in expressions."""
     builtin = frozenset(BUILTINS.keys() - program.functions - {score.name for score in program.scores})
 
     def inner(node: e.Expression) -> e.Expression:
@@ -46,8 +41,7 @@ def fold_constants(program: ir.Program) -> ir.Program:
         return folded
 
     def change(region: ir.Region) -> ir.Region:
-        steps = (with_expressions(step, fold) for step in region.steps)
-        return replace(region, steps=tuple(_decided(step) for step in steps))
+        return replace(region, steps=tuple(with_expressions(step, fold) for step in region.steps))
 
     folded = rewrite(program, change)
     return replace(
@@ -62,22 +56,6 @@ def _prompt(prompt: ir.Prompt, fold: Fold) -> ir.Prompt:
     return replace(
         prompt, settings=tuple((name, fold(value)) for name, value in prompt.settings), count=count
     )
-
-
-def _decided(step: ir.Step) -> ir.Step:
-    """An `if` without the branches that constant conditions close."""
-    if not isinstance(step, ir.If):
-        return step
-    open_ = [branch for branch in step.branches if not _is(branch[0], False)]
-    for index, (condition, body) in enumerate(open_):
-        # A later condition that uses a name makes the block wait for it, so it stays.
-        if _is(condition, True) and not any(free_names(later) for later, _ in open_[index:]):
-            return replace(step, branches=tuple(open_[:index]), otherwise=body)
-    return replace(step, branches=tuple(open_))
-
-
-def _is(node: e.Expression, value: bool) -> bool:
-    return isinstance(node, e.Constant) and node.value is value
 
 
 def _folded(node: e.Expression, builtin: frozenset[str]) -> e.Expression:
@@ -96,7 +74,7 @@ def _folded(node: e.Expression, builtin: frozenset[str]) -> e.Expression:
 def _is_constant(node: e.Expression, builtin: frozenset[str]) -> bool:
     """Whether an expression is not a literal and may become one: its parts are literals, so it is quick."""
     match node:
-        case e.Reference() | e.Constant() | e.ListDisplay() | e.RecordDisplay():
+        case e.Reference() | e.Constant() | e.ListDisplay() | e.RecordDisplay() | e.Case():
             return False
         case e.Comprehension(iterable=iterable):
             calls = (call.function.text for call in walk(node) if isinstance(call, e.Call))

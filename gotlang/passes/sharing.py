@@ -5,12 +5,12 @@
     c = Pool a, b from %start               c = Pool a, a from %start
 
 It applies to steps of one region that only compute, from the same pool and the same names. Two samplings are
-never made one: each asks for samples of its own (and where the samples are the same, since neither depends
-on the other, a run requests them once).
+never made one: each asks for samples of its own.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -38,17 +38,21 @@ def _shared(region: ir.Region, effects: Effects) -> tuple[ir.Region, Mapping[str
     inner_names = _bound_deeper(region)
     instead: dict[str, str] = {}
     first: dict[ir.Step, str] = {}
+    users: defaultdict[str, list[ir.Step]] = defaultdict(list)
     kept: list[ir.Step] = []
     for old in region.steps:
         step = renamed(_inside(old, effects), instead)
         if effects.computes(step):
-            unnamed = replace(step, result="")
-            known = first.setdefault(unnamed, step.result)
+            unnamed = replace(step, result="", line=None)
+            if (known := first.setdefault(unnamed, step.result)) == step.result:
+                for name in used_names(unnamed):
+                    users[name].append(unnamed)
             if known != step.result and not {known, step.result} & inner_names:
                 instead[step.result] = known
                 continue
         # From here on the name means this step, so what used an outer one of that name is not equal.
-        first = {key: name for key, name in first.items() if step.result not in used_names(key)}
+        for other in users.pop(step.result, ()):
+            first.pop(other, None)
         kept.append(step)
     result = instead.get(region.result, region.result)
     return replace(region, steps=tuple(kept), result=result), instead
@@ -69,5 +73,5 @@ def _bound_deeper(region: ir.Region) -> set[str]:
         for expression in own_expressions(step):
             for node in walk(expression):
                 if isinstance(node, e.Comprehension):
-                    found |= {node.name.text, *([node.position.text] if node.position else [])}
+                    found |= {name.text for name in node.names}
     return found

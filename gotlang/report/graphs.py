@@ -19,7 +19,6 @@ from gotlang.operations import block_title, record_of
 from gotlang.operations.names import needed_names
 from gotlang.report.picture import Group, Picture, PictureNode, contract, label, reduced, without_lone_groups
 from gotlang.span import Source, Span
-from gotlang.syntax.format import format_expression
 
 HIDDEN = frozenset({"constant", "join", "grow"})
 """Kinds of operations that only pass thoughts on."""
@@ -347,13 +346,15 @@ class _Planner:
                     entered |= dict.fromkeys((step.left, step.right), sources)
                 case ir.Block():
                     entered |= {name: names.get(outer, ()) for name, outer in step.names}
-                case ir.If():
-                    conditions = [
-                        format_expression(condition) for condition, one in step.branches if one is body
-                    ]
-                    own = self.group(f"if {conditions[0]}" if conditions else "else", inner)
+                case ir.Branching():
+                    word = "if " if isinstance(step, ir.If) else ""
+                    heads = zip(step.heads, step.branches, strict=True)
+                    head = next((word + head for head, (_, one) in heads if one is body), "else")
+                    own = self.group(head, inner)
+                case ir.Try() if body is step.otherwise:
+                    own = self.group("else", inner)
             out += self.region(body, entered, own, calls)
-        passed_on = isinstance(step, ir.If) and step.otherwise is None
+        passed_on = isinstance(step, ir.Branching) and step.passes_on
         return tuple(dict.fromkeys([*out, *sources] if passed_on else out))
 
     def _leaf(self, step: ir.Step, sources: tuple[int, ...], group: int | None) -> int:

@@ -17,8 +17,9 @@ from typing import Any, Literal, final
 from gotlang.errors import UsageError
 from gotlang.records import InvalidRecord, Seconds, from_json, to_json
 
-State = Literal["running", "done", "partial", "interrupted", "failed", "killed"]
-"""`partial`: stopped at a limit; `killed`: its process is gone (never written, only found)."""
+State = Literal["running", "done", "invalid", "partial", "interrupted", "failed", "killed"]
+"""`invalid`: the result is not valid; `partial`: stopped at a limit; `killed`: its process is gone (never
+written, only found)."""
 
 
 @final

@@ -76,6 +76,9 @@ def results_page(
         front=found.front(),
         charts=charts(found),
         few=FEWEST_ROWS if any(rows < FEWEST_ROWS for rows in shared) else None,
+        remarks=[
+            f"{entry.name}: {remark}" for entry in found.entries for remark in entry.evaluation.remarks()
+        ],
         failures=[
             (entry.name, reason, runs)
             for entry in found.entries

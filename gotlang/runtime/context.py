@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -13,9 +13,8 @@ from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Program
 from gotlang.models.base import Model
-from gotlang.runtime.graph import FAILED, Graph, Operation, path_key, path_text
+from gotlang.runtime.graph import FAILED, REMOVED, Graph, Operation, PathKey, before, path_key, path_text
 from gotlang.runtime.sampler.events import Event, Failure, Observer
-from gotlang.runtime.sampler.sample_numbers import SampleNumbers
 from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.span import NOWHERE
 
@@ -65,8 +64,12 @@ class Context:
     """Whether the result was lost, and not only because of the budget or an interruption."""
     culprits: dict[Operation, GotError] = field(default_factory=dict)
     """The operations that failed by themselves, with their errors; not those that failed with them."""
+    handled: list[PathKey] = field(default_factory=list)
+    """The paths of the blocks whose failure a `try` has handled."""
     measured: dict[Operation, bool | None] = field(default_factory=dict)
     """The outcome of each `GroundTruth`; None if the truth is unknown."""
+    beyond: bool = False
+    """Whether a score was better than its `best`."""
     skipped: int = 0
     """Samples that were not requested, because of the budget or an interruption."""
     cut_off: set[Operation] = field(default_factory=set)
@@ -75,7 +78,6 @@ class Context:
     """The names that the arguments of a step use, by the arguments' id."""
     examples: dict[int, list[str]] = field(default_factory=dict)
     """The examples of a prompt as its message shows them, by the prompt's id."""
-    numbers: SampleNumbers = field(default_factory=SampleNumbers)
     declared: Effects = field(init=False)
     """What operations may ask about the program."""
     calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
@@ -90,22 +92,49 @@ class Context:
             self.observe(event)
 
     def failed(
-        self, operation: Operation, reason: str, sample: int | None = None, *, fatal: bool = False
+        self,
+        operation: Operation,
+        reason: str,
+        sample: int | None = None,
+        *,
+        fatal: bool = False,
+        handled: bool = False,
     ) -> None:
         """Note a failure."""
         span = operation.step.span if operation.step is not None else NOWHERE
-        failure = Failure(path_text(operation), reason, span, sample, fatal, path_key(operation))
+        failure = Failure(path_text(operation), reason, span, sample, fatal, handled, path_key(operation))
         self.failures.append(failure)
         if self.observe is not None:
             self.observe(failure)
 
     def lost(self, operation: Operation, error: GotError, hops: int = 0, seconds: float = 0.0) -> None:
         """An operation failed. Those that need it fail with it, and are not noted."""
-        self.culprits[operation] = error
         had = self.result is not None and self.result.state != FAILED
         self.graph.fail(operation, hops, seconds)
+        # What a `try` does not handle is known.
+        known = operation.role == "rescue" and any(error is one for one in self.culprits.values())
+        if not known:
+            self.culprits[operation] = error
         if isinstance(error, OperationFailed) and error.cut_off:
             return
-        self.failed(operation, error.in_words(), fatal=True)
+        if not known:
+            self.failed(operation, error.in_words(), fatal=True)
         if had and self.result is not None and self.result.state == FAILED:
             self.doomed = True
+
+    def causes(self, lost: Operation) -> Iterator[tuple[Operation, GotError]]:
+        """The operations that lost another one by failing themselves, and their errors."""
+        if lost.state != FAILED:
+            return
+        seen = {lost}
+        stack = [lost]
+        while stack:
+            at = stack.pop()
+            failed = [o for o in before(at) if o.state in (FAILED, REMOVED)]
+            # One whose samples all failed is not to blame.
+            if at in self.culprits and not failed:
+                yield at, self.culprits[at]
+            for operation in failed:
+                if operation not in seen:
+                    seen.add(operation)
+                    stack.append(operation)

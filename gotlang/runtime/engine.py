@@ -7,19 +7,21 @@ import heapq
 from collections.abc import Callable
 from typing import Any, final
 
-from gotlang.errors import EvaluationError, GotError, RunError, UsageError
+from gotlang.errors import BeyondBest, GotError, LimitExceeded, RunError, UsageError
 from gotlang.estimate.remaining import CallsRemaining
 from gotlang.operations import record_of
+from gotlang.operations.keep_best_n import KeepBestN
 from gotlang.operations.record import Asks, Grows, Local, OperationRecord, Run, Tool
+from gotlang.operations.score import Score
 from gotlang.operations.step import Step
 from gotlang.runtime.context import MOST_CALLS, Context
 from gotlang.runtime.execution import Execution
-from gotlang.runtime.expansion import ROLES
 from gotlang.runtime.graph import DONE, FAILED, NOTHING, RUNNING, Operation, critical_path
 from gotlang.runtime.outcome import truly_failed
+from gotlang.runtime.roles import ROLES
 from gotlang.runtime.sampler.events import Added, Ended, Started
 from gotlang.semantics.limits import MAX_ELEMENTS
-from gotlang.thought import Thoughts
+from gotlang.thought import Thoughts, raise_beyond
 
 _PATIENCE = 500
 """Consecutive local operations before the event loop gets its turn."""
@@ -151,6 +153,12 @@ class Engine:
                 if self.context.doomed:
                     graph.ready = []
                     break
+                if operation.frame.trial is not None and operation.given_up:
+                    graph.fail(operation)
+                    continue
+                if graph.any_skipped and operation.skipped:
+                    graph.skip(operation)
+                    continue
                 match self._run_of(operation):
                     case None | Local() as way:
                         self._perform(operation, way)
@@ -167,11 +175,11 @@ class Engine:
         if not self.stopping:
             for queue in (asking, calling):
                 while queue.open:
-                    operation = self._begin(queue)
-                    if queue is free:
-                        following, free = operation, None
-                    else:
-                        self._group.create_task(self._perform_waiting(operation, queue))
+                    begun = self._begin(queue)
+                    if begun is not None and queue is free:
+                        following, free = begun, None
+                    elif begun is not None:
+                        self._group.create_task(self._perform_waiting(begun, queue))
         count = len(graph.operations) - graph.constants
         if self.context.observe is not None and count != self._told:
             self.context.emit(Added(count, count - self._told))
@@ -196,9 +204,12 @@ class Engine:
             found = self._runs[id(step)] = record.run(step, self.context.declared)
             return found
 
-    def _begin(self, queue: _Queue) -> Operation:
-        """Start the most urgent operation of a queue."""
+    def _begin(self, queue: _Queue) -> Operation | None:
+        """Start the most urgent operation of a queue; None for one that nothing needs any more."""
         operation = heapq.heappop(queue.waiting)[2]
+        if operation.frame.trial is not None and operation.given_up:
+            self.graph.fail(operation)
+            return None
         operation.state = RUNNING
         queue.running += 1
         if self.context.observe is not None:
@@ -216,6 +227,7 @@ class Engine:
         context = self.context
         result: Thoughts | Exception
         try:
+            self._look_at_scores(operation)
             if way is None:
                 result = ROLES[operation.role](context, operation, operation.pool)
             else:
@@ -234,6 +246,7 @@ class Engine:
             assert isinstance(way, Asks | Tool)
             result: Thoughts | Exception
             try:
+                self._look_at_scores(following)
                 result = await way.run(following.step, following.pool, running)
             except Exception as error:
                 result = error
@@ -241,13 +254,22 @@ class Engine:
             queue.running -= 1
             following = self._advance(queue if left else None)
 
+    def _look_at_scores(self, operation: Operation) -> None:
+        """Raises BeyondBest for an operation that goes on with such a score; `KeepBestN` looks for itself."""
+        if not self.context.beyond or isinstance(operation.step, KeepBestN):
+            return
+        if operation.role == "collect" or operation.role not in ROLES:
+            raise_beyond(operation.pool)
+
     def _end(
         self, operation: Operation, result: Thoughts | Exception, hops: int = 0, seconds: float = 0.0
     ) -> None:
         """An operation ended with thoughts, or failed."""
         if isinstance(result, Thoughts) and len(result) > MAX_ELEMENTS:
-            result = EvaluationError(f"this leaves more than {MAX_ELEMENTS:,} thoughts")
+            result = LimitExceeded(f"this leaves more than {MAX_ELEMENTS:,} thoughts")
         if isinstance(result, Thoughts):
+            if isinstance(operation.step, Score) and any(isinstance(t.claim, BeyondBest) for t in result):
+                self.context.beyond = True
             self.graph.complete(operation, result, hops, seconds)
             if self.context.observe is not None:
                 self.context.emit(Ended(operation))

@@ -19,7 +19,7 @@ from gotlang.models.registry import model_spec, price_of_model
 from gotlang.models.tokens import estimate_tokens, request_tokens
 from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.render import render
-from gotlang.types import DictType, ListType, LiteralType, RecordType, Simple, Type
+from gotlang.types import DictType, ListType, LiteralType, PairType, RecordType, Simple, Type, UnionType
 
 _BATCH = 128
 
@@ -77,8 +77,8 @@ def _shown(prompt: Prompt, name: str) -> int:
     return sum(len(re.findall(rf"\{{[{{%][^{{}}]*\b{name}\b[^{{}}]*[}}%]\}}", text.text)) for text in texts)
 
 
-def _smallest(type_: Type) -> Any:
-    """A value that takes as little room as one of its type may."""
+def _smallest(type_: Type, around: tuple[Type, ...] = ()) -> Any:
+    """A value that takes as little room as one of its type may; None inside a type that is `around` it."""
     match type_:
         case Simple(name="int" | "float"):
             return 0
@@ -86,10 +86,18 @@ def _smallest(type_: Type) -> Any:
             return True
         case ListType():
             return []
+        case PairType(types):
+            return [_smallest(part) for part in types]
         case DictType():
             return {}
         case RecordType(fields=fields):
-            return {name: _smallest(field) for name, field in fields}
+            record = {name: _smallest(field, around) for name, field in fields}
+            return None if None in record.values() else record
+        case UnionType(cases=cases) if type_ not in around:
+            found = [_smallest(case, (*around, type_)) for case in cases]
+            return min((value for value in found if value is not None), key=len, default=None)
+        case UnionType():
+            return None
         case LiteralType(values=values):
             return min(values, key=len)
     return ""

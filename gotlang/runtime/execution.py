@@ -13,25 +13,33 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, final
 
 from gotlang.answers.forms import response_format
-from gotlang.answers.reader import read
-from gotlang.errors import EvaluationError, GotError, OperationFailed, ReadError
+from gotlang.answers.reader import certain, read
+from gotlang.errors import (
+    BeyondBest,
+    EvaluationError,
+    GotError,
+    LimitExceeded,
+    OperationFailed,
+    ReadError,
+)
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import call_python
 from gotlang.models.base import DecodingSettings, Model, Request, Usage
 from gotlang.operations.checks import count, number, position
 from gotlang.operations.names import free_names, looks_at_pool
-from gotlang.operations.record import PROMPT_SETTINGS
+from gotlang.operations.record import PROMPT_SETTINGS, SEED
 from gotlang.operations.step import GIVEN, PythonArguments
 from gotlang.runtime.context import Context
-from gotlang.runtime.graph import FAILED, Frame, Operation, critical_path, path_key
+from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key
 from gotlang.runtime.python import call_function
 from gotlang.runtime.render import examples, render
 from gotlang.runtime.sampler.events import MissingSample, Sample
 from gotlang.runtime.sampler.ledger import Round, latency
+from gotlang.runtime.spaces import Space, at_line, first_number, inside
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, named_thoughts
-from gotlang.types import FLOAT, fits
+from gotlang.types import DYNAMIC, FLOAT, fits
 
 T = TypeVar("T")
 
@@ -96,7 +104,7 @@ class Execution:
     latency in seconds.
     """
 
-    __slots__ = ("_noted", "context", "frame", "hops", "operation", "seconds")
+    __slots__ = ("_asked", "_noted", "_space", "context", "frame", "hops", "operation", "seconds")
 
     def __init__(self, context: Context, operation: Operation) -> None:
         self.context = context
@@ -105,6 +113,8 @@ class Execution:
         self.hops = 0
         self.seconds = 0.0
         self._noted = len(context.failures)
+        self._space: Space | None = None
+        self._asked: dict[tuple[str, int], int] = {}
 
     # ---------------------------------------------------------------- names and values
 
@@ -166,21 +176,22 @@ class Execution:
     def skipped(self) -> bool:
         return self.context.skipped > 0
 
-    def inputs_failed(self) -> bool:
-        return any(source.state == FAILED for source in self.operation.inputs)
-
-    def uses_failed(self, value: e.Expression) -> bool:
-        failed = [source for source in self.operation.inputs if source.state == FAILED]
-        if looks_at_pool(value) and self.operation.inputs[0] in failed:
-            return True
+    def was_skipped(self, value: e.Expression) -> bool:
+        inputs = self.operation.inputs
+        skipped = [source for source in inputs if source.output is SKIPPED]
+        if not skipped:
+            return False
         handles = map(self.frame.handle, free_names(value))
-        return any(handle.operation in failed for handle in handles if handle is not None)
+        used = [handle.operation for handle in handles if handle is not None]
+        return not set(skipped).isdisjoint([*used, *inputs[:1]] if looks_at_pool(value) else used)
 
     def try_each(self, thoughts: Sequence[Thought], make: Callable[[Thought], T]) -> list[tuple[int, T]]:
         found = []
         for index, thought in enumerate(thoughts):
             try:
                 found.append((index, make(thought)))
+            except (LimitExceeded, BeyondBest):
+                raise
             except GotError as error:
                 self.context.failed(self.operation, error.message, thought.index)
         return found
@@ -201,6 +212,8 @@ class Execution:
         results = await in_parallel([one(thought) for thought in thoughts])
         found: list[tuple[int, T]] = []
         for at, result in enumerate(results):
+            if isinstance(result, LimitExceeded | BeyondBest):
+                raise result
             if isinstance(result, GotError):
                 self.context.failed(self.operation, result.message, thoughts[at].index)
             else:
@@ -220,6 +233,8 @@ class Execution:
         where = path_key(operation)
         noted = context.failures[self._noted :]
         reasons = list(dict.fromkeys(failure.reason for failure in noted if failure.key == where))
+        if not reasons:
+            return OperationFailed("no response holds a value")
         more = f"; and {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
         return OperationFailed(f"every thought failed: {'; '.join(reasons[:3])}{more}")
 
@@ -236,7 +251,8 @@ class Execution:
         function, timeout_s, raw = context.functions[name], context.settings.timeout_s, view is not None
         if raw:
             positional.insert(0, view)
-        return await call_function(function, name, positional, named, timeout_s, raw=raw)
+        result = context.program.results.get(name, DYNAMIC)
+        return await call_function(function, name, positional, named, timeout_s, result, raw=raw)
 
     async def search(self, corpus: str, query: Any, k: int) -> Any:
         # A Python function may stand for a corpus.
@@ -251,7 +267,6 @@ class Execution:
         arguments: ir.Arguments,
         settings: ir.Arguments,
         thoughts: Thought | Sequence[Thought],
-        samples: int = 1,
         turn: int = 0,
     ) -> PromptCall:
         if isinstance(thoughts, Thought):
@@ -262,7 +277,10 @@ class Execution:
         evaluate, declared = context.evaluate, context.declared.prompts[prompt]
         values = {name: evaluate(value, names) for name, value in arguments}
         chosen = {name: evaluate(value, names) for name, value in (*declared.settings, *settings)}
-        model = context.models(chosen.pop("model", None))
+        if self.frame.again:
+            chosen.update(self.frame.again)
+        model, shared = context.models(chosen.pop("model", None)), chosen.pop("share", False)
+        timeout, retries = (_setting(name, chosen.pop(name, None)) for name in ("timeout", "retries"))
         shown = context.examples.get(id(declared))
         if shown is None:
             shown = context.examples[id(declared)] = examples(declared)
@@ -279,9 +297,25 @@ class Execution:
         if declared.count is not None:
             expected = count(evaluate(declared.count, Layer(values, context.params)), "count")
         key = request.key()
-        first = context.numbers.first(key, self.operation, turn, samples)
+        first = 0 if request.settings.temperature == 0 else self._first(key, turn, shared)
         parents = self._parents(arguments, names, pool)
-        return PromptCall(self, declared, model, request, key, first, parents, names, expected)
+        # At temperature 0 every sample is the same response.
+        retries = 0 if request.settings.temperature == 0 or retries is None else count(retries, "retries")
+        return PromptCall(
+            self, declared, model, request, key, first, parents, names, expected, timeout, retries
+        )
+
+    def _first(self, key: str, turn: int, shared: bool) -> int:
+        """The number of a request's first sample; equal requests of one turn are told apart by their rank."""
+        if shared:
+            return first_number(self.frame.shared) + turn
+        space = self._space
+        if space is None:
+            step = self.operation.step
+            space = self._space = at_line(self.frame.space, step.line if step is not None else None)
+        rank = self._asked.get((key, turn), 0)
+        self._asked[key, turn] = rank + 1
+        return first_number(inside(space, turn, rank) if turn or rank else space)
 
     def check_samples(self, samples: int) -> None:
         self.context.sampler.check(samples)
@@ -298,9 +332,6 @@ class Execution:
         self.seconds += max(seconds for _, seconds in results) if results else 0.0
         each = iter(results)
         return [next(each)[0] if numbers else [] for _, numbers in wanted]
-
-    async def sample_once(self, calls: Sequence[PromptCall]) -> list[Sample]:
-        return [first for (first,) in await self.sample([(call, FIRST_SAMPLE) for call in calls])]
 
     def _parents(
         self, arguments: ir.Arguments, names: Mapping[str, Any], pool: tuple[Thought, ...]
@@ -335,7 +366,8 @@ class PromptCall:
     """Implements `gotlang.operations.stages.PromptCall`, where its methods are documented.
 
     `parents` are the thoughts that the prompt was given, `expected` is how many values each
-    response must hold (None: any number), `batched` how many samples were asked for in one request.
+    response must hold (None: any number), `timeout_s` how many seconds it may take (None: any number),
+    `batched` how many samples were asked for in one request.
     """
 
     running: Execution
@@ -347,6 +379,8 @@ class PromptCall:
     parents: tuple[Thought, ...]
     names: Mapping[str, Any]
     expected: int | None = None
+    timeout_s: float | None = None
+    retries: int = 0
     batched: int = 1
 
     async def sample(self, numbers: Sequence[int], batched: bool) -> tuple[list[Sample], float]:
@@ -355,13 +389,14 @@ class PromptCall:
         operation, sampler = running.operation, running.context.sampler
         absolute = [self.first + number for number in numbers]
         samples, persistent = await sampler.sample(
-            model, request, self.key, absolute, operation, batched=batched
+            model, request, self.key, absolute, operation, batched=batched, timeout_s=self.timeout_s
         )
         if request.settings.temperature == 0:
             absolute = [0] * len(absolute)
         found = tuple([sample[0] for sample in samples if not isinstance(sample, MissingSample)])
+        waited = max((sample.seconds for sample in samples if isinstance(sample, MissingSample)), default=0.0)
         if not found:
-            return samples, 0.0
+            return samples, waited
         if len(found) < len(samples):
             pairs = zip(absolute, samples, strict=True)
             absolute = [n for n, sample in pairs if not isinstance(sample, MissingSample)]
@@ -382,15 +417,22 @@ class PromptCall:
                 model.price,
             )
         )
-        return samples, latency(found)
+        return samples, max(waited, latency(found))
 
-    def values(self, number: int, sample: Sample) -> list[Any]:
+    def values(self, number: int, sample: Sample, again: bool = False) -> list[Any] | None:
+        context, operation = self.running.context, self.running.operation
         if isinstance(sample, MissingSample):
-            self.note_missing(number, sample)
-            return []
+            if sample.cut_off:
+                context.skipped += 1
+                context.cut_off.add(operation)
+            else:
+                context.failed(operation, sample.reason, number, handled=again)
+            return None
         completion = sample[0].completion
         try:
             values = self._read(completion.text)
+            if completion.finish_reason == "length" and not self._certain(completion.text):
+                raise ReadError("its end is unknown")
             if self.expected is not None and len(values) != self.expected:
                 raise ReadError(f"expected {self.expected} values, and the response holds {len(values)}")
             return values
@@ -398,18 +440,8 @@ class PromptCall:
             reason = error.message
             if completion.finish_reason == "length":
                 reason += " (the response was cut off at max_tokens)"
-            self.running.failed(f"{reason}: {_excerpt(completion.text)}", self.first + number)
-            return []
-
-    def note_missing(self, number: int, sample: Sample) -> None:
-        if not isinstance(sample, MissingSample):
-            return
-        context = self.running.context
-        if sample.cut_off:
-            context.skipped += 1
-            context.cut_off.add(self.running.operation)
-        else:
-            self.running.failed(sample.reason, self.first + number)
+            context.failed(operation, f"{reason}: {_excerpt(completion.text)}", number, handled=again)
+            return None
 
     def skipped(self, sample: Sample) -> bool:
         return isinstance(sample, MissingSample) and sample.cut_off
@@ -437,6 +469,11 @@ class PromptCall:
             tokens=completion.tokens,
         )
 
+    def _certain(self, text: str) -> bool:
+        """Whether a response that was cut off holds all of what was read in it."""
+        prompt = self.prompt
+        return prompt.reader is None and certain(text, prompt.result, prompt.form, prompt.many)
+
     def _read(self, text: str) -> list[Any]:
         """A response as values of the prompt's type: one, or several for `many`."""
         prompt = self.prompt
@@ -462,17 +499,21 @@ def _decoding_settings(chosen: Mapping[str, Any], prompt: ir.Prompt) -> Decoding
     """Raises EvaluationError for a setting of the wrong type."""
     if not chosen:
         return _DEFAULT_SETTINGS
-    found: dict[str, Any] = {}
-    for name, value in chosen.items():
-        types, least = PROMPT_SETTINGS[name].types, PROMPT_SETTINGS[name].least
-        if value is None:
-            continue
-        if all(fits(type_, value) for type_ in types) or not (least is None or least <= value < math.inf):
-            wanted = " or ".join(map(str, types)) + (f" of at least {least:g}" if least is not None else "")
-            raise EvaluationError(f"`{name}` must be {wanted}, not {value!r:.60}")
-        found[name] = float(value) if types == (FLOAT,) else value
+    found = {name: _setting(name, value) for name, value in chosen.items() if value is not None}
     if "stop" in found:
         found["stop"] = (found["stop"],) if isinstance(found["stop"], str) else tuple(found["stop"])
     if found.pop("structured", False):
         found["response_format"] = response_format(prompt.result)
     return DecodingSettings(**found)
+
+
+def _setting(name: str, value: Any) -> Any:
+    """The value of a setting, None where it is left out. Raises EvaluationError for one of the wrong type."""
+    if value is None:
+        return None
+    rule = PROMPT_SETTINGS.get(name, SEED)
+    if all(fits(type_, value) for type_ in rule.types) or (isinstance(value, float) and math.isinf(value)):
+        raise EvaluationError(f"`{name}` must be {' or '.join(map(str, rule.types))}, not {value!r:.60}")
+    if (why := rule.refused(name, value)) is not None:
+        raise EvaluationError(f"{why}, not {value!r:.60}")
+    return float(value) if rule.types == (FLOAT,) else value

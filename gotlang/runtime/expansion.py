@@ -13,21 +13,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
-from gotlang.errors import EvaluationError, GotError, OperationFailed
+from gotlang.errors import EvaluationError, GotError, LimitExceeded
 from gotlang.estimate.remaining import CallsRemaining
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import changes_graph
 from gotlang.operations import record_of
-from gotlang.operations.checks import count, mean, number
-from gotlang.operations.names import free_names, looks_at_pool, needed_names
+from gotlang.operations.checks import count
+from gotlang.operations.names import free_names, looks_at_pool, needed_names, own_expressions
 from gotlang.operations.record import BlockRecord, Grows
+from gotlang.operations.skip import guards, skipped_by
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import bound_thoughts, derived, whole
-from gotlang.runtime.graph import DONE, FAILED, NOTHING, Frame, GraphFull, Handle, Operation
+from gotlang.runtime.graph import DONE, FAILED, Frame, GraphFull, Handle, Operation, path_key
+from gotlang.runtime.spaces import Ranks, inside
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts, named_thoughts
-from gotlang.types import ANY
+from gotlang.types import DYNAMIC
 
 Layout = Callable[["Expander", Any, Frame, Handle], Handle]
 """Lays out a step that stands for several operations, from its frame and its pool."""
@@ -55,21 +57,29 @@ class Element(NamedTuple):
     value: Any = None
     computed: bool = False
 
+    @property
+    def content(self) -> Any:
+        """Its value."""
+        return self.value if self.computed else self.thoughts[0].value
+
 
 @final
 class Expander:
     """Turns regions into operations of one run's graph.
 
-    `changes` lays out a `Call` of Python that changes the graph.
+    `grown` lays out the operations that stand for several: a `Score` that asks, a `Call` that changes graphs.
     """
 
-    def __init__(self, context: Context, remaining: CallsRemaining, changes: Layout | None = None) -> None:
+    def __init__(
+        self, context: Context, remaining: CallsRemaining, grown: Mapping[str, Layout | None] | None = None
+    ) -> None:
         self.context = context
         self.graph = context.graph
         self.remaining = remaining
-        self._grown = {"score": score, "change": changes}
+        self._grown = grown or {}
         self._layouts: dict[int, Layout | None] = {}
         self._needed: dict[int, tuple[str, ...]] = {}
+        self._guards: dict[int, list[str]] = {}
         self._uses: dict[int, Uses] = {}
         self.changing = {name for name, f in context.functions.items() if changes_graph(f)}
         """The functions of the program that change graphs."""
@@ -78,7 +88,15 @@ class Expander:
         """Lay out a region whose entry is bound in the frame; the handle of what it yields."""
         for step in region.steps:
             frame.names[step.result] = self.step(step, frame)
-        return frame.pool(region.result)
+        found = frame.pool(region.result)
+        key = id(region)
+        if key not in self._guards:
+            self._guards[key] = [step.result for step in guards(region)]
+        if not self._guards[key]:
+            return found
+        # What may skip the result decides whether there is one, even where that does not use it.
+        after = [frame.pool(name).operation for name in self._guards[key]]
+        return Handle(self.joined(frame, "result", [found.operation], frame.origin, after), found.single)
 
     def step(self, step: ir.Step, frame: Frame) -> Handle:
         """Lay out one step."""
@@ -102,7 +120,7 @@ class Expander:
         if isinstance(record, BlockRecord):
             return BLOCKS[type(step)]
         way = record.run(step, self.context.declared)
-        return self._grown[way.layout] if isinstance(way, Grows) else None
+        return self._grown.get(way.layout) if isinstance(way, Grows) else None
 
     # ---------------------------------------------------------------- what waits for what
 
@@ -220,13 +238,14 @@ def foreach(x: Expander, step: ir.Foreach, frame: Frame, pool: Handle) -> Handle
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
         tails: list[Operation] = []
+        ranks = Ranks()
         for index, found in enumerate(_elements(x, step, frame)):
             names: dict[str, Any] = {}
-            inner = frame.inside((step.result, index), names, grow, rest)
+            marks = ranks.marks(found.content)
+            inner = frame.inside((step.result, index), names, grow, rest, "element", *marks)
             element = x.element(inner, found, grow)
             names[step.name] = Handle(element, True)
-            if step.position is not None:
-                names[step.position] = index
+            names |= step.values(index, element.output[0].value)
             if step.after is not None:
                 names["done"] = Handle(_done(x, step, step.after, inner, element, tails, grow), False)
             tails.append(x.region(step.body, inner).operation)
@@ -311,6 +330,8 @@ def _one_each(operation: Operation) -> bool:
     step = operation.step
     if operation.role != "join" or not isinstance(step, ir.Foreach):
         return False
+    if any(step.result in skipped_by(inner) for inner in step.body.steps):
+        return False
     result = (inner for inner in reversed(step.body.steps) if inner.result == step.body.result)
     return next((inner.single for inner in result), True)
 
@@ -360,7 +381,8 @@ def _tree(
             names: dict[str, Any] = {step.left: Handle(left, True), step.right: Handle(right, True)}
             position = at // 2 + 1
             key = (step.result, level, position)
-            inner = frame.inside(key, names, grow, rest + (levels - level) * through)
+            follow = rest + (levels - level) * through
+            inner = frame.inside(key, names, grow, follow, "merge", level, position)
             pair = x.joined(inner, "pair", [left, right], grow, after)
             names[step.body.entry] = Handle(pair, False)
             if step.step is not None:
@@ -414,7 +436,7 @@ class _Rounds:
             if step.counter is not None:
                 names[step.counter] = number
             rest = after + (self.most - number - 1) * through
-            inner = frame.inside((step.result, number), names, grow, rest)
+            inner = frame.inside((step.result, number), names, grow, rest, "round", number)
             handle = x.region(step.body, inner)
             number += 1
             if step.until is not None and number < self.most:
@@ -455,26 +477,84 @@ def _holds(x: Expander, condition: e.Expression, handle: Handle, frame: Frame) -
     return bool(x.context.evaluate(condition, whole(frame, handle.operation.output)))
 
 
+def repeated(x: Expander, step: ir.Repeated, frame: Frame, pool: Handle) -> Handle:
+    """`Repeat(k)`: the body in separate contexts, each from the same thoughts."""
+    rest = x.remaining.after(step)
+
+    def build(frame: Frame, grow: Operation | None) -> list[Operation]:
+        names = whole(frame, frame.pool(step.pool).operation.output)
+        settings = {name: x.context.evaluate(value, names) for name, value in step.settings}
+        tails: list[Operation] = []
+        for at in range(count(x.context.evaluate(step.count, names), "k", 1)):
+            inner = frame.inside((step.result, at), {}, grow, rest, "again", at)
+            if at:
+                inner.shared = inside(frame.shared, "again", at)
+                inner.again = {**frame.again, **settings}
+                if "seed" in settings:
+                    inner.again["seed"] += at - 1
+            tails.append(x.region(step.body, inner).operation)
+        return tails
+
+    waits = x.waits(step, frame, any(x.uses(node).pool for node in own_expressions(step)))
+    return Handle(x.later(step, frame, waits, build), step.single)
+
+
 # -------------------------------------------------------------------- if, blocks
 
 
-def if_(x: Expander, step: ir.If, frame: Frame, pool: Handle) -> Handle:
-    """`if`: the first branch whose condition holds."""
+def branching(x: Expander, step: ir.Branching, frame: Frame, pool: Handle) -> Handle:
+    """`if` and `match`: the first branch whose condition holds."""
     rest = x.remaining.after(step)
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
         pool = frame.pool(step.pool)
-        at, chosen = len(step.branches), step.otherwise
-        for index, (condition, body) in enumerate(step.branches):
+        at, chosen = len(step.conditions), step.otherwise
+        for index, (condition, body) in enumerate(step.conditions):
             if _holds(x, condition, pool, frame):
                 at, chosen = index, body
                 break
+        if chosen is None and not step.passes_on:
+            raise EvaluationError("the value is of none of the cases")
         if chosen is None:
             return [pool.operation]
         return [x.region(chosen, frame.inside((step.result, at), {}, grow, rest)).operation]
 
-    waits = x.waits(step, frame, any(x.uses(condition).pool for condition, _ in step.branches))
+    waits = x.waits(step, frame, any(x.uses(condition).pool for condition, _ in step.conditions))
     return Handle(x.later(step, frame, waits, build), step.single)
+
+
+def try_(x: Expander, step: ir.Try, frame: Frame, pool: Handle) -> Handle:
+    """`try`: its block, and that of `else` once the first has failed."""
+    graph, rest = x.graph, x.remaining.after(step)
+    join = graph.add(Operation(step, "join", frame, step.result, frame.origin), (), held=1)
+    rescue = Operation(step, "rescue", frame, (step.result, "rescue"), frame.origin)
+    inner = frame.inside((step.result, "try"), {}, None, rest)
+    inner.trial = rescue
+    try:
+        with graph.all_or_nothing():
+            tried = x.region(step.tried, inner).operation
+    except GraphFull:
+        raise
+    except GotError as error:
+        tried = graph.add(Operation(step, "join", inner, "tried", frame.origin), (), held=1)
+        x.context.lost(tried, error)
+
+    def work(operation: Operation) -> None:
+        found = operation.inputs[0]
+        if found.state == DONE:
+            return x.fill(join, [found])
+        x.context.handled.append(path_key(inner))
+        other = operation.frame.inside((step.result, "else"), {}, operation, rest)
+        return x.attempt(join, lambda: x.fill(join, [x.region(step.otherwise, other).operation]))
+
+    rescue.work = work
+    graph.connect((graph.add(rescue, (tried,)),), join)
+    return Handle(join, step.single)
+
+
+def skip(x: Expander, step: ir.Skip, frame: Frame, pool: Handle) -> Handle:
+    """`skip`: an operation that gives nothing, without failing."""
+    return Handle(x.graph.add(Operation(step, "skip", frame, step.result, frame.origin), ()), True)
 
 
 def block(x: Expander, step: ir.Block, frame: Frame, pool: Handle) -> Handle:
@@ -504,7 +584,8 @@ def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
     if one and (frame.depth + 1) % EAGER_DEPTH:
         try:
             with x.graph.all_or_nothing():
-                return Handle(_call(x, step, frame, pool, 0, frame.origin), step.single)
+                marks = () if pool.single else Ranks().marks(pool.operation.output[0].value)
+                return Handle(_call(x, step, frame, pool, 0, *marks), step.single)
         except GraphFull:
             raise
         except GotError as error:
@@ -514,13 +595,15 @@ def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
 
     def build(frame: Frame, grow: Operation | None) -> list[Operation]:
         if frame.depth >= MAX_DEPTH:
-            raise EvaluationError(f"schemes call each other more than {MAX_DEPTH} deep")
-        parts = []
-        for index, thought in enumerate(frame.pool(step.pool).operation.output):
+            raise LimitExceeded(f"schemes call each other more than {MAX_DEPTH} deep")
+        parts, pool = [], frame.pool(step.pool)
+        ranks = Ranks()
+        for index, thought in enumerate(pool.operation.output):
+            marks = () if pool.single else ranks.marks(thought.value)
             inner = frame.inside((step.result, "it", index), {}, grow)
             inner.scheme = step.scheme
             element = x.element(inner, Element((thought,)), grow)
-            parts.append(_call(x, step, inner, Handle(element, True), index, grow))
+            parts.append(_call(x, step, inner, Handle(element, True), index, *marks))
         return parts
 
     waits = x.waits(step, frame, True)
@@ -531,10 +614,11 @@ def invoke(x: Expander, step: ir.Invoke, frame: Frame, pool: Handle) -> Handle:
 
 
 def _call(
-    x: Expander, step: ir.Invoke, frame: Frame, pool: Handle, index: int, grow: Operation | None
+    x: Expander, step: ir.Invoke, frame: Frame, pool: Handle, index: int, *marks: str | int
 ) -> Operation:
     names: dict[str, Any] = {}
-    inner = frame.apart((step.result, index), names, grow, x.remaining.after(step))
+    marks = ("call", *(step.line or ()), *marks)
+    inner = frame.apart((step.result, index), names, None, x.remaining.after(step), *marks)
     inner.depth, inner.scheme = frame.depth + 1, step.scheme
     for name, value in step.arguments:
         names[name] = _argument(x, name, value, frame, pool, inner)
@@ -551,123 +635,23 @@ def _argument(x: Expander, name: str, value: e.Expression, frame: Frame, pool: H
     waits = x.waits_for(value, frame, pool)
     if not waits:
         return x.context.evaluate(value, frame)
-    step = ir.Pool(name, ANY, True, "", (value,), span=value.span)
+    step = ir.Pool(name, DYNAMIC, True, "", (value,), span=value.span)
     let = Operation(step, "Pool", frame, (*inner.path[-1], name), frame.origin)
     if not x.uses(value).pool:
         let.parts = ()
     return Handle(x.graph.add(let, waits), True)
 
 
-# -------------------------------------------------------------------- scores that ask a model
-
-
-def score(x: Expander, step: ir.Score, frame: Frame, pool: Handle) -> Handle:
-    """`Score` by a score that asks a model: its body once per thought and sample."""
-    assert step.score is not None
-    declared = x.context.program.score(step.score)
-
-    def build(frame: Frame, grow: Operation | None) -> list[Operation]:
-        scored = frame.pool(step.pool).operation
-        k = count(x.context.evaluate(step.k, whole(frame, scored.output)), "k", 1)
-        numbers: list[Operation] = []
-        for index, thought in enumerate(scored.output):
-            names = Layer({"it": thought}, frame)
-            values = {key: _bind_value(x, value, names) for key, value in step.arguments}
-            for sample in range(k):
-                key = (step.result, index, sample)
-                inner = frame.apart(key, dict(values), grow, x.remaining.after(step))
-                inner.context = frame.context * k + sample
-                numbers.append(_sample(x, step, declared, inner, grow))
-        rated = Operation(step, "rated", frame, (step.result, "rated"), grow)
-        return [x.graph.add(rated, (scored, *numbers))]
-
-    return Handle(x.later(step, frame, x.waits(step, frame, True), build), step.single)
-
-
-def _bind_value(x: Expander, value: e.Expression, names: Mapping[str, Any]) -> Any:
-    """An argument, as a thought if it is one, so that the reasoning graph stays connected."""
-    bound = bound_thoughts(x.context, value, names)
-    if bound is not None and len(bound) == 1:
-        return bound[0]
-    return x.context.evaluate(value, names)
-
-
-def _sample(
-    x: Expander, step: ir.Score, score: ir.ScoreFunction, frame: Frame, grow: Operation | None
-) -> Operation:
-    x.remaining.through(score.body)
-    start = x.empty(frame, "start", grow)
-    frame.names[score.body.entry] = Handle(start, True)
-    x.region(score.body, frame)
-    value = ir.Pool("%score", step.type, True, score.body.entry, (score.value,), span=step.span)
-    operation = Operation(value, "Pool", frame, "score", frame.origin)
-    names = [name for name in x.uses(score.value).names if name in frame.names]
-    return x.graph.add(operation, (start, *behind(names, frame)))
-
-
-# -------------------------------------------------------------------- how the added operations run
-
-
-def join(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """The thoughts of several operations as those of one."""
-    return thoughts
-
-
-def collect(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """The result of a scheme that returns a list: the values of its thoughts as one."""
-    return Thoughts([derived(operation, [t.value for t in thoughts], 0, thoughts)])
-
-
-def grow(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """Add operations to the graph, or none if that fails."""
-    work, operation.work = operation.work, None
-    assert work is not None
-    with context.graph.all_or_nothing():
-        work(operation)
-    return NOTHING
-
-
-def rated(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """Thoughts with the mean of the numbers that the samples of a score gave for each."""
-    step = operation.step
-    assert isinstance(step, ir.Score) and step.score is not None
-    declared = context.program.score(step.score)
-    what = f"score `{declared.name}`"
-    samples = operation.inputs[1:]
-    share = len(samples) // max(1, len(thoughts))
-    out = []
-    for at, thought in enumerate(thoughts):
-        numbers = []
-        for sample in samples[at * share : (at + 1) * share]:
-            if sample.state == DONE and sample.output:
-                try:
-                    numbers.append(number(sample.output[0].value, what))
-                except EvaluationError as error:
-                    context.failed(operation, error.message, thought.index)
-        try:
-            if numbers:
-                out.append(thought.known(score=mean(numbers, what), lower=declared.lower))
-        except EvaluationError as error:
-            context.failed(operation, error.message, thought.index)
-    if thoughts and not out:
-        raise OperationFailed(f"{what} has no value for any thought")
-    return Thoughts(out) if out else NOTHING
-
-
 BLOCKS: dict[type, Layout] = {
     ir.Foreach: foreach,
+    ir.Repeated: repeated,
     ir.Reduce: reduce,
     ir.Repeat: repeat,
-    ir.If: if_,
+    ir.If: branching,
+    ir.Match: branching,
+    ir.Try: try_,
+    ir.Skip: skip,
     ir.Block: block,
     ir.Invoke: invoke,
 }
 """How each step that stands for several operations is laid out."""
-
-ROLES: dict[str, Callable[[Context, Operation, Thoughts], Thoughts]] = {
-    "join": join,
-    "collect": collect,
-    "grow": grow,
-    "rated": rated,
-}
-"""How the operations run that expansion adds, by their role."""

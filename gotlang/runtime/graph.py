@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError
-from gotlang.ir.program import Pool, Step
+from gotlang.ir.program import Foreach, Pool, Step
+from gotlang.runtime.spaces import ROOT, Space, inside
 from gotlang.thought import Thought, Thoughts
 
 WAITING, READY, RUNNING, DONE, FAILED, REMOVED = range(6)
 STATES = ("waiting", "ready", "running", "done", "failed", "removed")
 
 NOTHING = Thoughts()
+SKIPPED = Thoughts()
+"""What an operation gives that was skipped; by identity."""
 
 MAX_OPERATIONS = 500_000
 """The most operations of one run; a program that needs more is assumed never to end."""
@@ -89,11 +92,37 @@ class Operation:
 
     @property
     def inputs_optional(self) -> bool:
-        """Whether it runs without some of its inputs: a `Pool` of several, a score of several samples."""
-        return self.role == "rated" or (isinstance(self.step, Pool) and len(self.step.values) > 1)
+        """Whether it runs without some of its inputs: a score of several samples, the `else` of a `try`."""
+        return self.role in ("rated", "rescue")
+
+    @property
+    def given_up(self) -> bool:
+        """Whether a `try` around it has failed, so that nothing needs it any more."""
+        trial = self.frame.trial
+        while trial is not None:
+            if trial.inputs and trial.inputs[0].state == FAILED:
+                return True
+            trial = trial.frame.trial
+        return False
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it is skipped, once its inputs have ended, since one was. A `foreach` goes on without that
+        element, a `Pool` of several without that member."""
+        members: Sequence[Operation] = ()
+        if isinstance(self.step, Pool) and len(self.step.values) > 1:
+            members = self.inputs
+        elif self.role == "join" and (self.name == "done" or isinstance(self.step, Foreach)):
+            members = self.parts or ()
+        return any(source.output is SKIPPED and source not in members for source in self.inputs)
+
+    @property
+    def state_name(self) -> str:
+        """Its state in words; `skipped` for one that ended so."""
+        return "skipped" if self.output is SKIPPED else STATES[self.state]
 
     def __repr__(self) -> str:
-        return f"<{self.role} {'/'.join(map(str, self.path))} {STATES[self.state]}>"
+        return f"<{self.role} {'/'.join(map(str, self.path))} {self.state_name}>"
 
 
 # -------------------------------------------------------------------- names
@@ -123,31 +152,44 @@ class Handle:
 class Frame(Mapping[str, Any]):
     """The names of a block, over those of the blocks around it.
 
-    `path` identifies this execution of the block; `context` numbers separate contexts in which the same step
-    samples independently (the k samples of a score); `depth` counts nested scheme calls; `rest` estimates how
-    many sequential model calls follow the block; `scheme` is set for a call of one.
+    `path` identifies this execution of the block; `space` tells its samples from those of others, `shared`
+    those that are shared with the rest of the run; `depth` counts nested scheme calls; `rest` estimates how
+    many sequential model calls follow the block; `scheme` is set for a call of one; `trial` is the operation
+    that handles the failure of the `try` around it; `again` are the settings of a later repetition.
     """
 
     parent: Frame | None
     path: tuple[Any, ...]
     names: dict[str, Any]
     origin: Operation | None = None
-    context: int = 0
+    space: Space = ROOT
+    shared: Space = ROOT
     depth: int = 0
     rest: int = 0
     scheme: str | None = None
+    trial: Operation | None = None
+    again: Mapping[str, Any] = field(default_factory=dict)
 
-    def inside(self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0) -> Frame:
-        """A frame for a block inside this one; `rest` more calls follow it in this block."""
+    def inside(
+        self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0, *marks: str | int
+    ) -> Frame:
+        """A frame for a block inside this one; `rest` more calls follow it in this block. `marks` tell its
+        samples from those of other executions of the block."""
         path, rest = (*self.path, key), self.rest + rest
-        return Frame(self, path, names, origin or self.origin, self.context, self.depth, rest)
+        origin = origin or self.origin
+        space = inside(self.space, *marks) if marks else self.space
+        return Frame(
+            self, path, names, origin, space, self.shared, self.depth, rest, None, self.trial, self.again
+        )
 
-    def apart(self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0) -> Frame:
+    def apart(
+        self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0, *marks: str | int
+    ) -> Frame:
         """A frame like `inside`, which sees only the params: of a scheme or a score that is called."""
         root = self
         while root.parent is not None:
             root = root.parent
-        frame = self.inside(key, names, origin, rest)
+        frame = self.inside(key, names, origin, rest, *marks)
         frame.parent = root
         return frame
 
@@ -203,6 +245,7 @@ class Graph:
         self.ready: list[Operation] = []
         self.ended: list[Operation] = []
         self.constants = 0
+        self.any_skipped = False
         self.additions: dict[Operation, dict[Operation, list[Operation]]] = {}
         """Which operations connected a source to a target, by target and source; only connections that
         Python added are here."""
@@ -319,10 +362,20 @@ class Graph:
     def complete(self, operation: Operation, output: Thoughts, hops: int = 0, seconds: float = 0.0) -> None:
         """An operation ended with thoughts; `hops` and `seconds` are what it adds to its critical path."""
         operation.output = output
+        self.any_skipped |= output is SKIPPED
         self._end(operation, DONE, hops, seconds)
         successors, operation.successors = operation.successors, None
         for successor in successors or ():
             self.release(successor)
+
+    def skip(self, operation: Operation) -> None:
+        """An operation is skipped; one that would have added operations skips their join."""
+        held = operation.successors if operation.role in ("grow", "change", "rescue") else None
+        for join in held or ():
+            if join.role == "join" and join.parts is None:
+                join.parts = ()
+                join.waiting -= 1
+        self.complete(operation, SKIPPED)
 
     def fail(self, operation: Operation, hops: int = 0, seconds: float = 0.0) -> None:
         """An operation failed, and with it every operation that needs its thoughts."""
@@ -422,9 +475,9 @@ def path_text(operation: Operation) -> str:
     return "/".join(out)
 
 
-def path_key(operation: Operation) -> PathKey:
-    """An operation's path, to sort by."""
-    parts = (part if isinstance(part, tuple) else (part,) for part in operation.path)
+def path_key(at: Operation | Frame) -> PathKey:
+    """The path of an operation or of a block, to sort by."""
+    parts = (part if isinstance(part, tuple) else (part,) for part in at.path)
     return tuple(tuple((0, x) if isinstance(x, int) else (1, str(x)) for x in part) for part in parts)
 
 

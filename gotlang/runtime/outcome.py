@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from gotlang.errors import GotError, OperationFailed, RunError
+from gotlang.errors import BeyondBest, GotError, OperationFailed, RunError
 from gotlang.ir import program as ir
 from gotlang.operations import title
 from gotlang.runtime.context import Context
 from gotlang.runtime.graph import (
     DONE,
-    FAILED,
-    REMOVED,
     Graph,
     Handle,
     Operation,
     PathKey,
-    before,
     largest_volume,
     path_key,
     path_text,
     within,
 )
+from gotlang.runtime.partial import partial_result
 from gotlang.runtime.sampler.events import Failure
 from gotlang.runtime.sampler.ledger import Ledger, Times
 from gotlang.span import Span
-from gotlang.thought import Thought
+from gotlang.thought import Thought, validity
 from gotlang.types import ListType, fits
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run ended with. `value` is None, and `partial` is the reason, if a budget or an interruption
-    ended it without one. `hops` counts the model calls on the critical path to the result, `skipped` the
-    samples that were not requested; `stopped` says that the run was interrupted. `notes` are remarks of
-    models and of the runtime."""
+    """What a run ended with. `partial` is the reason if a budget or an interruption ended it early; `value`
+    is None if there is no thought of the result then. `valid` is what validated the value last (None: nothing
+    did), `score` what the scheme scored it with. `hops` counts the model calls on the critical path to the
+    result, `skipped` the samples that were not requested; `stopped` says that the run was interrupted.
+    `notes` are remarks of models and of the runtime."""
 
     scheme: str
     value: Any
+    valid: bool | None
     score: float | None
     truth: bool | None
     thoughts: tuple[Thought, ...]
@@ -65,7 +64,7 @@ def outcome_of(
     """The outcome of a run that has ended; `stopped` is why it was interrupted, if it was. Raises RunError,
     with the outcome, for one without a result."""
     operation, sampler, graph = handle.operation, context.sampler, context.graph
-    done = operation.state == DONE and bool(operation.output)
+    done = operation.state == DONE
     partial = sampler.budget.reason() if sampler.refused else None
     # An interruption changes nothing if no sample was left to request.
     if stopped is not None and (context.skipped or not done):
@@ -74,12 +73,14 @@ def outcome_of(
     lost: RunError | None = None
     if done:
         thoughts = tuple(operation.output)
+        if beyond := [thought.claim for thought in thoughts if isinstance(thought.claim, BeyondBest)]:
+            lost = RunError(beyond[0].message, span=beyond[0].span, help=beyond[0].help)
     elif partial is None or truly_failed(context, operation):
         lost = _no_result(context, operation)
     else:
-        operation, thoughts = _best_so_far(graph, scheme)
-    many = scheme.many and operation is handle.operation
-    value: Any = [t.value for t in thoughts] if many else thoughts[0].value if thoughts else None
+        operation, thoughts = partial_result(operation, scheme) or (graph.operations[0], ())
+    many = scheme.many
+    value: Any = None if not thoughts else [t.value for t in thoughts] if many else thoughts[0].value
     if done and (why := fits(ListType(scheme.result) if many else scheme.result, value)):
         # Values of Python functions, and `none`, have no type before.
         lost = RunError(
@@ -92,6 +93,7 @@ def outcome_of(
     outcome = Outcome(
         scheme=scheme.name,
         value=value,
+        valid=validity(thoughts),
         score=max(thoughts, key=lambda t: t.goodness).score if thoughts else None,
         truth=_measured(context, scheme) if done else None,
         thoughts=thoughts,
@@ -101,7 +103,7 @@ def outcome_of(
         volume=largest_volume(thoughts),
         operations=len(graph.operations) - graph.constants,
         thought_count=sum(t.maker is o and not t.empty for o in graph.operations for t in o.output),
-        failures=tuple(sorted(context.failures, key=_order)),
+        failures=_failures(context),
         wall_s=wall,
         partial=partial,
         skipped=context.skipped,
@@ -115,9 +117,24 @@ def outcome_of(
     return outcome
 
 
+def judged(outcome: Outcome) -> Operation | None:
+    """The last step that found thoughts of the result not valid; None if none did."""
+    wrong = {t.identity for each in outcome.thoughts for t in (each, *each.parents) if t.valid is False}
+    for operation in reversed(outcome.graph.ended):
+        if isinstance(operation.step, ir.Validate | ir.ValidateAndImprove) and any(
+            t.valid is False and t.identity in wrong for t in operation.output
+        ):
+            return operation
+    return None
+
+
 def truly_failed(context: Context, result: Operation) -> bool:
     """Whether the result was lost by more than a budget or an interruption."""
-    return any(True for _ in _culprits(context, result))
+    return any(not _cut_off(error) for _, error in context.causes(result))
+
+
+def _cut_off(error: GotError) -> bool:
+    return isinstance(error, OperationFailed) and error.cut_off
 
 
 def named(operation: Operation) -> str:
@@ -130,6 +147,16 @@ def named(operation: Operation) -> str:
     else:
         name = title(step)
     return name + within(path_text(operation))
+
+
+def _failures(context: Context) -> tuple[Failure, ...]:
+    """All failures, sorted by path; those in a block whose failure a `try` has handled say so."""
+    handled = context.handled
+    found = (
+        replace(f, handled=f.handled or any(f.key[: len(path)] == path for path in handled))
+        for f in context.failures
+    )
+    return tuple(sorted(found, key=_order))
 
 
 def _order(failure: Failure) -> tuple[PathKey, int, str]:
@@ -151,68 +178,24 @@ def _measured(context: Context, scheme: ir.Scheme) -> bool | None:
             path_key(operation),
         )
 
-    return context.measured[max(context.measured, key=order)] if context.measured else None
-
-
-def _best_so_far(graph: Graph, scheme: ir.Scheme) -> tuple[Operation, tuple[Thought, ...]]:
-    """The thought of the result's type that is latest in the graph, the best scored one of those."""
-    best: tuple[Operation, Thought] | None = None
-    most: tuple[int, float] = (-1, 0.0)
-    for operation in sorted(graph.operations, key=lambda o: o.hops, reverse=True):
-        if best is not None and operation.hops < most[0]:
-            break
-        if operation.state != DONE or operation.constant:
-            continue
-        for thought in operation.output:
-            if thought.empty or fits(scheme.result, thought.value) is not None:
-                continue
-            rank = (operation.hops, thought.goodness)
-            if best is None or rank > most or (rank == most and path_key(operation) > path_key(best[0])):
-                best, most = (operation, thought), rank
-    return (best[0], (best[1],)) if best is not None else (graph.operations[0], ())
+    measured = [operation for operation in context.measured if not operation.given_up]
+    return context.measured[max(measured, key=order)] if measured else None
 
 
 def _no_result(context: Context, result: Operation) -> RunError:
     """Why a run has no result: what failed, where in the source, and why."""
-    failures = sorted(context.failures, key=_order)
-    culprits = sorted(_culprits(context, result), key=lambda pair: path_key(pair[0]))
-    if not culprits:
-        at = result
-        # The first operation that left none of its thoughts.
-        while not at.pool and at.inputs:
-            at = at.parts[0] if at.parts else at.inputs[0]
-        return RunError(
-            f"{named(at)}: no thought was left",
-            failures=failures,
-            span=_span(at),
-            help="the scheme ended normally, with an empty result",
-        )
+    failures = _failures(context)
+    causes = ((operation, error) for operation, error in context.causes(result) if not _cut_off(error))
+    culprits = sorted(causes, key=lambda cause: path_key(cause[0]))
     operation, error = culprits[0]
     others = len(culprits) - 1
     more = f" (and {others} more operation{'s' if others != 1 else ''} failed)" if others else ""
+    element = bool(within(path_text(operation))) and error.handled
     found = RunError(
-        f"{named(operation)}: {error.in_words()}{more}", failures=failures, span=_span(operation)
+        f"{named(operation)}: {error.in_words()}{more}",
+        failures=failures,
+        span=error.span if isinstance(error, BeyondBest) else _span(operation),
+        help="to go on without it: `try:`, and below `else:` a `skip`" if element else None,
     )
     found.__cause__ = error.__cause__
     return found
-
-
-def _culprits(context: Context, result: Operation) -> Iterator[tuple[Operation, GotError]]:
-    """The operations that lost the result by failing themselves, except for a budget or an interruption, and
-    their errors."""
-    if result.state != FAILED:
-        return
-    seen = {result}
-    stack = [result]
-    while stack:
-        at = stack.pop()
-        failed = [o for o in before(at) if o.state in (FAILED, REMOVED)]
-        # A pool all members of which failed is not to blame.
-        if at in context.culprits and not failed:
-            error = context.culprits[at]
-            if not (isinstance(error, OperationFailed) and error.cut_off):
-                yield at, error
-        for operation in failed:
-            if operation not in seen:
-                seen.add(operation)
-                stack.append(operation)

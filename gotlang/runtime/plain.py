@@ -21,7 +21,7 @@ from typing import Any, final
 
 from gotlang.operations import block_title, record_of
 from gotlang.operations.record import BlockRecord
-from gotlang.runtime.graph import STATES, Graph, Operation, path_text
+from gotlang.runtime.graph import Graph, Operation, path_text
 from gotlang.runtime.sampler.events import Asked, Event, Failure, MissingSample, Sample
 from gotlang.span import Source
 from gotlang.thought import Thought
@@ -71,7 +71,7 @@ def operations(
             "operation": operation.sequence,
             "path": path,
             "kind": operation.role,
-            "state": STATES[operation.state],
+            "state": operation.state_name,
             "inputs": [before.sequence for before in operation.inputs],
             "origin": operation.origin.sequence if operation.origin is not None else None,
             "hops": operation.hops,

@@ -20,6 +20,7 @@ from gotlang.errors import EvaluationError, GotError, UsageError
 from gotlang.ir.foreign import copied, given_back, raised
 from gotlang.ir.program import Program, PythonImport
 from gotlang.models.loops import VirtualTimeLoop
+from gotlang.types import DYNAMIC, Type
 
 T = TypeVar("T")
 
@@ -85,7 +86,7 @@ def load_functions(program: Program, *, allowed: bool = True) -> dict[str, Calla
     for entry in program.python:
         what = f'import python "{entry.path}"'
         module = load_module(resolve(entry.folder, entry.path), what)
-        for name in entry.names:
+        for name in (function.name for function in entry.functions):
             function = getattr(module, name, None)
             if not callable(function):
                 raise UsageError(f"{what}: function `{name}` not found")
@@ -128,20 +129,21 @@ async def call_function(
     positional: list[Any],
     named: dict[str, Any],
     timeout_s: float | None = None,
+    result: Type = DYNAMIC,
     *,
     raw: bool = False,
 ) -> Any:
     """Call a Python function with copies of plain values, in a thread of its own unless it is async.
 
     Raises EvaluationError for whatever it raises, after `timeout_s` seconds (None: never), and (unless `raw`)
-    for a result that is not a value of the language.
+    for a result that is not of the type that the program says.
     """
     arguments, more = list(map(copied, positional)), {key: copied(value) for key, value in named.items()}
     if inspect.iscoroutinefunction(function):
         value = await _wait(function(*arguments, **more), name, timeout_s)
     else:
         value = await _run_in_thread(lambda: function(*arguments, **more), name, timeout_s)
-    return value if raw else given_back(value, name)
+    return value if raw else given_back(value, name, result)
 
 
 async def _wait(work: Awaitable[T], name: str, timeout_s: float | None) -> T:

@@ -27,7 +27,8 @@ from gotlang.runtime.sampler.events import Observer, guarded
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.limits import RequestLimits
 from gotlang.runtime.sampler.sampler import Sampler
-from gotlang.types import accepts, fits, of_value
+from gotlang.runtime.scoring import score
+from gotlang.types import OptionalType, accepts, fits, of_value
 
 
 @final
@@ -59,7 +60,7 @@ class Runner:
     ) -> Outcome:
         """Run a scheme. Raises RunError, with the outcome until then, if it ends without a result; cancelling
         leaves nothing running."""
-        check_inputs(scheme, inputs)
+        inputs = check_inputs(scheme, inputs)
         settings, remaining = self.settings, CallsRemaining(self.program)
         order = scheduler(settings.schedule, remaining)
         started = asyncio.get_running_loop().time()
@@ -69,7 +70,7 @@ class Runner:
         sampler = Sampler(Ledger(), self.budget, queue, notes, cache=self.cache, observe=observe)
         context = Context(
             self.program,
-            Evaluator({s.name: s for s in self.program.scores}, self.functions),
+            Evaluator({s.name: s for s in self.program.scores}, self.functions, self.program.results),
             Graph(),
             sampler,
             self.models,
@@ -83,7 +84,8 @@ class Runner:
         )
         frame = Frame(Frame(None, (), dict(self.params)), (scheme.name,), dict(inputs))
         try:
-            handle = lay_out(Expander(context, remaining, self.changes), scheme, frame)
+            grown = {"score": score, "change": self.changes}
+            handle = lay_out(Expander(context, remaining, grown), scheme, frame)
         except GraphFull as error:
             raise RunError(error.message, help=error.help) from None
         engine = Engine(context, order, settings.concurrency)
@@ -103,8 +105,9 @@ class Runner:
             engine.stop(reason)
 
 
-def check_inputs(scheme: Scheme, inputs: Mapping[str, Any]) -> None:
-    """Raises UsageError for inputs that are missing, unknown, or of the wrong type."""
+def check_inputs(scheme: Scheme, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """All inputs; one that may be none is that where it is left out. Raises UsageError for inputs that are
+    missing, unknown, or of the wrong type."""
     wanted = dict(scheme.parameters)
     takes = "its inputs: " + (", ".join(f"{name}: {type_}" for name, type_ in scheme.parameters) or "none")
     for name, value in inputs.items():
@@ -112,8 +115,10 @@ def check_inputs(scheme: Scheme, inputs: Mapping[str, Any]) -> None:
             raise UsageError(f"scheme `{scheme.name}` has no input `{name}`", help=takes)
         if why := fits(wanted[name], value):
             raise UsageError(f"input `{name}`: {why}")
-    if missing := [f"`{name}`" for name in wanted if name not in inputs]:
+    left_out = {name: type_ for name, type_ in wanted.items() if name not in inputs}
+    if missing := [f"`{name}`" for name, type_ in left_out.items() if not isinstance(type_, OptionalType)]:
         raise UsageError(f"scheme `{scheme.name}` needs {', '.join(missing)}", help=takes)
+    return {**inputs, **dict.fromkeys(left_out)}
 
 
 def check_params(program: Program, given: Mapping[str, Any]) -> dict[str, Any]:

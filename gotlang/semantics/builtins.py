@@ -16,61 +16,60 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar, final
 
-from gotlang.errors import EvaluationError
+from gotlang.errors import EvaluationError, LimitExceeded
 from gotlang.operations.checks import frozen
 from gotlang.semantics.limits import MAX_ELEMENTS
 from gotlang.types import (
-    ANY,
     BOOL,
+    DYNAMIC,
     FLOAT,
     INT,
     STR,
     DictType,
     ListType,
-    LiteralType,
-    RecordType,
+    PairType,
     Type,
-    accepts,
-    join,
+    Variable,
 )
 
+T, U, ORDERED = Variable("T"), Variable("U"), Variable("Ordered", ordered=True)
 NUMBERS = ListType(FLOAT)
 TEXTS = ListType(STR)
-LIST = ListType(ANY)
-MAPPING = DictType(ANY)
 COUNTS = DictType(INT)
+LIST, MAPPING = ListType(T), DictType(T)
 
 CONSTANTS = {"pi": math.pi}
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Builtin:
-    """A built-in function.
+class BuiltinType:
+    """What a built-in takes (`rest`: any number more) and gives. A call decides what variables stand for: the
+    smallest type that all values fit which stand there."""
 
-    `takes` are the types of its arguments, the last `optional` of which may be omitted; `rest` is the type of
-    any further ones. `gives` is the type of the result, or a function of the arguments' types.
-    """
-
-    name: str
     takes: tuple[Type, ...]
-    gives: Type | Callable[[Sequence[Type]], Type]
-    call: Callable[..., Any]
-    doc: str
-    optional: int = 0
+    gives: Type
     rest: Type | None = None
 
-    def result(self, types: Sequence[Type]) -> Type:
-        """The type of the result for arguments of some types."""
-        return self.gives(types) if callable(self.gives) else self.gives
+    def written(self, name: str) -> str:
+        """`round(float, int) -> float`: for messages and the reference."""
+        words = [*map(str, self.takes), *([f"{self.rest}..."] if self.rest is not None else [])]
+        return f"{name}({', '.join(words)}) -> {self.gives}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A built-in function: the types it has (a call has the first that fits), and what it does."""
+
+    name: str
+    types: tuple[BuiltinType, ...]
+    call: Callable[..., Any]
+    doc: str
 
     def signature(self) -> str:
-        """`round(float, int?)`: for messages and the reference."""
-        required = len(self.takes) - self.optional
-        words = [f"{t}{'' if i < required else '?'}" for i, t in enumerate(self.takes)]
-        if self.rest is not None:
-            words.append(f"{self.rest}...")
-        return f"{self.name}({', '.join(words)})"
+        """Its types: for messages and the reference."""
+        return ", ".join(type_.written(self.name) for type_ in self.types)
 
 
 BUILTINS: dict[str, Builtin] = {}
@@ -78,86 +77,23 @@ BUILTINS: dict[str, Builtin] = {}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _builtin(
-    *takes: Type,
-    gives: Type | Callable[[Sequence[Type]], Type],
-    optional: int = 0,
-    rest: Type | None = None,
-) -> Callable[[_Function], _Function]:
+def _typed(*takes: Type, gives: Type, rest: Type | None = None) -> BuiltinType:
+    return BuiltinType(takes, gives, rest)
+
+
+def _builtin(*takes: Type | BuiltinType, gives: Type = DYNAMIC) -> Callable[[_Function], _Function]:
     """Registers a function as the built-in of its name, described by the first line of its docstring."""
+    several = tuple(type_ for type_ in takes if isinstance(type_, BuiltinType))
+    one = tuple(type_ for type_ in takes if not isinstance(type_, BuiltinType))
 
     def register(function: _Function) -> _Function:
-        name, doc = (
-            function.__name__.removesuffix("_"),
-            (function.__doc__ or "").partition("\n")[0].rstrip("."),
-        )
-        BUILTINS[name] = Builtin(name, takes, gives, function, doc[:1].lower() + doc[1:], optional, rest)
+        name = function.__name__.removesuffix("_")
+        doc = (function.__doc__ or "").partition("\n")[0].rstrip(".")
+        types = several or (BuiltinType(one, gives),)
+        BUILTINS[name] = Builtin(name, types, function, doc[:1].lower() + doc[1:])
         return function
 
     return register
-
-
-def fits_argument(wanted: Type, given: Type) -> bool:
-    """Whether a built-in accepts an argument of a type; a text can be a list of its characters."""
-    return accepts(wanted, given) or (wanted == LIST and is_text(given))
-
-
-# ---------------------------------------------------------------- types of results
-
-
-def is_text(type_: Type) -> bool:
-    """Whether values of a type are texts."""
-    return type_ == STR or isinstance(type_, LiteralType)
-
-
-def _element(type_: Type) -> Type:
-    return type_.element if isinstance(type_, ListType) else STR if is_text(type_) else ANY
-
-
-def _same(types: Sequence[Type]) -> Type:
-    return types[0]
-
-
-def _list_of_element(types: Sequence[Type]) -> Type:
-    return ListType(_element(types[0]))
-
-
-def _number(types: Sequence[Type]) -> Type:
-    found = _element(types[0]) if len(types) == 1 and isinstance(types[0], ListType) else types[0]
-    for other in types[1:]:
-        found = join(found, other) or ANY
-    return found
-
-
-def _concat(types: Sequence[Type]) -> Type:
-    element: Type | None = None
-    for type_ in types:
-        element = _element(type_) if element is None else join(element, _element(type_))
-        if element is None:
-            return LIST
-    return ListType(element or ANY)
-
-
-def _flatten(types: Sequence[Type]) -> Type:
-    inner = _element(types[0])
-    return ListType(_element(inner) if isinstance(inner, ListType) else ANY)
-
-
-def _value_type(types: Sequence[Type]) -> Type:
-    match types[0]:
-        case DictType(value):
-            return ListType(value)
-        case RecordType(fields):
-            found: Type | None = None
-            for _, type_ in fields:
-                found = type_ if found is None else join(found, type_)
-            return ListType(found or ANY)
-    return LIST
-
-
-def _get_type(types: Sequence[Type]) -> Type:
-    inner = types[0].value if isinstance(types[0], DictType) else ANY
-    return join(inner, types[2]) or ANY
 
 
 # ---------------------------------------------------------------- numbers
@@ -175,7 +111,7 @@ def _guarded(function: Callable[[float], float]) -> Callable[[float], float]:
 
 def _pool(name: str, values: Sequence[Any]) -> Any:
     """The values of a call with one list or several arguments."""
-    pool = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    pool = values[0] if len(values) == 1 and isinstance(values[0], list | str) else values
     if not pool:
         raise EvaluationError(f"`{name}` of an empty list")
     return pool
@@ -193,7 +129,7 @@ def median(values: list[float]) -> float:
     return float(statistics.median(_pool("median", [values])))
 
 
-@_builtin(ANY, gives=FLOAT, rest=FLOAT)
+@_builtin(_typed(NUMBERS, gives=FLOAT), _typed(FLOAT, gives=FLOAT, rest=FLOAT))
 def hmean(*values: Any) -> float:
     """Harmonic mean; 0 if a value is 0."""
     pool = _pool("hmean", values)
@@ -202,16 +138,18 @@ def hmean(*values: Any) -> float:
     return 0.0 if any(v == 0 for v in pool) else len(pool) / math.fsum(1 / v for v in pool)
 
 
-@_builtin(INT, INT, INT, gives=ListType(INT), optional=2)
+@_builtin(*(_typed(*[INT] * bounds, gives=ListType(INT)) for bounds in (1, 2, 3)))
 def range_(*bounds: int) -> list[int]:
     """As in Python."""
+    if bounds[2:] == (0,):
+        raise EvaluationError("`range` in steps of 0")
     numbers = range(*bounds)
     if len(numbers) > MAX_ELEMENTS:
-        raise EvaluationError(f"`range` of more than {MAX_ELEMENTS:,} numbers")
+        raise LimitExceeded(f"`range` of more than {MAX_ELEMENTS:,} numbers")
     return list(numbers)
 
 
-@_builtin(ANY, gives=INT)
+@_builtin(_typed(FLOAT, gives=INT), _typed(STR, gives=INT))
 def int_(value: Any) -> int:
     """A number without its fraction, or a text parsed as a number."""
     try:
@@ -220,7 +158,7 @@ def int_(value: Any) -> int:
         raise EvaluationError(f"`{str(value)[:40]}` is not a whole number") from None
 
 
-@_builtin(ANY, gives=FLOAT)
+@_builtin(_typed(FLOAT, gives=FLOAT), _typed(STR, gives=FLOAT))
 def float_(value: Any) -> float:
     """A text or whole number as a number."""
     try:
@@ -241,78 +179,75 @@ def anneal(progress: float) -> float:
 # ---------------------------------------------------------------- lists
 
 
-@_builtin(LIST, gives=_list_of_element)
+@_builtin(ListType(ORDERED), gives=ListType(ORDERED))
 def sorted_(values: Sequence[Any]) -> list[Any]:
     """In ascending order."""
-    try:
-        return sorted(values)
-    except TypeError:
-        raise EvaluationError("these values cannot be ordered") from None
+    return sorted(values)
 
 
-@_builtin(LIST, gives=_list_of_element)
+@_builtin(LIST, gives=LIST)
 def unique(values: Sequence[Any]) -> list[Any]:
     """Each element once, in the order of first occurrence."""
     return list({frozen(value): value for value in reversed(values)}.values())[::-1]
 
 
-@_builtin(LIST, gives=_list_of_element)
+@_builtin(ListType(ORDERED), gives=ListType(ORDERED))
 def set_(values: Sequence[Any]) -> list[Any]:
     """Each element once, in ascending order."""
     return sorted_(unique(values))
 
 
-@_builtin(LIST, LIST, gives=ListType(LIST))
+@_builtin(LIST, ListType(U), gives=ListType(PairType((T, U))))
 def zip_(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
     """Pairs of elements, up to the shorter list."""
     return [list(pair) for pair in zip(left, right, strict=False)]
 
 
-@_builtin(LIST, gives=ListType(LIST))
+@_builtin(LIST, gives=ListType(PairType((INT, T))))
 def enumerate_(values: Sequence[Any]) -> list[Any]:
     """Pairs of position and element."""
     return [list(pair) for pair in enumerate(values)]
 
 
-@_builtin(LIST, gives=lambda types: ListType(_list_of_element(types)))
+@_builtin(LIST, gives=ListType(PairType((T, T))))
 def pairs(values: Sequence[Any]) -> list[Any]:
     """Each element with the next."""
     return [list(pair) for pair in pairwise(values)]
 
 
-@_builtin(LIST, LIST, gives=_concat)
+@_builtin(LIST, LIST, gives=LIST)
 def intersection(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
     """Elements of both, each once."""
     known = {frozen(value) for value in right}
     return [value for value in unique(left) if frozen(value) in known]
 
 
-@_builtin(LIST, LIST, gives=_list_of_element)
+@_builtin(LIST, LIST, gives=LIST)
 def difference(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
     """Elements of the first that are not in the second."""
     known = {frozen(value) for value in right}
     return [value for value in left if frozen(value) not in known]
 
 
-@_builtin(LIST, gives=_concat, rest=LIST)
+@_builtin(_typed(LIST, gives=LIST, rest=LIST))
 def concat(*lists: Sequence[Any]) -> list[Any]:
     """Lists one after the other."""
     return [value for part in lists for value in part]
 
 
-@_builtin(LIST, INT, gives=lambda types: ListType(STR if is_text(types[0]) else types[0]))
+@_builtin(_typed(STR, INT, gives=TEXTS), _typed(LIST, INT, gives=ListType(LIST)))
 def chunks(values: Sequence[Any], parts: int) -> list[Any]:
     """A list split into so many parts of equal length; the first ones may be longer by one."""
     if parts < 1:
         raise EvaluationError("`chunks` into fewer than one part")
     if parts > MAX_ELEMENTS:
-        raise EvaluationError(f"`chunks` into more than {MAX_ELEMENTS:,} parts")
+        raise LimitExceeded(f"`chunks` into more than {MAX_ELEMENTS:,} parts")
     size, extra = divmod(len(values), parts)
     ends = [size * i + min(i, extra) for i in range(parts + 1)]
     return [values[a:b] for a, b in pairwise(ends)]
 
 
-@_builtin(LIST, gives=INT)
+@_builtin(ListType(ORDERED), gives=INT)
 def descents(values: list[Any]) -> int:
     """Adjacent pairs in the wrong order (X in section 5.1 of the paper)."""
     return sum(a > b for a, b in pairwise(values))
@@ -331,16 +266,16 @@ def count_difference(left: list[Any], right: list[Any]) -> int:
 # ---------------------------------------------------------------- texts
 
 
-@_builtin(ANY, gives=STR)
+@_builtin(DYNAMIC, gives=STR)
 def str_(value: Any) -> str:
     """As a prompt shows it."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-@_builtin(TEXTS, STR, gives=STR, optional=1)
-def join_(values: Sequence[Any], separator: str = "") -> str:
+@_builtin(_typed(TEXTS, gives=STR), _typed(TEXTS, STR, gives=STR))
+def join_(values: Sequence[str], separator: str = "") -> str:
     """Texts one after the other, with a separator."""
-    return separator.join(map(str_, values))
+    return separator.join(values)
 
 
 @_builtin(STR, gives=TEXTS)
@@ -349,7 +284,7 @@ def lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-@_builtin(STR, STR, gives=TEXTS, optional=1)
+@_builtin(_typed(STR, gives=TEXTS), _typed(STR, STR, gives=TEXTS))
 def split(text: str, separator: str | None = None) -> list[str]:
     """At white space, or at a text."""
     if separator == "":
@@ -361,7 +296,7 @@ def split(text: str, separator: str | None = None) -> list[str]:
 def replace(text: str, old: str, new: str) -> str:
     """Every occurrence of a text replaced by another."""
     if len(text) * max(1, len(new)) > 10 * MAX_ELEMENTS:
-        raise EvaluationError(f"this would have more than {MAX_ELEMENTS:,} characters")
+        raise LimitExceeded(f"this would have more than {MAX_ELEMENTS:,} characters")
     return text.replace(old, new)
 
 
@@ -434,33 +369,47 @@ def miscounts(found: dict[str, Any], wanted: dict[str, Any]) -> Any:
 
 # ---------------------------------------------------------------- one-liners
 
-_OF_MANY = "of a list or of the arguments"
 
-for _row in (
-    Builtin("len", (LIST,), INT, len, "elements of a list, characters of a text"),
-    Builtin("sum", (NUMBERS,), _number, sum, "0 for an empty list"),
-    Builtin("min", (ANY,), _number, lambda *values: min(_pool("min", values)), _OF_MANY, rest=ANY),
-    Builtin("max", (ANY,), _number, lambda *values: max(_pool("max", values)), _OF_MANY, rest=ANY),
-    Builtin("round", (FLOAT, INT), _same, round, "to a whole number, or to so many digits", optional=1),
-    Builtin("abs", (FLOAT,), _same, abs, "absolute value"),
-    Builtin("exp", (FLOAT,), FLOAT, _guarded(math.exp), "e to the power"),
-    Builtin("log", (FLOAT,), FLOAT, _guarded(math.log), "natural logarithm"),
-    Builtin("sqrt", (FLOAT,), FLOAT, _guarded(math.sqrt), "square root"),
-    Builtin("cos", (FLOAT,), FLOAT, math.cos, "cosine of radians"),
-    Builtin("floor", (FLOAT,), INT, math.floor, "rounded down"),
-    Builtin("ceil", (FLOAT,), INT, math.ceil, "rounded up"),
-    Builtin("any", (ListType(BOOL),), BOOL, any, "whether any is true"),
-    Builtin("all", (ListType(BOOL),), BOOL, all, "whether all are true"),
-    Builtin("reversed", (LIST,), _list_of_element, lambda values: list(values)[::-1], "last element first"),
-    Builtin("count", (LIST, ANY), INT, lambda values, part: values.count(part), "occurrences of an element"),
-    Builtin("flatten", (ListType(LIST),), _flatten, lambda lists: concat(*lists), "elements of all lists"),
-    Builtin("strip", (STR,), STR, str.strip, "without white space at both ends"),
-    Builtin("lower", (STR,), STR, str.lower, "in lower case"),
-    Builtin("upper", (STR,), STR, str.upper, "in upper case"),
-    Builtin("starts_with", (STR, STR), BOOL, str.startswith, "whether a text starts with another"),
-    Builtin("keys", (MAPPING,), TEXTS, list, "the names in a mapping"),
-    Builtin("values", (MAPPING,), _value_type, lambda found: list(found.values()), "the values in a mapping"),
-    Builtin("get", (MAPPING, STR, ANY), _get_type, dict.get, "the value of a name, or the third argument"),
-    Builtin("counts", (TEXTS,), COUNTS, lambda texts: dict(Counter(map(str_, texts))), "count of each text"),
+def _sum(values: list[float]) -> float:
+    total = sum(values)
+    if isinstance(total, float) and not math.isfinite(total):
+        raise EvaluationError("a number too large")
+    return total
+
+
+_OF_MANY = "of a list or of the arguments"
+_SAME = (_typed(INT, gives=INT), _typed(FLOAT, gives=FLOAT))
+_MOST = (_typed(ListType(ORDERED), gives=ORDERED), _typed(ORDERED, gives=ORDERED, rest=ORDERED))
+_SUM = (_typed(ListType(INT), gives=INT), _typed(NUMBERS, gives=FLOAT))
+_ROUND = (_typed(FLOAT, gives=INT), _typed(INT, INT, gives=INT), _typed(FLOAT, INT, gives=FLOAT))
+_REAL, _WHOLE_OF = (_typed(FLOAT, gives=FLOAT),), (_typed(FLOAT, gives=INT),)
+_TRUTHS, _TEXT = (_typed(ListType(BOOL), gives=BOOL),), (_typed(STR, gives=STR),)
+
+for _name, _types, _call, _doc in (
+    ("len", (_typed(LIST, gives=INT),), len, "elements of a list, characters of a text"),
+    ("sum", _SUM, _sum, "0 for an empty list"),
+    ("min", _MOST, lambda *values: min(_pool("min", values)), _OF_MANY),
+    ("max", _MOST, lambda *values: max(_pool("max", values)), _OF_MANY),
+    ("round", _ROUND, round, "to the nearest whole number, or to so many digits; halves go to the even one"),
+    ("abs", _SAME, abs, "absolute value"),
+    ("exp", _REAL, _guarded(math.exp), "e to the power"),
+    ("log", _REAL, _guarded(math.log), "natural logarithm"),
+    ("sqrt", _REAL, _guarded(math.sqrt), "square root"),
+    ("cos", _REAL, math.cos, "cosine of radians"),
+    ("floor", _WHOLE_OF, math.floor, "rounded down"),
+    ("ceil", _WHOLE_OF, math.ceil, "rounded up"),
+    ("any", _TRUTHS, any, "whether any is true"),
+    ("all", _TRUTHS, all, "whether all are true"),
+    ("reversed", (_typed(LIST, gives=LIST),), lambda values: list(values)[::-1], "last element first"),
+    ("count", (_typed(LIST, T, gives=INT),), lambda values, x: values.count(x), "occurrences of an element"),
+    ("flatten", (_typed(ListType(LIST), gives=LIST),), lambda lists: concat(*lists), "elements of all lists"),
+    ("strip", _TEXT, str.strip, "without white space at both ends"),
+    ("lower", _TEXT, str.lower, "in lower case"),
+    ("upper", _TEXT, str.upper, "in upper case"),
+    ("starts_with", (_typed(STR, STR, gives=BOOL),), str.startswith, "whether a text starts with another"),
+    ("keys", (_typed(MAPPING, gives=TEXTS),), list, "the names in a mapping"),
+    ("values", (_typed(MAPPING, gives=LIST),), lambda found: list(found.values()), "the values in a mapping"),
+    ("get", (_typed(MAPPING, STR, T, gives=T),), dict.get, "the value of a name, or the third argument"),
+    ("counts", (_typed(TEXTS, gives=COUNTS),), lambda texts: dict(Counter(texts)), "count of each text"),
 ):  # fmt: skip
-    BUILTINS[_row.name] = _row
+    BUILTINS[_name] = Builtin(_name, _types, _call, _doc)

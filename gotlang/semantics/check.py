@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from dataclasses import dataclass, replace
 from typing import final
 
 from gotlang.diagnostics import Diagnostic, Report, in_order
-from gotlang.scope import PoolType
+from gotlang.scope import EVERYTHING, PoolType
 from gotlang.semantics.expressions import ExpressionChecker, Matched
+from gotlang.semantics.facts import asking, callees_first
+from gotlang.semantics.names import check_names
 from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
 from gotlang.semantics.prompts import check_prompt
+from gotlang.semantics.returns import with_returns
+from gotlang.semantics.skips import SkipChecker
 from gotlang.semantics.studies import Target, check_study
-from gotlang.semantics.symbols import Symbols, collect
+from gotlang.semantics.symbols import Symbols, add_function, collect
+from gotlang.semantics.truth import check_ground_truth
 from gotlang.semantics.warnings import warn_unused, warn_unused_thoughts
+from gotlang.span import Source
 from gotlang.syntax import nodes as n
 
 
@@ -25,7 +30,8 @@ class Checked:
     """A checked program, with what is known of its nodes in tables keyed by their identity.
 
     `pools` are the pools of statements, `arguments` the arguments of calls by parameter, `named` the
-    `foreach` blocks after which the element's name means the results.
+    `foreach` blocks after which the element's name means the results, `exhaustive` each `if` of which some
+    condition always holds, `casts` the bindings whose type the run checks.
     """
 
     modules: tuple[n.Module, ...]
@@ -33,6 +39,8 @@ class Checked:
     pools: Mapping[int, PoolType]
     arguments: Mapping[int, Matched]
     named: frozenset[int]
+    exhaustive: frozenset[int]
+    casts: frozenset[int]
     diagnostics: tuple[Diagnostic, ...]
 
     @property
@@ -43,33 +51,48 @@ class Checked:
 
 def check(
     modules: tuple[n.Module, ...],
-    functions: frozenset[str] = frozenset(),
+    functions: tuple[n.PythonFunction, ...] = (),
     targets: Mapping[int, Target | None] | None = None,
+    sources: Mapping[str, Source] | None = None,
+    mentioned: frozenset[str] = frozenset(),
 ) -> Checked:
     """Check a program: its own module first, then those it imports.
 
-    `functions` are names that Python provides in addition to the program's imports. `targets` are the
+    `functions` are what Python provides in addition to the program's imports. `targets` are the
     programs that studies name, by the identity of the study's node; None for one that cannot be read.
+    `sources` are the texts of the modules by name, for the places inside templates. `mentioned` are names
+    that Python which changes graphs may use.
     """
     report = Report()
+    modules, wrong = _with_returns(modules, report)
     symbols = collect(modules, report)
-    for name in functions:
-        symbols.functions.setdefault(name, modules[0].span)
+    for function in functions:
+        if function.name.text not in symbols.functions:
+            add_function(function, symbols, report)
+            symbols.provided.append(function.name.text)
+    symbols.asking = asking([d for d in symbols.nodes.values() if isinstance(d, n.Score)], report)
     expressions = ExpressionChecker(symbols, report)
     declarations = [d for module in modules for d in module.declarations]
     check_params([d for d in declarations if isinstance(d, n.Param)], symbols, expressions)
     pipelines = PipelineChecker(symbols, report, expressions)
+    pipelines.wrong |= wrong
     for d in declarations:
         match d:
             case n.Prompt() if symbols.nodes.get(d.name.text) is d:
-                check_prompt(d, symbols.prompts[d.name.text], symbols, expressions)
+                check_prompt(d, symbols.prompts[d.name.text], symbols, expressions, sources or {})
             case n.Score() if symbols.nodes.get(d.name.text) is d:
+                pipelines.wrong |= check_names(d, symbols, report)
                 pipelines.score(d, symbols.scores[d.name.text])
-            case n.Scheme() if symbols.nodes.get(d.name.text) is d:
-                pipelines.scheme(d, symbols.schemes[d.name.text])
-                warn_unused_thoughts(d.body, report)
+                SkipChecker(pipelines.pools, report).suite(d.body)
             case n.Study():
-                check_study(d, (targets or {}).get(id(d)) or _itself(d, modules[0], symbols, report), report)
+                known = targets or {}
+                target = known[id(d)] if id(d) in known else _itself(d, modules[0], symbols, report)
+                check_study(d, target, report)
+    schemes = [d for d in declarations if isinstance(d, n.Scheme) and symbols.nodes.get(d.name.text) is d]
+    for scheme in schemes:
+        pipelines.wrong |= check_names(scheme, symbols, report)
+    _check_schemes(schemes, pipelines, report)
+    symbols.used |= mentioned
     warn_unused(modules[0], symbols, report)
     return Checked(
         modules,
@@ -77,16 +100,53 @@ def check(
         pipelines.pools,
         expressions.arguments,
         frozenset(pipelines.named),
+        frozenset(pipelines.exhaustive),
+        frozenset(pipelines.casts),
         in_order(report.diagnostics),
     )
 
 
+def _with_returns(modules: tuple[n.Module, ...], report: Report) -> tuple[tuple[n.Module, ...], set[int]]:
+    """Modules whose schemes return only at their end, and the statements of which no more is to be said."""
+    found, wrong = [], set[int]()
+    for module in modules:
+        declarations = list(module.declarations)
+        for at, d in enumerate(declarations):
+            if isinstance(d, n.Scheme):
+                declarations[at], broken = with_returns(d, report)
+                wrong |= broken
+        found.append(replace(module, declarations=tuple(declarations)))
+    return tuple(found), wrong
+
+
+def _check_schemes(schemes: list[n.Scheme], pipelines: PipelineChecker, report: Report) -> None:
+    """Check schemes, and again those that call one of whose thoughts less is known than was taken for granted
+    (as in a recursion, which starts from everything)."""
+    facts, found = pipelines.symbols.facts, dict[str, list[Diagnostic]]()
+    order = list(callees_first(schemes))
+    left = {node.name.text for node, _ in order}
+    while left:
+        for node, _ in order:
+            if (name := node.name.text) not in left:
+                continue
+            left.discard(name)
+            known, start = facts.get(name, EVERYTHING), len(report.diagnostics)
+            facts[name] = known.both(pipelines.scheme(node, pipelines.symbols.schemes[name]))
+            found[name] = report.diagnostics[start:]
+            del report.diagnostics[start:]
+            if facts[name] != known:
+                left |= {caller.name.text for caller, calls in order if name in calls}
+    for node, _ in order:
+        report.diagnostics += found[node.name.text]
+        check_ground_truth(node, report)
+        warn_unused_thoughts(node.body, report)
+        SkipChecker(pipelines.pools, report).suite(node.body)
+
+
 def _itself(node: n.Study, module: n.Module, symbols: Symbols, report: Report) -> Target | None:
-    """The target of a study that names no program: its own file."""
-    if node.program is not None:
-        return None
+    """The target of a study of its own file."""
     if not symbols.schemes:
         help = 'write `program "sort128.got"`'
         report.error("GOT0601", "a study needs a program", node.name.span, help=help)
         return None
-    return Target(symbols, PurePosixPath(module.span.source).stem)
+    return Target(symbols, module.span.source)

@@ -5,32 +5,51 @@ All errors are reported; the type of what has one is `ANY`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import final
 
-from gotlang.diagnostics import Label, Report, nearest
-from gotlang.scope import THOUGHT_FUNCTIONS, Scope, Variable
-from gotlang.semantics.builtins import BUILTINS, CONSTANTS, Builtin, fits_argument, is_text
+from gotlang.diagnostics import Report, nearest
+from gotlang.operations import OPERATIONS
+from gotlang.scope import THOUGHT_FUNCTIONS, Narrowed, PoolType, Scope, Variable
+from gotlang.semantics import narrowing
+from gotlang.semantics.builtin_types import misfit, result
+from gotlang.semantics.builtins import BUILTINS, CONSTANTS, Builtin
+from gotlang.semantics.facts import FACT_OF, refuse_asking, require
+from gotlang.semantics.mismatch import code_and_help, in_words
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
-from gotlang.syntax import nodes as n
+from gotlang.syntax.format import format_expression
 from gotlang.types import (
     ANY,
     BOOL,
+    DYNAMIC,
     FLOAT,
     INT,
+    NEVER,
     NONE,
     STR,
     AnyType,
     DictType,
+    DynamicType,
     ListType,
     LiteralType,
+    OptionalType,
+    PairType,
     RecordType,
     Type,
+    UnionType,
     accepts,
+    cases_of,
+    common,
+    general,
+    grown,
+    is_text,
     join,
+    listed,
     of_value,
+    ordered,
+    present,
     widen,
 )
 
@@ -49,14 +68,21 @@ _ELSEWHERE = {
 class ExpressionChecker:
     """Infers types. `arguments` has, for each call of a declared name, its arguments by parameter."""
 
-    def __init__(self, symbols: Symbols, report: Report) -> None:
+    def __init__(self, symbols: Symbols, report: Report, *, notes: bool = False) -> None:
+        """`notes`: `score(it, "%1")` is a number that was asked for, as in the IR."""
+        self.notes = notes
         self.symbols = symbols
         self.report = report
         self.arguments: dict[int, Matched] = {}
         self._error = report.error
 
-    def infer(self, node: e.Expression, scope: Scope) -> Type:
-        """The type of an expression with the names of `scope`."""
+    def infer(self, node: e.Expression, scope: Scope, wanted: Type | None = None) -> Type:
+        """The type of an expression with the names of `scope`; `wanted` is that of its place, where lists and
+        records are looked at part by part."""
+        if scope.narrowing and narrowing.is_subject(node):
+            found = scope.narrowed_type(node, narrowing.names_of(node))
+            if found is not None:
+                return found
         match node:
             case e.Constant():
                 return LiteralType((node.value,)) if isinstance(node.value, str) else of_value(node.value)
@@ -72,36 +98,77 @@ class ExpressionChecker:
             case e.Compare():
                 return self._comparison(node, scope)
             case e.Conditional():
-                return self._conditional(node, scope)
+                return self._conditional(node, scope, wanted)
             case e.Index():
                 return self._index(node, scope)
             case e.Slice():
-                sliced = self.infer(node.value, scope)
+                sliced = self._solid(node.value, self.infer(node.value, scope))
                 for bound in (node.start, node.stop):
                     if bound is not None:
                         self.expect(bound, scope, INT, "a position")
-                if isinstance(sliced, ListType):
-                    return sliced
+                if sliced == NEVER or (list_ := listed(sliced)) is not None:
+                    return NEVER if sliced == NEVER else list_ or ANY
                 return self._text(node.value, sliced, "cannot be sliced")
             case e.Field():
                 return self._field(node, scope)
             case e.Call():
                 return self._call(node, scope)
             case e.ListDisplay(elements=elements):
-                return ListType(_common([self.infer(x, scope) for x in elements]))
+                inner = wanted.element if isinstance(wanted := present(wanted or ANY), ListType) else None
+                return ListType(self._alike(elements, scope, inner))
             case e.Comprehension():
-                return self._comprehension(node, scope)
-            case e.RecordDisplay(entries=entries):
-                for position, (name, value) in enumerate(entries):
-                    if name in [other for other, _ in entries[:position]]:
-                        self._error("GOT0205", f"duplicate field `{name}`", value.span)
-                return RecordType(tuple((name, self.infer(value, scope)) for name, value in entries))
+                return self._comprehension(node, scope, wanted)
+            case e.RecordDisplay():
+                return self._record(node, scope, present(wanted or ANY))
+            case e.Case():
+                return self._case(node, scope)
 
     def expect(self, node: e.Expression, scope: Scope, wanted: Type, what: str) -> Type:
         """Infer a type, and report an error if it is not the one wanted; `what` names the place."""
-        found = self.infer(node, scope)
+        found = self.infer(node, scope, wanted)
         if not accepts(wanted, found):
-            self._error("GOT0201", f"{what} must be {wanted}", node.span, f"this is {widen(found)}")
+            self.mismatch(node, wanted, found, f"{what} must be {wanted}")
+        return found
+
+    def mismatch(
+        self, node: e.Expression, wanted: Type, found: Type, message: str, notes: tuple[str, ...] = ()
+    ) -> None:
+        """Report an expression of another type than the one wanted, with what to write instead."""
+        code, help = code_and_help(node, wanted, found)
+        self._error(code, message, node.span, f"this is {widen(found)}", notes=notes, help=help)
+
+    def facts(self, condition: e.Expression, scope: Scope, holds: bool = True) -> Narrowed:
+        """What is known of types where a condition holds, or where it does not."""
+        return narrowing.facts(condition, holds, scope, self.quiet)
+
+    def quiet(self, node: e.Expression, scope: Scope) -> Type:
+        """The type of an expression; nothing is reported."""
+        before = len(self.report.diagnostics)
+        found = self.infer(node, scope)
+        del self.report.diagnostics[before:]
+        return found
+
+    def where(self, condition: e.Expression, scope: Scope, holds: bool = True) -> Scope:
+        """The scope where a condition holds, or where it does not."""
+        return scope.narrowed(self.facts(condition, scope, holds))
+
+    def inside(
+        self, condition: e.Expression, holds: bool, pool: PoolType, scope: Scope, whole: Scope
+    ) -> tuple[PoolType, Scope]:
+        """The pool and the names where a condition, which sees those of `whole`, holds or does not."""
+        return narrowing.inside(self.facts(condition, whole, holds), pool, scope)
+
+    def selected(self, condition: e.Expression, pool: PoolType, each: Scope) -> Type:
+        """The type of the thoughts of a pool of which a condition holds."""
+        return narrowing.narrowed_thought(pool.type, "it", self.facts(condition, each))
+
+    def _solid(self, node: e.Expression, found: Type, wanted: Type = DYNAMIC) -> Type:
+        """The type of what is taken apart or computed with: neither none nor `any`, which are reported."""
+        if isinstance(found, OptionalType | DynamicType) or found == NONE:
+            code, help = code_and_help(node, wanted, found)
+            what = "`any` is given a type before it is used" if found == DYNAMIC else "this may be none"
+            self._error(code, what, node.span, f"this is {widen(found)}", help=help)
+            return ANY if found in (DYNAMIC, NONE) else present(found)
         return found
 
     def condition(self, node: e.Expression, scope: Scope, what: str = "a condition") -> None:
@@ -110,23 +177,41 @@ class ExpressionChecker:
 
     def elements(self, node: e.Expression, scope: Scope) -> Type:
         """The type of the elements of what a loop iterates over."""
-        found = self.infer(node, scope)
-        if isinstance(found, ListType):
-            return found.element
+        found = self._solid(node, self.infer(node, scope), ListType(INT))
+        if (list_ := listed(found)) is not None:
+            return list_.element
+        if found == NEVER:
+            return NEVER
         if not isinstance(found, AnyType):
             self._error("GOT0201", f"{widen(found)} has no elements", node.span, "needs a list")
         return ANY
 
-    def distinct(self, first: e.Identifier, name: e.Identifier) -> None:
-        """Report an error if a name of a block is that of another one of the same block."""
-        if name is not first and name.text == first.text:
-            labels = (Label(first.span, "first here"),)
-            self._error("GOT0101", f"duplicate name `{name.text}`", name.span, "here again", labels=labels)
+    def parts(
+        self, names: Sequence[e.Identifier], element: Type, iterable: e.Expression | None, place: Span
+    ) -> list[Variable]:
+        """The names of a loop over elements of a type: the element's, or those of the two parts of a pair.
+        `iterable` is what the loop goes over; None for the current thoughts."""
+        if len(names) == 1:
+            return [Variable(names[0].text, element, "value", names[0].span)]
+        types: tuple[Type, Type] = (ANY, ANY)
+        if isinstance(element, PairType):
+            types = element.types
+        elif element == NEVER:
+            types = (NEVER, NEVER)
+        elif not isinstance(element, AnyType):
+            first, second = names[0].text, names[1].text
+            message, at = "two names take pairs apart", f"the elements are {widen(element)}"
+            source = format_expression(iterable) if iterable is not None else "thoughts"
+            help = f"for positions, write `{second}, {first} in enumerate({source})`"
+            self._error("GOT0110", message, place, at, help=help)
+        return [Variable(x.text, t, "value", x.span) for x, t in zip(names, types, strict=True)]
 
     # ---------------------------------------------------------------- names and operators
 
     def _reference(self, node: e.Reference, scope: Scope) -> Type:
         name = node.name
+        if name == e.HOLE:
+            return ANY
         variable = scope.find(name)
         if variable is not None:
             variable.used = True
@@ -134,7 +219,8 @@ class ExpressionChecker:
         if name in self.symbols.params:
             self.symbols.used.add(name)
             return self.symbols.params[name]
-        if name in THOUGHT_FUNCTIONS and scope.find("it") is not None:
+        if name in THOUGHT_FUNCTIONS and (it := scope.find("it")) is not None:
+            self._fact(name, it, node.span, scope)
             return THOUGHT_FUNCTIONS[name][0]
         if name in CONSTANTS:
             return FLOAT
@@ -154,7 +240,7 @@ class ExpressionChecker:
     def _number(self, node: e.Expression, scope: Scope, operator: str) -> Type:
         found = self.infer(node, scope)
         if not accepts(FLOAT, found):
-            self._error("GOT0201", f"`{operator}` needs a number", node.span, f"this is {widen(found)}")
+            self.mismatch(node, FLOAT, found, f"`{operator}` needs a number")
             return ANY
         return found
 
@@ -162,10 +248,12 @@ class ExpressionChecker:
         operator = node.operator
         if operator in {"and", "or"}:
             self.condition(node.left, scope, f"an operand of `{operator}`")
-            self.condition(node.right, scope, f"an operand of `{operator}`")
+            inside = self.where(node.left, scope, operator == "and")
+            self.condition(node.right, inside, f"an operand of `{operator}`")
             return BOOL
         if operator == "+":
-            return self._plus(node, self.infer(node.left, scope), self.infer(node.right, scope))
+            parts = [self._solid(part, self.infer(part, scope)) for part in (node.left, node.right)]
+            return self._plus(node, *parts)
         left = self._number(node.left, scope, operator)
         right = self._number(node.right, scope, operator)
         power = node.right.value if operator == "**" and isinstance(node.right, e.Constant) else None
@@ -176,14 +264,25 @@ class ExpressionChecker:
     def _plus(self, node: e.Binary, left: Type, right: Type) -> Type:
         if isinstance(left, AnyType) or isinstance(right, AnyType):
             return ANY
+        if NEVER in (left, right):
+            return general(right if left == NEVER else left)
+        left, right = listed(left) or left, listed(right) or right
         if isinstance(left, ListType) and isinstance(right, ListType):
-            return ListType(join(left.element, right.element) or ANY)
+            joined = join(left, right)
+            if joined is None:
+                message = "a list holds values of one type"
+                at = f"{widen(left)} and {widen(right)} have none in common"
+                self._error("GOT0207", message, node.span, at)
+            return joined or ANY
         if is_text(left) and is_text(right):
             return STR
         if accepts(FLOAT, left) and accepts(FLOAT, right):
             return join(left, right) or ANY
         message = f"`+` cannot add {widen(left)} and {widen(right)}"
         help = "`str(...)` makes a text of a value" if is_text(left) or is_text(right) else None
+        for side, type_, other in ((node.left, left, right), (node.right, right, left)):
+            if type_ == BOOL and accepts(FLOAT, other):
+                help = code_and_help(side, FLOAT, BOOL)[1]
         self._error("GOT0201", message, node.span, "numbers, texts or lists", help=help)
         return ANY
 
@@ -195,21 +294,28 @@ class ExpressionChecker:
             if operator in {"in", "not in"}:
                 self._membership(span, left, right)
             elif operator in {"==", "!="}:
+                if NONE in (left, right):  # `elif n != none` may ask again what is known by now
+                    left, right = (self.infer(side, Scope(scope)) for side in (left_node, right_node))
                 self._equality(span, left, right)
-            elif not (
-                (accepts(FLOAT, left) and accepts(FLOAT, right))
-                or (is_text(left) and is_text(right))
-                or (isinstance(left, ListType) and isinstance(right, ListType))
-            ):
-                message = f"`{operator}` cannot order {widen(left)} and {widen(right)}"
-                self._error("GOT0206", message, span, "compared here")
+            else:
+                solid = [self._solid(*side) for side in ((left_node, left), (right_node, right))]
+                joined = join(*solid)
+                if joined is None or not ordered(joined):
+                    message = f"`{operator}` cannot order {widen(left)} and {widen(right)}"
+                    help = "numbers, texts and lists of them are ordered"
+                    self._error("GOT0206", message, span, "compared here", help=help)
             left_node, left = right_node, right
         return BOOL
 
     def _equality(self, span: Span, left: Type, right: Type) -> None:
-        if join(left, right) is None and not (is_text(left) and is_text(right)):
+        never = any(one == NONE and not _may_be_none(other) for one, other in ((left, right), (right, left)))
+        if join(left, right) is None or never:
             message = f"{widen(left)} and {widen(right)} are never equal"
-            self._error("GOT0206", message, span, "compared here")
+            cased = any(cases_of(present(side)) for side in (left, right)) and any(
+                map(is_text, (left, right))
+            )
+            help = 'compare its case: `x.type == "Stop"`' if cased else None
+            self._error("GOT0206", message, span, "compared here", help=help)
         elif isinstance(left, LiteralType) and isinstance(right, LiteralType):
             wide, narrow = (left, right) if len(left.values) > len(right.values) else (right, left)
             if not set(wide.values) & set(narrow.values):
@@ -218,72 +324,210 @@ class ExpressionChecker:
                 self._error("GOT0206", f"{left} is never {right}", span, "compared here", help=help)
 
     def _membership(self, span: Span, left: Type, right: Type) -> None:
-        if isinstance(right, ListType):
-            if join(right.element, left) is None:
-                self._error("GOT0206", f"{right} never contains {widen(left)}", span)
-        elif not isinstance(right, AnyType | DictType | RecordType) and not (
-            is_text(right) and (is_text(left) or isinstance(left, AnyType))
-        ):
-            self._error("GOT0206", f"`in` needs a list or a text, not {widen(right)}", span)
+        right = listed(right) or right
+        match right:
+            case ListType(element):
+                never = join(element, left) is None or (left == NONE and not _may_be_none(element))
+            case DictType() | RecordType() | UnionType() | LiteralType():
+                never = not accepts(STR, left)
+            case _ if right in (STR, NEVER, ANY):
+                never = not accepts(STR, left) and right == STR
+            case _:
+                self._error("GOT0206", f"`in` needs a list or a text, not {widen(right)}", span)
+                return
+        if never:
+            self._error("GOT0206", f"{widen(right)} never contains {widen(left)}", span)
 
-    def _conditional(self, node: e.Conditional, scope: Scope) -> Type:
+    def _conditional(self, node: e.Conditional, scope: Scope, wanted: Type | None) -> Type:
         self.condition(node.condition, scope)
-        then, otherwise = self.infer(node.then, scope), self.infer(node.otherwise, scope)
-        if then == NONE or otherwise == NONE:
-            return ANY
-        found = join(then, otherwise) or (STR if is_text(then) and is_text(otherwise) else None)
+        then, otherwise = (
+            self.infer(part, self.where(node.condition, scope, holds), wanted)
+            for part, holds in ((node.then, True), (node.otherwise, False))
+        )
+        found = join(then, otherwise)
         if found is None:
             message = f"this is {widen(then)} or {widen(otherwise)}"
             self._error("GOT0207", message, node.span, "make both the same type")
         return found or ANY
 
+    def _alike(self, nodes: Iterable[e.Expression], scope: Scope, wanted: Type | None = None) -> Type:
+        """The type that values have in common; an error at the first that has none with those before."""
+        found: Type = NEVER
+        types = [self.infer(node, scope, wanted) for node in nodes]
+        if wanted is not None and all(accepts(wanted, type_) for type_ in types):
+            return wanted if types else NEVER
+        for node, type_ in zip(nodes, types, strict=True):
+            joined = join(found, type_)
+            if joined is None:
+                at = f"this is {widen(type_)}, those before it are {widen(found)}"
+                help = "give each its own field of a record: `{name: ..., count: ...}`"
+                self._error("GOT0207", "a list holds values of one type", node.span, at, help=help)
+                return ANY
+            found = joined
+        return found
+
+    def _record(self, node: e.RecordDisplay, scope: Scope, wanted: Type) -> Type:
+        """The type of a record. One that takes over the fields of others has no new ones, and keeps their
+        types, unless another record is wanted where it stands."""
+        fields: dict[str, Type] = {}
+        taken, mapping = set[str](), False
+        given: set[str] = set()
+        owner: RecordType | None = None
+        known = wanted if isinstance(wanted, RecordType) else None
+        for name, value in node.entries:
+            if name is None:
+                spread = self._solid(value, self.infer(value, scope))
+                if isinstance(spread, RecordType):
+                    owner = spread  # whose name stays, where its fields' types do
+                    fields |= spread.fields
+                    taken |= {name for name, _ in spread.fields}
+                    given -= taken
+                elif spread not in (ANY, NEVER):
+                    message = "only the fields of a record can be taken over"
+                    self._error("GOT0201", message, value.span, f"this is {widen(spread)}")
+                    mapping = True
+                else:
+                    mapping = True
+                continue
+            if name in given:
+                self._error("GOT0205", f"duplicate field `{name}`", value.span)
+            given.add(name)
+            inner = wanted.value if isinstance(wanted, DictType) else (known or RecordType(())).field(name)
+            found = self.infer(value, scope, inner)
+            if taken and known is None:
+                found = self._taken_over(name, value, fields, found)
+            fields[name] = found
+        made = RecordType(tuple(fields.items()))
+        return ANY if mapping else owner if made == owner and owner is not None else made
+
+    def _taken_over(self, name: str, value: e.Expression, fields: dict[str, Type], found: Type) -> Type:
+        """The type of a field that a record has instead of the one it took over."""
+        old = fields.get(name)
+        if old is None:
+            note = f"it has: {', '.join(fields)}"
+            self.report.unknown("GOT0208", "field", name, value.span, fields, note)
+            return found
+        new = grown(old, found)
+        if new is None:
+            self.mismatch(value, old, found, f"field `{name}` is {widen(old)}")
+        return new or ANY
+
     # ---------------------------------------------------------------- parts
 
     def _index(self, node: e.Index, scope: Scope) -> Type:
-        value = self.infer(node.value, scope)
+        value = self._solid(node.value, self.infer(node.value, scope))
+        if isinstance(value, UnionType):
+            self.expect(node.index, scope, STR, "a name in a mapping")
+            key = node.index.value if isinstance(node.index, e.Constant) else None
+            return self._named_field(node, key, value) if isinstance(key, str) else ANY
         if isinstance(value, DictType | RecordType):
             self.expect(node.index, scope, STR, "a name in a mapping")
             if isinstance(value, DictType):
                 return value.value
-            key = node.index.value if isinstance(node.index, e.Constant) else None
-            found = value.field(key) if isinstance(key, str) else None
-            return found or _common([type_ for _, type_ in value.fields])
+            if isinstance(node.index, e.Constant) and isinstance(node.index.value, str):
+                return self._named_field(node, node.index.value, value)
+            found = common(type_ for _, type_ in value.fields)
+            if found is None:
+                help = f"write the field's name: `.{value.fields[0][0]}`"
+                message = "the fields of this record have different types"
+                self._error("GOT0207", message, node.index.span, "which field is not known", help=help)
+            return found or ANY
         self.expect(node.index, scope, INT, "a position")
+        if isinstance(value, PairType):
+            return self._of_pair(node, value)
         return (
             value.element
             if isinstance(value, ListType)
             else self._text(node.value, value, "has no positions")
         )
 
+    def _of_pair(self, node: e.Index, pair: PairType) -> Type:
+        at = node.index.value if isinstance(node.index, e.Constant) else None
+        if at in (0, -2):
+            return pair.types[0]
+        if at in (1, -1):
+            return pair.types[1]
+        if isinstance(at, int):
+            self._error("GOT0201", f"a pair has no position {at}", node.index.span, "0 or 1")
+        found = join(*pair.types)
+        if found is None and at is None:
+            help = "write `[0]` or `[1]`, or take it apart: `for a, b in ...`"
+            self._error("GOT0207", f"this is {' or '.join(map(widen, pair.types))}", node.span, help=help)
+        return found or ANY
+
     def _text(self, node: e.Expression, value: Type, why: str) -> Type:
-        if is_text(value):
-            return STR
+        if is_text(value) or value == NEVER:
+            return STR if is_text(value) else NEVER
         if not isinstance(value, AnyType):
             self._error("GOT0201", f"{widen(value)} {why}", node.span, "needs a list or a text")
         return ANY
 
     def _field(self, node: e.Field, scope: Scope) -> Type:
-        value = self.infer(node.value, scope)
-        if isinstance(value, RecordType):
-            if (found := value.field(node.name)) is not None:
-                return found
-            names = [name for name, _ in value.fields]
-            note = f"it has: {', '.join(names)}"
-            self.report.unknown("GOT0208", "field", node.name, node.span, names, note)
-        elif not isinstance(value, AnyType):
+        value = self._solid(node.value, self.infer(node.value, scope))
+        if isinstance(value, RecordType | UnionType):
+            return self._named_field(node, node.name, value)
+        if not isinstance(value, AnyType) and value != NEVER:
             self._error("GOT0208", f"{widen(value)} has no fields", node.span)
-        return ANY
+        return ANY if value != NEVER else NEVER
 
-    def _comprehension(self, node: e.Comprehension, scope: Scope) -> Type:
+    def _named_field(self, node: e.Field | e.Index, name: str, value: RecordType | UnionType) -> Type:
+        found = value.field(name)
+        if found is None and isinstance(value, UnionType) and any(case.field(name) for case in value.cases):
+            message = f"not every case of {value} has a field `{name}`"
+            help = f"look at the cases in a `match {format_expression(node.value)}:`"
+            self._error("GOT0208", message, node.span, help=help)
+        elif found is None:
+            names = [name for name, _ in value.fields] if isinstance(value, RecordType) else ["type"]
+            note = f"it has: {', '.join(names)}"
+            self.report.unknown("GOT0208", "field", name, node.span, names, note)
+        return found or ANY
+
+    def _case(self, node: e.Case, scope: Scope) -> Type:
+        """One of the alternatives of a declared type, with exactly its fields."""
+        name, span = node.case.text, node.case.span
+        declared = self.symbols.cases.get(name)
+        wanted = dict(declared.fields[1:]) if declared is not None else {}
+        given: dict[str, tuple[e.Expression, Type]] = {}
+        for key, value in node.entries:
+            found = self.infer(value, scope, wanted.get(key or ""))
+            if key is not None:
+                given[key] = value, found
+            elif isinstance(found, RecordType):
+                given |= {name: (value, type_) for name, type_ in found.fields if name != "type"}
+            elif not isinstance(found, AnyType):
+                self.mismatch(value, RecordType(()), found, "only the fields of a record can be taken over")
+        if declared is None:
+            if name in OPERATIONS:
+                help = f"write `{name}()`: parentheses are required, even without settings"
+                self._error("GOT0010", f"missing parentheses after `{name}`", span, help=help)
+            elif name in self.symbols.types:
+                message = f"`{name}` is a type, and no case of one"
+                self._error("GOT0219", message, span, help="write its value, for a record `{field: value}`")
+            else:
+                known = self.symbols.cases
+                note = f"cases: {', '.join(known)}" if known else "no type of this program has cases"
+                self.report.unknown("GOT0219", "case", name, span, known, note)
+            return ANY
+        note, missing = f"it is {declared.written()}", [f"`{key}`" for key in wanted if key not in given]
+        for key, (value, found) in given.items():
+            if key not in wanted:
+                self.report.unknown("GOT0208", "field", key, value.span, wanted, note)
+                missing = missing[1:]  # most likely one of those, and said here
+            elif not accepts(wanted[key], found):
+                self.mismatch(value, wanted[key], found, f"`{key}` of `{name}` must be {wanted[key]}")
+        if missing:
+            self._error("GOT0208", f"`{name}` needs {', '.join(missing)}", node.span, notes=(note,))
+        return declared
+
+    def _comprehension(self, node: e.Comprehension, scope: Scope, wanted: Type | None) -> Type:
         inner = self.elements(node.iterable, scope)
-        names = [Variable(node.name.text, inner, "value", node.name.span)]
-        if node.position is not None:
-            self.distinct(node.name, node.position)
-            names.append(Variable(node.position.text, INT, "value", node.position.span))
-        inside = scope.inside(*names)
+        names = self.parts(node.names, inner, node.iterable, node.iterable.span)
+        inside = scope.inside(*names, place="a comprehension")
         if node.condition is not None:
             self.condition(node.condition, inside)
-        return ListType(self.infer(node.element, inside))
+            inside = self.where(node.condition, inside)
+        part = wanted.element if isinstance(wanted, ListType) else None
+        return ListType(self.infer(node.element, inside, part))
 
     # ---------------------------------------------------------------- calls
 
@@ -306,10 +550,10 @@ class ExpressionChecker:
             if name in given:
                 self._error("GOT0202", f"duplicate argument `{name}`", argument.span, notes=notes)
             given[name] = argument.value
-            found = self.infer(argument.value, scope)
+            found = self.infer(argument.value, scope, wanted[name])
             if not accepts(wanted[name], found):
-                message, at = f"`{name}` of {called} must be {wanted[name]}", f"this is {widen(found)}"
-                self._error("GOT0201", message, argument.value.span, at, notes=notes)
+                message = f"`{name}` of {called} must be {wanted[name]}"
+                self.mismatch(argument.value, wanted[name], found, message, notes)
         # An argument with an unknown name is most likely one of the missing ones: reported once.
         unknown = sum(a.name is not None and a.name.text not in wanted for a in call.arguments)
         if missing := [f"`{name}`" for name in wanted if name not in given][unknown:]:
@@ -346,14 +590,15 @@ class ExpressionChecker:
             return self._thought_function(node, scope)
         if name in symbols.scores:
             self.match(node, symbols.scores[name], "score", scope)
+            if name in symbols.asking:
+                refuse_asking(node, scope, self.report)
             return FLOAT
-        declared = isinstance(symbols.nodes.get(name), n.Prompt | n.Score | n.Scheme)
-        if name in BUILTINS and name not in symbols.functions and not declared:
+        if name in BUILTINS:
             return self._builtin(node, BUILTINS[name], scope)
         for argument in node.arguments:
             self.infer(argument.value, scope)
         if name in symbols.functions:
-            return ANY
+            return symbols.results.get(name, DYNAMIC)
         if name in symbols.prompts:
             help = f"call it in a step of its own: `answer = Generate() {name}(...)`"
             self._error("GOT0209", f"prompt `{name}` cannot be called in an expression", node.span, help=help)
@@ -367,6 +612,9 @@ class ExpressionChecker:
     def _thought_function(self, node: e.Call, scope: Scope) -> Type:
         name = node.function.text
         result = THOUGHT_FUNCTIONS[name][0]
+        if self.notes and len(node.arguments) == 2:
+            self.infer(node.arguments[0].value, scope)
+            return result
         if len(node.arguments) != 1 or node.arguments[0].name is not None:
             self._error("GOT0202", f"`{name}` takes one thought", node.span, help=f"write `{name}(it)`")
             return result
@@ -381,7 +629,16 @@ class ExpressionChecker:
         if variable is None or variable.kind != wanted:
             message = f"`{name}` takes the name of one thought"
             self._error("GOT0201", message, value.span, "this is a value", help=f"`{name}(it)`")
+        else:
+            self._fact(name, variable, value.span, scope)
         return result
+
+    def _fact(self, name: str, variable: Variable, span: Span, scope: Scope) -> None:
+        """Report a function of a thought that asks for what is not known of it."""
+        early = "write the score itself, which is evaluated as soon as a sample is there: `until=len(it) > 2`"
+        if name in FACT_OF:
+            help = early if name == "score" and scope.unasked() == "`until`" else ""
+            require(FACT_OF[name], variable.facts, f"`{variable.name}`", span, self.report, help)
 
     def _builtin(self, node: e.Call, builtin: Builtin, scope: Scope) -> Type:
         types = []
@@ -391,26 +648,22 @@ class ExpressionChecker:
                 message = f"`{builtin.name}` takes no named arguments"
                 self._error("GOT0202", message, argument.span, notes=notes)
             types.append(self.infer(argument.value, scope))
-        least, most = len(builtin.takes) - builtin.optional, len(builtin.takes)
-        if len(types) < least or (len(types) > most and builtin.rest is None):
-            takes = f"{least if least == most else f'{least} to {most}'} argument{'s' * (most != 1)}"
+        found = result(builtin, types)
+        if found is not None:
+            return found
+        counts = sorted({len(type_.takes) for type_ in builtin.types})
+        if len(types) not in counts and not any(
+            t.rest is not None and len(types) > len(t.takes) for t in builtin.types
+        ):
+            takes = f"{' or '.join(map(str, counts))} argument{'s' * (counts != [1])}"
             message = f"`{builtin.name}` takes {takes}, not {len(types)}"
             self._error("GOT0202", message, node.span, notes=notes)
-            return ANY
-        for index, (argument, found) in enumerate(zip(node.arguments, types, strict=True)):
-            wanted = builtin.takes[index] if index < most else builtin.rest
-            assert wanted is not None
-            if not fits_argument(wanted, found):
-                message, at = f"`{builtin.name}` needs {wanted} here", f"this is {widen(found)}"
-                self._error("GOT0201", message, argument.span, at, notes=notes)
-                return ANY
-        return builtin.result(types)
+        else:
+            position, wanted = misfit(builtin, types)
+            message = f"`{builtin.name}` needs {in_words(wanted)} here"
+            self.mismatch(node.arguments[position].value, wanted, types[position], message, notes)
+        return ANY
 
 
-def _common(types: Sequence[Type]) -> Type:
-    found: Type | None = None
-    for type_ in types:
-        found = type_ if found is None else join(found, type_)
-        if found is None:
-            return ANY
-    return found or ANY
+def _may_be_none(type_: Type) -> bool:
+    return isinstance(type_, OptionalType | AnyType | DynamicType) or type_ in (NONE, NEVER)

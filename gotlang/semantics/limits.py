@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gotlang.errors import EvaluationError
+from gotlang.errors import EvaluationError, LimitExceeded
+from gotlang.types import DEEPEST
 
 MAX_ELEMENTS = 1_000_000
 """Elements of a list and characters of a text that an expression makes."""
@@ -26,7 +27,7 @@ class Fuel:
         """Count `amount` elements, or raise EvaluationError if there were too many."""
         self.left -= amount
         if self.left < 0:
-            raise EvaluationError(f"this iterates over more than {MAX_STEPS:,} elements")
+            raise LimitExceeded(f"this iterates over more than {MAX_STEPS:,} elements")
 
     def made(self, value: Any) -> Any:
         """A new value: within the limits, and counted by its size."""
@@ -64,7 +65,7 @@ def bounded(value: Any) -> Any:
     if isinstance(value, list | dict):
         _weighed(value)
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise EvaluationError(f"this number would have more than {MAX_BITS:,} bits")
+        raise LimitExceeded(f"this number would have more than {MAX_BITS:,} bits")
     return value
 
 
@@ -81,14 +82,22 @@ def _weighed(value: Any) -> int:
 
 def _weight(value: Any, most: int) -> int:
     """The number of elements at all depths, shared ones each time: `[x, x]` takes little memory, but printing
-    or comparing it takes twice the time of `x`. Stops counting above `most`."""
-    found, rest = 0, [value]
-    while rest and found <= most:
-        part = rest.pop()
-        found += len(part)
-        inside = part.values() if isinstance(part, dict) else part
-        if found <= most and not _CONTAINERS.isdisjoint(map(type, inside)):
-            rest += [child for child in inside if isinstance(child, list | dict)]
+    or comparing it takes twice the time of `x`. Stops counting above `most`. EvaluationError for one nested
+    too deeply."""
+    found, level, depth = 0, [value], 0
+    while level and found <= most:
+        depth += 1
+        if depth > DEEPEST:
+            raise EvaluationError(f"this would be nested more than {DEEPEST} levels deep")
+        inner = []
+        for part in level:
+            found += len(part)
+            inside = part.values() if isinstance(part, dict) else part
+            if found > most:
+                break
+            if not _CONTAINERS.isdisjoint(map(type, inside)):
+                inner += [child for child in inside if isinstance(child, list | dict)]
+        level = inner
     return found
 
 

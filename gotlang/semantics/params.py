@@ -8,10 +8,26 @@ from typing import Any
 from gotlang.diagnostics import Report
 from gotlang.scope import Scope
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.symbols import Symbols, resolve_type
+from gotlang.semantics.symbols import Symbols
+from gotlang.semantics.type_declarations import resolve_type
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import FLOAT, STR, ListType, LiteralType, Type, accepts, fits, join, of_value, widen
+from gotlang.syntax.walk import walk
+from gotlang.types import (
+    ANY,
+    FLOAT,
+    NEVER,
+    STR,
+    ListType,
+    LiteralType,
+    Type,
+    accepts,
+    fits,
+    has_error,
+    join,
+    of_value,
+    widen,
+)
 
 
 def constant_value(node: e.Expression) -> Any:
@@ -49,6 +65,37 @@ def check_params(params: Sequence[n.Param], symbols: Symbols, expressions: Expre
             used = set(symbols.used)
             expressions.condition(param.guard, Scope(), "the condition of `when`")
             symbols.used = used | ({name} & used)
+    _circles([param for param in params if param.guard is not None], report)
+
+
+def _circles(guarded: Sequence[n.Param], report: Report) -> None:
+    """Report params whose conditions depend on each other: which of them matter cannot be told."""
+    by_name = {param.name.text: param for param in guarded}
+    needs = {
+        name: [x.name for x in walk(param) if isinstance(x, e.Reference) and x.name in by_name]
+        for name, param in by_name.items()
+    }
+    told: set[str] = set()
+    for name in by_name:
+        path = [name]
+        waiting = [iter(needs[name])]
+        while waiting:
+            if (following := next(waiting[-1], None)) is None:
+                waiting.pop()
+                path.pop()
+            elif following in path:
+                circle = path[path.index(following) :]
+                if told.isdisjoint(circle):
+                    around = " → ".join(f"`{other}`" for other in [*circle, following])
+                    message = f"a param matters only while itself does: {around}"
+                    guard = by_name[following].guard
+                    assert guard is not None
+                    report.error("GOT0335", message, guard.span, help="remove one of these conditions")
+                told |= {*circle}
+            elif following not in told:
+                path.append(following)
+                waiting.append(iter(needs[following]))
+        told.add(name)
 
 
 def _type(param: n.Param, symbols: Symbols, report: Report) -> Type:
@@ -58,7 +105,13 @@ def _type(param: n.Param, symbols: Symbols, report: Report) -> Type:
     for value in _allowed(param.domain):
         part = join(part, of_value(constant_value(value))) or part
     found = ListType(part) if each else part
+    if has_error(found):
+        report.error("GOT0207", "a list holds values of one type", param.default.span)
+        return ANY
     if param.type is None:
+        if found == ListType(NEVER):
+            help = f"write its type: `param {param.name.text}: list[str] = []`"
+            report.error("GOT0214", "an empty list of what?", param.default.span, help=help)
         return found
     wanted = resolve_type(param.type, symbols, report)
     given = of_value(constant_value(param.default))

@@ -5,50 +5,66 @@ An operation's own rule is in its record (`gotlang.operations`); here is what al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+from itertools import count
 from typing import final
 
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.operations import OPERATIONS
-from gotlang.operations.record import K, SettingRule, Syntax
+from gotlang.operations.foreach import element_of_done
+from gotlang.operations.record import Syntax
 from gotlang.operations.reduce import REDUCE_STEP
-from gotlang.operations.sampling import Sampling
-from gotlang.scope import START, UNKNOWN, PoolType, Scope, Variable
+from gotlang.scope import EVERYTHING, NOTHING, SKIPPED, START, UNKNOWN, Facts, PoolType, Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.symbols import RESERVED, Signature, Symbols
-from gotlang.span import Span
+from gotlang.semantics.facts import require
+from gotlang.semantics.matches import check_match
+from gotlang.semantics.mismatch import code_and_help
+from gotlang.semantics.repetitions import check_again, check_repeated
+from gotlang.semantics.skips import may_skip
+from gotlang.semantics.steps import StepCheck, check_setting
+from gotlang.semantics.symbols import Signature, Symbols
+from gotlang.semantics.type_declarations import resolve_type
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, ListType, Type, accepts, general, join, widen
+from gotlang.syntax.format import format_expression
+from gotlang.syntax.typos import STATEMENTS, misspelt
+from gotlang.syntax.walk import walk
+from gotlang.types import (
+    ANY,
+    EMPTY,
+    FLOAT,
+    INT,
+    NEVER,
+    NONE,
+    AnyType,
+    DynamicType,
+    ListType,
+    Type,
+    accepts,
+    checked_later,
+    has_error,
+    join,
+    present,
+    widen,
+    widened,
+)
 
-REPEAT = Syntax({"k": K}, "Generate(k=5) sort(part) Repeat(3)", first="k", required=True, operands=(0, 0))
-"""`Repeat(k)`, which follows a step that samples: the same step k times in separate contexts."""
+INSTEAD = {
+    "continue": "to go on without an element of a `foreach`, write `skip`",
+    "break": "to end a loop early, write `repeat n until condition:`",
+    "pass": "delete the line; the thoughts go through where no branch of an `if` is taken",
+}
+"""What to write for Python's words."""
+
+MAX_WIDENINGS = 8
+"""So often is a block looked at that is entered with its own result, and makes the type wider."""
 
 
-def setting(step: n.Step, name: str) -> e.Expression | None:
-    """The expression of a step's setting, given by name or as the one that needs no name."""
-    operation = OPERATIONS.get(step.operation.text)
-    first = operation.syntax.first if operation is not None else REPEAT.first
-    for argument in step.settings or ():
-        if (argument.name.text if argument.name is not None else first) == name:
-            return argument.value
-    return None
-
-
-def check_setting(
-    name: str, value: e.Expression, wanted: SettingRule, scope: Scope, expressions: ExpressionChecker
-) -> None:
-    """Check the value of a setting, and that a plain number is in its range."""
-    found = expressions.infer(value, scope)
-    if not any(accepts(type_, found) for type_ in wanted.types):
-        types = " or ".join(map(str, wanted.types))
-        message, at = f"`{name}` must be {types}", f"this is {widen(found)}"
-        expressions.report.error("GOT0201", message, value.span, at)
-    number = value.value if isinstance(value, e.Constant) else None
-    if isinstance(value, e.Unary) and value.operator == "-" and isinstance(value.operand, e.Constant):
-        number = -1 if isinstance(value.operand.value, int | float) and value.operand.value > 0 else None
-    if wanted.least is not None and isinstance(number, int | float) and number < wanted.least:
-        expressions.report.error("GOT0312", f"`{name}` must be at least {wanted.least}", value.span)
+def _wider(entry: Type, left: Type) -> Type:
+    """The type that a block is entered with which left a type of thoughts."""
+    return entry if entry == EMPTY or has_error(left) else widened(entry, left) or entry
 
 
 @final
@@ -56,7 +72,8 @@ class PipelineChecker:
     """Walks a pipeline with the pool that flows through it.
 
     `pools` has the output of each statement and each source of a labelled block, `named` the `foreach` blocks
-    whose results keep their name.
+    whose results keep their name, `exhaustive` each `if` of which some condition always holds,
+    `casts` the bindings whose type the run checks.
     """
 
     def __init__(self, symbols: Symbols, report: Report, expressions: ExpressionChecker) -> None:
@@ -65,12 +82,17 @@ class PipelineChecker:
         self.expressions = expressions
         self.pools: dict[int, PoolType] = {}
         self.named: set[int] = set()
+        self.exhaustive: set[int] = set()
+        self.casts: set[int] = set()
+        self.wrong: set[int] = set()
+        """Bindings that have an error, by identity."""
         self._results: set[str] = set()
+        self._entries: dict[int, PoolType] = {}
         self.truth: Type = ANY
 
-    def scheme(self, node: n.Scheme, signature: Signature) -> None:
-        """Check a scheme's pipeline against its signature."""
-        scope = Scope()
+    def scheme(self, node: n.Scheme, signature: Signature) -> Facts:
+        """Check a scheme's pipeline against its signature; returns what is known of what it leaves."""
+        scope = Scope(place="")
         self._results = set()
         for parameter, (name, type_) in zip(node.parameters, signature.parameters, strict=False):
             scope.add(Variable(name, type_, "value", parameter.name.span))
@@ -81,6 +103,7 @@ class PipelineChecker:
             if not variable.used and variable.name in dict(signature.parameters):
                 message = f"`{variable.name}` is never used in `{node.name.text}`"
                 self.report.warning("GOT0504", message, variable.span)
+        return pool.facts if accepts(signature.result, pool.type) else NOTHING
 
     def _result(self, node: n.Scheme, signature: Signature, pool: PoolType) -> None:
         span = node.body.statements[-1].span
@@ -88,7 +111,7 @@ class PipelineChecker:
         fits = accepts(wanted, pool.type)
         # The thoughts together may be the list.
         together = not pool.single and isinstance(wanted, ListType) and accepts(wanted.element, pool.type)
-        if pool.type == NONE:
+        if pool.type == EMPTY:
             self.report.error("GOT0301", f"{scheme} has no output", span)
         elif together or (fits and (pool.single or signature.many)):
             return
@@ -103,9 +126,11 @@ class PipelineChecker:
 
     def score(self, node: n.Score, signature: Signature) -> None:
         """Check a score's body: bindings, then the number."""
-        scope = Scope()
+        scope = Scope(place="")
         for parameter, (name, type_) in zip(node.parameters, signature.parameters, strict=False):
             scope.add(Variable(name, type_, "value", parameter.name.span))
+        if node.best is not None:
+            self.expressions.expect(node.best, scope, FLOAT, "`best`")
         *bindings, last = node.body.statements
         for statement in bindings:
             if not isinstance(statement, n.Bind):
@@ -127,7 +152,7 @@ class PipelineChecker:
             found = self.statement(statement, pool, scope, last)
             self.pools[id(statement)] = found
             if not isinstance(statement, n.Bind) or last:
-                pool = found
+                pool = found if id(statement) not in self.wrong else UNKNOWN
         return pool
 
     def statement(self, node: n.Statement, pool: PoolType, scope: Scope, last: bool) -> PoolType:
@@ -140,10 +165,6 @@ class PipelineChecker:
             case n.Bind():
                 return self._bind(node, pool, scope)
             case n.Return(value=value):
-                if not last:
-                    self.report.error(
-                        "GOT0304", "`return` must be the last step", node.span, "steps follow it"
-                    )
                 return self.value_pool(value, pool, scope)
             case n.Foreach():
                 found = self._foreach(node, pool, scope)
@@ -153,154 +174,318 @@ class PipelineChecker:
                 return self._reduce(node, pool, scope)
             case n.RepeatBlock():
                 return self._repeat(node, pool, scope)
+            case n.Repeated():
+                return check_repeated(self, node, pool, scope)
             case n.If():
                 return self._if(node, pool, scope)
+            case n.Match():
+                return check_match(self, node, pool, scope)
+            case n.Try():
+                bodies = (node.body, node.otherwise)
+                return self.branches("try", [(self.suite(b, pool, scope.inside()), b) for b in bodies])
+            case n.Skip():
+                return SKIPPED
             case n.Labelled():
                 return self._labelled(node, pool, scope)
 
     def _name_results(self, node: n.Foreach, found: PoolType, scope: Scope) -> None:
         """After the block, the name of its element means the list of its results (`part[0]`)."""
-        name = node.name.text
+        name = node.element.text
         known = scope.find(name)
         if known is None or name in self._results:
             self._results.add(name)
             self.named.add(id(node))
-            variable = Variable(name, ListType(found.type), "thoughts", node.name.span, found.scored, True)
+            variable = Variable(name, ListType(found.type), "thoughts", node.element.span, found.facts, True)
             scope.add(variable)
 
     def _evaluate(self, value: e.Expression, pool: PoolType, scope: Scope) -> PoolType:
+        if isinstance(value, e.Reference) and value.name == e.HOLE:
+            return UNKNOWN
         if isinstance(value, e.Call) and value.function.text in self.symbols.schemes:
             return self.invoke(value, pool, scope)
         name = value.function.text if isinstance(value, e.Call) else None
         help = "write `Map() ...`, or bind it to a name"
+        if isinstance(value, e.Case):
+            if isinstance(self.expressions.infer(value, self.whole(pool, scope)), AnyType):
+                return UNKNOWN
+            help = f"write `Pool() {format_expression(value)}`"
         if name in self.symbols.prompts:
             help = f"write `Generate() {name}(...)`"
         elif name in self.symbols.scores:
             help = f"write `Score() {name}(...)`"
+        elif isinstance(value, e.Reference) and value.name in INSTEAD:
+            help = INSTEAD[value.name]
+        first = next((x for x in walk(value) if isinstance(x, e.Reference) or (x is value and name)), None)
+        word = first.name if isinstance(first, e.Reference) else name or ""
+        if (meant := misspelt(word, STATEMENTS)) is not None:
+            help = f"did you mean `{meant}`?"
         self.report.error("GOT0305", "an expression is not a step", value.span, help=help)
         return UNKNOWN
 
     def _bind(self, node: n.Bind, pool: PoolType, scope: Scope) -> PoolType:
+        wanted = resolve_type(node.type, self.symbols, self.report) if node.type is not None else None
         match node.value:
             case n.Step():
                 found = self.step(node.value, pool, scope)
             case n.Suite():
                 found = self.suite(node.value, pool, scope.inside())
-            case n.Foreach() | n.Reduce() | n.RepeatBlock() | n.If() | n.Labelled():
+            case (
+                n.Foreach()
+                | n.Reduce()
+                | n.RepeatBlock()
+                | n.Repeated()
+                | n.If()
+                | n.Match()
+                | n.Try()
+                | n.Labelled()
+            ):
                 found = self.statement(node.value, pool, scope, True)
             case e.Call(function=function) if function.text in self.symbols.schemes:
                 found = self.invoke(node.value, pool, scope)
             case _:
-                found = self.value_pool(node.value, pool, scope)
-                if isinstance(node.value, e.Reference) and not found.single:
-                    found = PoolType(found.type, False, found.scored)
+                found = self.value_pool(node.value, pool, scope, wanted)
+        self.pools[id(node.value)] = found
+        if wanted is not None:
+            found = self._annotated(node, wanted, found)
         self.pools[id(node)] = found
         name = node.name
-        if name.text in scope.names:
-            labels = (Label(scope.names[name.text].span, "first here"),)
-            message = f"duplicate name `{name.text}` in this block"
-            self.report.error("GOT0101", message, name.span, "here again", labels=labels)
-        self.reserved(name)
-        scope.add(found.variable(name.text, name.span))
+        variable = found.variable(name.text, name.span)
+        if isinstance(node.value, e.Expression) and not self._gives_thoughts(node.value, pool, scope):
+            variable.kind = "value"
+        scope.add(variable)
         return found
+
+    def _annotated(self, node: n.Bind, wanted: Type, found: PoolType) -> PoolType:
+        """What a name stands for that is given a type; what may be anything is looked at in the run."""
+        given, several = found.type if found.single else ListType(found.type), not found.single
+        if not accepts(wanted, given):
+            if accepts(wanted, checked_later(given)):
+                self.casts.add(id(node))
+            else:
+                message = f"`{node.name.text}` must be {wanted}"
+                code, help = "GOT0201", None
+                if isinstance(node.value, e.Expression):
+                    code, help = code_and_help(node.value, wanted, given)
+                self.report.error(code, message, node.value.span, f"this is {widen(given)}", help=help)
+                return UNKNOWN
+        if several and isinstance(present(wanted), ListType | DynamicType):
+            element = present(wanted)
+            return replace(found, type=element.element if isinstance(element, ListType) else found.type)
+        return replace(found, type=wanted)
+
+    def _gives_thoughts(self, value: e.Expression, pool: PoolType, scope: Scope) -> bool:
+        """Whether a name bound to an expression stands for thoughts, not for a value."""
+        if isinstance(value, e.Call) and value.function.text in self.symbols.schemes:
+            return True
+        return self.thoughts_named(value, self.whole(pool, scope)) is not None
 
     # ---------------------------------------------------------------- blocks
 
     def _elements(
-        self, node: n.Foreach | n.Reduce, pool: PoolType, scope: Scope, what: str
-    ) -> tuple[Type, bool]:
-        """The type of the elements of a block, and whether they are thoughts with a score."""
-        if node.iterable is not None:
-            where = self.each(pool, scope) if pool.single else scope
-            element = self.expressions.elements(node.iterable, where)
-            variable = scope.find(node.iterable.name) if isinstance(node.iterable, e.Reference) else None
-            return element, bool(variable and variable.kind == "thoughts" and variable.scored)
-        if pool.type == NONE:
+        self,
+        node: n.Foreach | n.Reduce,
+        iterable: e.Expression | None,
+        pool: PoolType,
+        scope: Scope,
+        what: str,
+    ) -> PoolType:
+        """An element of a block, as the pool of one thought."""
+        if iterable is not None:
+            if isinstance(iterable, e.ListDisplay) and not iterable.elements:
+                self.report.error("GOT0343", f"`{what}` over an empty list leaves nothing", iterable.span)
+                return UNKNOWN
+            where = self.whole(pool, scope)
+            element = self.expressions.elements(iterable, where)
+            variable = where.find(iterable.name) if isinstance(iterable, e.Reference) else None
+            thoughts = variable is not None and variable.kind == "thoughts"
+            return PoolType(element, True, variable.facts if variable is not None and thoughts else NOTHING)
+        if pool.type == EMPTY:
             message = f"`{what}` has no thoughts to iterate over"
             self.report.error("GOT0306", message, node.span, help="give it a list: `in xs`")
-            return ANY, False
+            return UNKNOWN
         if pool.single and isinstance(pool.type, ListType):
             message = f"`{what}` iterates over thoughts, and here is only one"
             help = "to iterate over the elements of its value, write `in it`"
             self.report.error("GOT0306", message, node.span, help=help)
-            return pool.type.element, False
-        return pool.type, pool.scored
+            return UNKNOWN
+        return PoolType(pool.type, True, pool.facts)
 
     def _foreach(self, node: n.Foreach, pool: PoolType, scope: Scope) -> PoolType:
-        element, scored = self._elements(node, pool, scope, "foreach")
-        self.bound(node.name, node.position)
-        names = [Variable(node.name.text, element, "thought", node.name.span, scored, True)]
-        if node.position is not None:
-            names.append(Variable(node.position.text, INT, "value", node.position.span, used=True))
+        element = self._elements(node, node.enumerated or node.iterable, pool, scope, "foreach")
+        if node.enumerated is None and len(node.names) == 2:
+            place = (node.iterable or node.element).span
+            names = self.expressions.parts(node.names, element.type, node.iterable, place)
+        else:
+            name = node.element
+            names = [Variable(name.text, element.type, "thought", name.span, element.facts)]
+            names += [Variable(at.text, INT, "value", at.span) for at in node.names[:-1]]
+        for variable in names:
+            variable.used = True
         inside = scope.inside(*names)
         if node.after is not None:
-            self.expressions.expect(node.after, inside, ListType(INT), "the positions of `after`")
-            inside.add(Variable("done", ListType(ANY), "thoughts", node.span, used=True))
-        body = self.suite(node.body, PoolType(element, True, scored), inside)
-        return PoolType(body.type, False, body.scored)
+            here = inside.inside(place="`after`")
+            self.expressions.expect(node.after, here, ListType(INT), "the positions of `after`")
+            return self._waiting(node, node.after, element, inside)
+        body = self.suite(node.body, element, inside)
+        return PoolType(body.type, False, body.facts)
+
+    def _waiting(self, node: n.Foreach, after: e.Expression, element: PoolType, inside: Scope) -> PoolType:
+        """What a `foreach` leaves whose elements see the results of earlier ones."""
+        result: Type = NEVER
+        position = node.names[0].text if node.enumerated is not None else None
+        skips = any(map(may_skip, node.body.statements))
+        for _ in range(MAX_WIDENINGS):
+            mark = len(self.report.diagnostics)
+            done = ListType(element_of_done(after, position, result, skips))
+            where = inside.inside(Variable("done", done, "thoughts", node.span, used=True))
+            body = self.suite(node.body, element, where)
+            wider = None if has_error(body.type) else widened(result, body.type)
+            if body.type == NEVER == result:
+                wider = NONE  # it is made of earlier results alone, and nothing is there at first
+            if wider is None:
+                break
+            del self.report.diagnostics[mark:]
+            result = wider
+        return PoolType(body.type, False, body.facts)
 
     def _reduce(self, node: n.Reduce, pool: PoolType, scope: Scope) -> PoolType:
-        element, scored = self._elements(node, pool, scope, "reduce")
-        sides = (node.left, node.right)
-        names = [Variable(name.text, element, "thought", name.span, scored, True) for name in sides]
-        self.bound(node.left, node.right, node.step)
-        if node.step is not None:
-            names.append(Variable(node.step.text, REDUCE_STEP, "value", node.step.span, used=True))
-        body = self.suite(node.body, PoolType(element, False, scored), scope.inside(*names))
+        found = self._elements(node, node.iterable, pool, scope, "reduce")
+        element = found.type
+
+        def merge(pair: PoolType) -> tuple[PoolType, PoolType]:
+            sides = (node.left, node.right)
+            names = [Variable(name.text, pair.type, "thought", name.span, pair.facts, True) for name in sides]
+            if node.step is not None:
+                names.append(Variable(node.step.text, REDUCE_STEP, "value", node.step.span, used=True))
+            body = self.suite(node.body, pair, scope.inside(*names))
+            return body, replace(pair, type=_wider(pair.type, body.type), facts=pair.facts.both(body.facts))
+
+        pair, body = self._steady(node, PoolType(element, False, found.facts), merge)
         span = node.body.statements[-1].span
+        if found.type == ANY:
+            return PoolType(ANY, True, pair.facts)  # an error before this one
         if not body.single:
             message, help = "a merge must output one thought", "end the block with `KeepBestN(1)`"
+            last = node.body.statements[-1]
+            if (
+                isinstance(last, n.Step)
+                and last.operation.text == "Generate"
+                and len(node.body.statements) == 1
+            ):
+                help = "write `Aggregate()`: `Generate()` asks for each of the two"
             self.report.error("GOT0307", message, span, "outputs any number", help=help)
-        if not accepts(element, body.type):
+        if not accepts(pair.type, body.type):
             message = f"a merge of {widen(element)} must output {widen(element)}"
             self.report.error("GOT0201", message, span, f"this outputs {widen(body.type)}")
-        return PoolType(join(element, body.type) or ANY, True, False)
+            return PoolType(ANY, True, pair.facts)
+        # A list of one is not merged, and the odd one of several moves up as it is.
+        return PoolType(pair.type, True, pair.facts)
+
+    def _steady(
+        self, node: n.Block, start: PoolType, again: Callable[[PoolType], tuple[PoolType, PoolType]]
+    ) -> tuple[PoolType, PoolType]:
+        """What each round of a block can count on that starts from what the last one left, and what it then
+        leaves. `again` checks a round: what it leaves, and what the next can count on.
+
+        A round never counts on more than one before, so blocks inside blocks start from what they found last.
+        """
+        known = self._entries.get(id(node), start)
+        type_ = known.type if accepts(known.type, start.type) else start.type
+        entry = PoolType(type_, start.single and known.single, start.facts.both(known.facts))
+        for number in count():
+            mark = len(self.report.diagnostics)
+            left, following = again(entry)
+            if number >= MAX_WIDENINGS:
+                following = replace(following, type=entry.type)
+            if following == entry:
+                self._entries[id(node)] = entry
+                return entry, left
+            del self.report.diagnostics[mark:]
+            entry = following
+        raise AssertionError
 
     def _repeat(self, node: n.RepeatBlock, pool: PoolType, scope: Scope) -> PoolType:
         where = self.each(pool, scope) if pool.single else scope
         self.expressions.expect(node.count, where, INT, "the number of rounds")
-        inside = scope.inside()
-        if node.counter is not None:
-            self.reserved(node.counter)
-            inside.add(Variable(node.counter.text, INT, "value", node.counter.span, used=True))
-        given = tuple(inside.names.values())
-        body = self.suite(node.body, pool, inside)
-        if pool.type != NONE and not accepts(pool.type, body.type):
-            at = f"outputs {widen(body.type)}, starts from {widen(pool.type)}"
+        inside = scope
+
+        def turn(entry: PoolType) -> tuple[PoolType, PoolType]:
+            nonlocal inside
+            inside = scope.inside()
+            if node.counter is not None:
+                inside.add(Variable(node.counter.text, INT, "value", node.counter.span, used=True))
+            body = self.suite(node.body, entry, inside)
+            facts, single = entry.facts.both(body.facts), entry.single and body.single
+            return body, PoolType(_wider(entry.type, body.type), single, facts)
+
+        entry, body = self._steady(node, pool, turn)
+        if entry.type != EMPTY and not accepts(entry.type, body.type):
+            at, way = f"outputs {widen(body.type)}, starts from {widen(pool.type)}", None
+            if widened(entry.type, body.type) is not None:
+                at = f"its type grows with each round, from {widen(pool.type)} on"
+                way = "declare a `type` for it, and start with `first: Name = ...` and `Pool() first`"
             span = node.body.statements[-1].span
-            self.report.error("GOT0201", "a repeated block must accept its own output", span, at)
-        if pool.single and not body.single:
-            # The first round started from one thought, the others start from several: check those too.
-            body = self.suite(node.body, PoolType(body.type, False, body.scored), scope.inside(*given))
-        type_ = body.type if pool.type == NONE else join(pool.type, body.type) or ANY
-        result = PoolType(type_, pool.single and body.single, body.scored)
+            self.report.error("GOT0201", "a repeated block must accept its own output", span, at, help=way)
+            entry = replace(entry, type=ANY)
+        type_ = body.type if entry.type == EMPTY else entry.type
+        result = PoolType(type_, entry.single and body.single, body.facts)
         if node.until is not None:
             self.expressions.condition(node.until, self.whole(result, inside), "the condition of `until`")
-        return result
+        return result if self._at_least_once(node.count, scope) else replace(result, facts=entry.facts)
+
+    def _at_least_once(self, count: e.Expression, scope: Scope) -> bool:
+        """Whether a block is surely done: so many times plainly, or as often as a param says that cannot be
+        less."""
+        if isinstance(count, e.Reference) and scope.find(count.name) is None:
+            declared = self.symbols.nodes.get(count.name)
+            if not isinstance(declared, n.Param) or not isinstance(declared.domain, n.Range):
+                return False
+            count = declared.domain.low
+        return isinstance(count, e.Constant) and isinstance(count.value, int) and count.value >= 1
 
     def _if(self, node: n.If, pool: PoolType, scope: Scope) -> PoolType:
         results: list[tuple[PoolType, n.Suite]] = []
-        for condition, body in (*node.branches, (None, node.otherwise)):
-            if condition is not None:
-                self.expressions.condition(condition, self.whole(pool, scope))
-            if body is not None:
-                results.append((self.suite(body, pool, scope.inside()), body))
-        found = pool if node.otherwise is None else results[0][0]
+        for condition, body in node.branches:
+            whole = self.whole(pool, scope)
+            self.expressions.condition(condition, whole)
+            inner, around = self.expressions.inside(condition, True, pool, scope, whole)
+            results.append((self.suite(body, inner, around.inside()), body))
+            if NEVER in self.expressions.facts(condition, whole, False).values():
+                self.exhaustive.add(id(node))
+            pool, scope = self.expressions.inside(condition, False, pool, scope, whole)
+        if node.otherwise is not None:
+            results.append((self.suite(node.otherwise, pool, scope.inside()), node.otherwise))
+        always = node.otherwise is not None or id(node) in self.exhaustive
+        return self.branches("if", results, None if always else pool)
+
+    def branches(
+        self, block: str, results: list[tuple[PoolType, n.Suite]], passed: PoolType | None = None
+    ) -> PoolType:
+        """The output of a block of whose branches one runs; or none, which passes the pool on."""
         if any(other is UNKNOWN for other, _ in results):
             return UNKNOWN
+        found = passed or SKIPPED
         for other, body in results:
-            type_ = join(found.type, other.type) if NONE not in (found.type, other.type) else None
+            type_ = join(found.type, other.type)
+            if NEVER not in (found.type, other.type) and EMPTY in (found.type, other.type):
+                type_ = None
             if type_ is None and found.type != other.type:
-                message = "the branches of `if` have outputs of different types"
-                at = f"{widen(other.type)} here, {widen(found.type)} elsewhere"
-                self.report.error("GOT0308", message, body.statements[-1].span, at)
+                message = f"the branches of `{block}` have outputs of different types"
+                at, help = f"{widen(other.type)} here, {widen(found.type)} elsewhere", None
+                if passed is not None:
+                    at = f"{widen(other.type)} here, {widen(passed.type)} where no condition holds"
+                    help = f"add `else:` with a step that outputs {widen(other.type)}"
+                self.report.error("GOT0308", message, body.statements[-1].span, at, help=help)
                 return UNKNOWN
-            single, scored = found.single and other.single, found.scored and other.scored
-            found = PoolType(type_ or found.type, single, scored)
+            single, facts = found.single and other.single, found.facts.both(other.facts)
+            found = PoolType(type_ or found.type, single, facts)
         return found
 
     def _labelled(self, node: n.Labelled, pool: PoolType, scope: Scope) -> PoolType:
         inside = scope.inside()
+        if node.label == e.HOLE:
+            self.suite(node.body, UNKNOWN, inside)
+            return UNKNOWN
         if node.sources:
             pool = self._sources(node, pool, scope, inside)
         body = self.suite(node.body, pool, inside)
@@ -317,7 +502,15 @@ class PipelineChecker:
                 known = scope.find_label(source.label)
                 if known is None:
                     self.report.unknown("GOT0103", "label", source.label, source.span, self._labels(scope))
-                    known = PoolType(ANY, True)
+                    known = UNKNOWN
+            elif (
+                isinstance(source, e.Reference)
+                and scope.find(source.name) is None
+                and (label := scope.find_label(source.name)) is not None
+            ):
+                message, help = f"`{source.name}` is a label, not a name", f'write `"{source.name}"`'
+                self.report.error("GOT0103", message, source.span, help=help)
+                known = label
             else:
                 known = self.value_pool(source, pool, scope)
             self.pools[id(source)] = known
@@ -329,13 +522,12 @@ class PipelineChecker:
         if node.names and len(node.names) != len(pools):
             message = f"{len(pools)} thoughts and {len(node.names)} names"
             self.report.error("GOT0202", message, node.names[-1].span)
-        self.bound(*node.names)
         for name, known in zip(node.names, pools, strict=False):
             variable = known.variable(name.text, name.span)
             variable.used = True
             inside.add(variable)
         single = len(pools) == 1 and pools[0].single
-        return PoolType(found or ANY, single, all(p.scored for p in pools))
+        return PoolType(found or ANY, single, reduce(Facts.both, (known.facts for known in pools)))
 
     @staticmethod
     def _labels(scope: Scope) -> list[str]:
@@ -350,55 +542,48 @@ class PipelineChecker:
 
     def each(self, pool: PoolType, scope: Scope) -> Scope:
         """The names for what is evaluated once per thought, with `it`."""
-        if pool.type == NONE:
+        if pool.type == EMPTY:
             return scope
-        return scope.inside(Variable("it", pool.type, "thought", scored=pool.scored, used=True))
+        return scope.inside(Variable("it", pool.type, "thought", facts=pool.facts, used=True))
 
     def whole(self, pool: PoolType, scope: Scope) -> Scope:
         """The names for what is evaluated once for all: `thoughts`, and `it` if there is only one."""
-        if pool.type == NONE:
+        if pool.type == EMPTY:
             return scope
-        names = [Variable("thoughts", ListType(pool.type), "thoughts", scored=pool.scored, used=True)]
+        names = [Variable("thoughts", ListType(pool.type), "thoughts", facts=pool.facts, used=True)]
         if pool.single:
-            names.append(Variable("it", pool.type, "thought", scored=pool.scored, used=True))
+            names.append(Variable("it", pool.type, "thought", facts=pool.facts, used=True))
         return scope.inside(*names)
 
-    def reserved(self, name: e.Identifier) -> None:
-        """Report a bound name that is reserved or declared."""
-        declared = name.text in self.symbols.nodes or name.text in self.symbols.functions
-        if name.text in RESERVED or declared:
-            why = "is reserved" if name.text in RESERVED else "is declared in this program"
-            self.report.error("GOT0102", f"`{name.text}` {why}", name.span, help="choose another name")
-
-    def bound(self, *names: e.Identifier | None) -> None:
-        """Report names of a block that cannot be bound, and duplicates."""
-        seen: dict[str, e.Identifier] = {}
-        for name in names:
-            if name is None:
-                continue
-            self.reserved(name)
-            self.expressions.distinct(seen.setdefault(name.text, name), name)
-
-    def value_pool(self, node: e.Expression, pool: PoolType, scope: Scope) -> PoolType:
+    def value_pool(
+        self, node: e.Expression, pool: PoolType, scope: Scope, wanted: Type | None = None
+    ) -> PoolType:
         """The pool of an expression: bound thoughts, or any other value as one new thought."""
         where = self.whole(pool, scope)
+        found, variable = self.expressions.infer(node, where, wanted), self.thoughts_named(node, where)
+        if variable is None:
+            return PoolType(found, True)
+        single = variable.kind == "thought" or isinstance(node, e.Index)
+        element = found.element if isinstance(found, ListType) else ANY
+        return PoolType(found if single else element, single, variable.facts)
+
+    @staticmethod
+    def thoughts_named(node: e.Expression, scope: Scope) -> Variable | None:
+        """The variable whose thoughts an expression names, by itself or by a position; None for a value."""
+        place = isinstance(node, e.Index)
         inner = node.value if isinstance(node, e.Index) else node
-        variable = where.find(inner.name) if isinstance(inner, e.Reference) else None
-        found = self.expressions.infer(node, where)
-        if variable is not None and variable.kind == "thoughts":
-            element = variable.type.element if isinstance(variable.type, ListType) else ANY
-            if isinstance(node, e.Reference | e.Index):
-                return PoolType(element, isinstance(node, e.Index), variable.scored)
-        if variable is not None and variable.kind == "thought" and isinstance(node, e.Reference):
-            return PoolType(variable.type, True, variable.scored)
-        return PoolType(general(found), True)
+        variable = scope.find(inner.name) if isinstance(inner, e.Reference) else None
+        if variable is None or variable.kind == "value" or (place and variable.kind == "thought"):
+            return None
+        return variable
 
     def invoke(self, call: e.Call, pool: PoolType, scope: Scope) -> PoolType:
         """Check a scheme's call as a step: it runs once for each current thought."""
         signature = self.symbols.schemes[call.function.text]
         self.symbols.used.add(signature.name)
         self.expressions.match(call, signature, "scheme", self.each(pool, scope))
-        return PoolType(signature.result, pool.single and not signature.many)
+        facts = self.symbols.facts.get(signature.name, EVERYTHING)
+        return PoolType(signature.result, pool.single and not signature.many, facts)
 
     # ---------------------------------------------------------------- steps
 
@@ -406,9 +591,15 @@ class PipelineChecker:
         """Check a step; returns its output."""
         name = node.operation.text
         operation = OPERATIONS.get(name)
+        case = node.operation if name in self.symbols.cases else node.again.operation if node.again else None
+        if case is not None and case.text in self.symbols.cases:
+            fields = ", ".join(f"{field}: ..." for field, _ in self.symbols.cases[case.text].fields[1:])
+            help = f"write `{case.text} {{{fields}}}`" if fields else f"write `{case.text}`"
+            self.report.error("GOT0309", f"`{case.text}` is a case, not an operation", case.span, help=help)
+            return UNKNOWN
         if operation is None:
             if name == "Repeat":
-                help = "to repeat steps, write `repeat k:`"
+                help = "write `Repeat(k):` and the block below it"
                 self.report.error("GOT0309", "`Repeat` must follow a step", node.span, help=help)
             else:
                 self.report.unknown("GOT0106", "operation", name, node.operation.span, OPERATIONS)
@@ -420,16 +611,21 @@ class PipelineChecker:
             return UNKNOWN
         # An Improve of several has no one thought that its settings could look at.
         several = name == "Improve" and not pool.single
-        self._settings(node, operation.syntax, scope if several else self.whole(pool, scope))
-        self._again(node, scope)
-        return operation.check(node, StepCheck(self, node, pool, scope))
+        self.settings(node, operation.syntax, scope if several else self.whole(pool, scope))
+        check_again(self, node, self.whole(pool, scope))
+        here = StepCheck(self, node, pool, scope)
+        if operation.asks:
+            here.needs_thoughts()
+        for fact in sorted(operation.asks) if pool.type != EMPTY else ():
+            require(fact, pool.facts, "these thoughts", node.span, self.report)
+        found: PoolType = operation.check(node, here)
+        return replace(found, facts=pool.facts.besides(found.facts)) if operation.keeps else found
 
     def _operands(self, node: n.Step, syntax: Syntax) -> bool:
         """Whether a step has its parentheses and as many operands as its operation takes."""
         name, example = node.operation.text, f"for example `{syntax.example}`"
         if node.settings is None and not syntax.bare:
-            self.report.error("GOT0310", f"`{name}` needs its parentheses", node.operation.span, help=example)
-            return False
+            return False  # the parser said so
         least, most = syntax.operands
         count = len(node.operands)
         if least <= count and (most is None or count <= most):
@@ -440,7 +636,7 @@ class PipelineChecker:
         self.report.error("GOT0310", message, node.span, help=example)
         return False
 
-    def _settings(self, node: n.Step, syntax: Syntax, scope: Scope) -> None:
+    def settings(self, node: n.Step, syntax: Syntax, scope: Scope) -> None:
         """Check the settings of a step by name, number and type."""
         seen: set[str] = set()
         operation, takes = node.operation.text, f"it takes: {', '.join(syntax.settings) or 'no settings'}"
@@ -464,153 +660,3 @@ class PipelineChecker:
         if syntax.required and syntax.first not in seen:
             help = f"for example `{syntax.example}`"
             self.report.error("GOT0311", f"`{operation}` needs `{syntax.first}`", node.span, help=help)
-
-    def _again(self, node: n.Step, scope: Scope) -> None:
-        """Check the `Repeat(k)` after a step."""
-        if node.again is None:
-            return
-        name, after = node.operation.text, node.again.operation.text
-        if after != "Repeat":
-            help = "write it on the next line; only `Repeat(k)` can follow a step"
-            self.report.error("GOT0309", f"`{after}` must be a step of its own", node.again.span, help=help)
-            return
-        if not issubclass(OPERATIONS[name].step, Sampling):
-            help = "only a step that calls a model can be repeated"
-            self.report.error("GOT0309", f"`{name}` cannot be repeated", node.again.span, help=help)
-        if (until := setting(node, "until")) is not None:
-            message = "a step with `until` cannot be repeated: `until` would end all repetitions"
-            self.report.error("GOT0309", message, until.span, help="put the step into a `foreach`")
-        self._settings(node.again, REPEAT, scope)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class StepCheck:
-    """The checker at one step: what an operation's type rule asks (`gotlang.operations.stages.Checking`)."""
-
-    checker: PipelineChecker
-    node: n.Step
-    pool: PoolType
-    scope: Scope
-
-    @property
-    def each(self) -> Scope:
-        """The names for what is evaluated once per thought."""
-        return self.checker.each(self.pool, self.scope)
-
-    @property
-    def whole(self) -> Scope:
-        """The names for what is evaluated once for all thoughts."""
-        return self.checker.whole(self.pool, self.scope)
-
-    @property
-    def truth(self) -> Type:
-        """The type of the ground truth."""
-        return self.checker.truth
-
-    @property
-    def repeated(self) -> bool:
-        """Whether `Repeat(k)` follows the step."""
-        return self.node.again is not None and self.node.again.operation.text == "Repeat"
-
-    def setting(self, name: str) -> e.Expression | None:
-        """The expression of a setting; None if it is omitted."""
-        return setting(self.node, name)
-
-    def infer(self, node: e.Expression, scope: Scope) -> Type:
-        """The type of an expression."""
-        return self.checker.expressions.infer(node, scope)
-
-    def expect(self, node: e.Expression, scope: Scope, wanted: Type, what: str) -> Type:
-        """The type of an expression; an error if it is not the one wanted."""
-        return self.checker.expressions.expect(node, scope, wanted, what)
-
-    def error(
-        self, code: str, message: str, span: Span | None = None, at: str = "", help: str | None = None
-    ) -> None:
-        """Report an error, at the step unless a place is given."""
-        self.checker.report.error(code, message, span or self.node.span, at, help=help)
-
-    def needs_thoughts(self, purpose: str = "to work on") -> None:
-        """Report a step without thoughts before it."""
-        if self.pool.type == NONE:
-            name = self.node.operation.text
-            self.error("GOT0306", f"`{name}` has no thoughts {purpose}", help="begin with `Generate`")
-
-    def joined(self, operand: e.Expression, result: Type) -> Type | None:
-        """The common type of improved thoughts and those they started from; None, and an error, if they
-        differ."""
-        found = join(self.pool.type, result)
-        if found is None:
-            message = "an improved thought must have the type of the one it started from"
-            at = f"this returns {widen(result)}, the pool has {widen(self.pool.type)}"
-            self.error("GOT0201", message, operand.span, at)
-        return found
-
-    def prompt(self, operand: e.Expression, scope: Scope) -> tuple[Type, bool]:
-        """The result type of the prompt that an operand calls, and whether it gives several values."""
-        operation, symbols = self.node.operation.text, self.checker.symbols
-        if not isinstance(operand, e.Call):
-            self.infer(operand, scope)
-            at, help = "not a call of a prompt", "write `name(arguments)`"
-            self.error("GOT0313", f"`{operation}` needs a prompt", operand.span, at, help)
-            return ANY, False
-        name = operand.function.text
-        signature = symbols.prompts.get(name)
-        if signature is not None:
-            symbols.used.add(name)
-            self.checker.expressions.match(operand, signature, "prompt", scope)
-            return signature.result, signature.many
-        for argument in operand.arguments:
-            self.infer(argument.value, scope)
-        if name not in symbols.callables():
-            self.checker.report.unknown("GOT0103", "prompt", name, operand.function.span, symbols.prompts)
-            return ANY, False
-        kind = "scheme" if name in symbols.schemes else "score" if name in symbols.scores else "function"
-        symbols.used.add(name)
-        own = f"write `{name}(...)` on a line of its own" if kind == "scheme" else None
-        message = f"`{operation}` needs a prompt, and `{name}` is a {kind}"
-        self.error("GOT0313", message, operand.span, help=own)
-        return ANY, False
-
-    def _by_prompt(self, operand: e.Expression, wanted: Type, must: str) -> bool:
-        """Whether an operand calls a prompt, which then must return one value of a type."""
-        if not isinstance(operand, e.Call) or operand.function.text not in self.checker.symbols.prompts:
-            return False
-        result, many = self.prompt(operand, self.each)
-        if many or not accepts(wanted, result):
-            self.error("GOT0201", f"a {must}", operand.span, f"this returns {widen(result)}")
-        return True
-
-    def judgement(self, operand: e.Expression) -> None:
-        """Check a condition of validity, or a prompt that returns a bool."""
-        if not self._by_prompt(operand, BOOL, "validating prompt must return bool"):
-            self.expect(operand, self.each, BOOL, "the condition of validity")
-
-    def score(self, operand: e.Expression) -> None:
-        """Check a score, a prompt that returns a number, or an expression."""
-        scores = self.checker.symbols.scores
-        if isinstance(operand, e.Call) and operand.function.text in scores:
-            self.checker.symbols.used.add(operand.function.text)
-            self.checker.expressions.match(operand, scores[operand.function.text], "score", self.each)
-        elif not self._by_prompt(operand, FLOAT, "scoring prompt must return a number"):
-            self.expect(operand, self.each, FLOAT, "a score")
-
-    def value_pool(self, operand: e.Expression) -> PoolType:
-        """The pool of an expression: bound thoughts, or any other value as one new thought."""
-        return self.checker.value_pool(operand, self.pool, self.scope)
-
-    def function(self, operand: e.Expression) -> bool:
-        """Whether an operand calls an imported Python function."""
-        return isinstance(operand, e.Call) and operand.function.text in self.checker.symbols.functions
-
-    def corpus(self, operand: e.Expression) -> bool:
-        """Whether an operand searches a corpus, or calls a function instead; marks it as used."""
-        symbols = self.checker.symbols
-        if not isinstance(operand, e.Call):
-            return False
-        name = operand.function.text
-        if name not in symbols.corpora and name not in symbols.functions:
-            return False
-        symbols.used.add(name)
-        return True

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gotlang.answers.forms import Json
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.errors import TemplateError
 from gotlang.operations.record import PROMPT_SETTINGS, SettingRule
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.pipelines import check_setting
+from gotlang.semantics.steps import check_setting
 from gotlang.semantics.symbols import Signature, Symbols
-from gotlang.span import Span
+from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
+from gotlang.syntax.texts import origins
 from gotlang.syntax.walk import walk
-from gotlang.types import INT, STR, AnyType, DictType, ListType, RecordType, Type, accepts, widen
+from gotlang.types import (
+    INT,
+    STR,
+    DictType,
+    DynamicType,
+    ListType,
+    OptionalType,
+    RecordType,
+    Type,
+    UnionType,
+    accepts,
+    widen,
+)
 
 COUNT = SettingRule((INT,), least=1)
 """`count`: how many values a response must hold, where the prompt says `many`."""
 
 
 def check_prompt(
-    node: n.Prompt, signature: Signature, symbols: Symbols, expressions: ExpressionChecker
+    node: n.Prompt,
+    signature: Signature,
+    symbols: Symbols,
+    expressions: ExpressionChecker,
+    sources: Mapping[str, Source],
 ) -> None:
-    """Check one prompt."""
+    """Check one prompt; `sources` are the texts of the program's files, for places in templates."""
     report = expressions.report
     prompt, names = f"prompt `{node.name.text}`", [name for name, _ in signature.parameters]
     if node.user is None and node.instruction is None:
@@ -33,7 +52,7 @@ def check_prompt(
     used: set[str] = set()
     for text in (node.system, node.instruction, node.user):
         if text is not None:
-            used |= _template(text, signature, report)
+            used |= _template(text, signature, report, sources.get(text.span.source))
     for name, parameter in zip(names, node.parameters, strict=False):
         if name not in used and used.issubset(names):
             help = f"write `{{{{ {name} }}}}` in its text, or remove the parameter"
@@ -75,7 +94,7 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
 
 def _structured(node: n.Prompt, signature: Signature, span: Span, report: Report) -> None:
     """Endpoints can be required to return a JSON object, and nothing that is read in another way."""
-    if node.many or not isinstance(signature.result, RecordType | DictType):
+    if node.many or not isinstance(signature.result, RecordType | DictType | UnionType):
         help = "use a record with one field, such as `{sorted: list[int]}`, or remove the setting"
         message = f"`structured` is for prompts that return one record or dict, not {signature.result}"
         report.error("GOT0402", message, span, help=help)
@@ -84,7 +103,7 @@ def _structured(node: n.Prompt, signature: Signature, span: Span, report: Report
         report.error("GOT0402", message, span, help="write `parse json`, or remove one of them")
 
 
-def _template(text: e.Constant, signature: Signature, report: Report) -> set[str]:
+def _template(text: e.Constant, signature: Signature, report: Report, source: Source | None) -> set[str]:
     """Check a text as a template; the names it shows."""
     from gotlang.templates import Template
 
@@ -92,20 +111,38 @@ def _template(text: e.Constant, signature: Signature, report: Report) -> set[str
     try:
         template = Template.parse(text.value)
     except TemplateError as error:
-        where = f" (line {error.line} of the text)" if error.line and text.long else ""
-        report.error("GOT0403", f"{error.message}{where}", text.span, help=error.help)
+        report.error("GOT0403", error.message, _place(text, error.line, source), help=error.help)
         return set()
     known = dict(signature.parameters)
-    for name in sorted(template.names - known.keys()):
+    for name in sorted(template.names.keys() - known.keys()):
         guess = nearest(name, known)
         report.error(
             "GOT0404",
             f"the text of prompt `{signature.name}` shows `{name}`, which is not a parameter",
-            text.span,
+            _place(text, template.names[name], source),
             notes=(f"parameters: {signature.takes()}",),
             help=f"did you mean `{guess}`?" if guess else f"add `{name}` to its parameters",
         )
+    for problem in template.problems(known):
+        report.error("GOT0407", problem.message, _place(text, problem.place, source), help=problem.help)
     return set(template.names)
+
+
+def _place(text: e.Constant, place: int | None, source: Source | None) -> Span:
+    """The span of a place in a template (its line counts from 1); of the whole text where it is not known."""
+    if source is None or place is None:
+        return text.span
+    from gotlang.templates.sandbox import placed
+
+    value, quotes = str(text.value), 3 if text.long else 1
+    first, last = text.span.start + quotes, text.span.end - quotes
+    found = placed(value, place)
+    if found is None:
+        lines = value.split("\n")[:place]
+        found = len("\n".join(lines)) - len(lines[-1].lstrip()), len("\n".join(lines))
+    at = origins(source.text[first:last], text.long)
+    start, end = (first + at[min(offset, len(at) - 1)] for offset in found)
+    return Span(text.span.source, start, max(end, start + 1))
 
 
 def _example(
@@ -163,6 +200,11 @@ def _parse_form(node: n.ParseForm, signature: Signature, symbols: Symbols, repor
         if name not in symbols.functions:
             note = f'import it: `import python "tools.py": {name}`'
             report.unknown("GOT0406", "function", name, node.function.span, symbols.functions, note)
+        wanted = ListType(signature.result) if signature.many else signature.result
+        given = symbols.results.get(name)
+        if given is not None and not accepts(wanted, given) and not accepts(signature.result, given):
+            at = f"`{name}` returns {given}"
+            report.error("GOT0201", f"the reader must return {wanted}", node.function.span, at)
     match node.form:
         case Tag(name) if not name.replace("_", "").replace("-", "").isalnum():
             report.error("GOT0406", f"invalid tag name `{name}`", node.span)
@@ -180,13 +222,13 @@ def _holes(node: n.ParseForm, holes: tuple[str, ...], signature: Signature, repo
     result = signature.result
     element = result.element if isinstance(result, ListType) and not signature.many else result
     if isinstance(element, RecordType):
-        fields = [name for name, _ in element.fields]
+        fields = dict(element.fields)
         for hole in holes:
             if hole not in fields:
                 note = f"the record has: {', '.join(fields)}"
                 report.unknown("GOT0406", "field", hole, node.span, fields, note)
         for name in fields:
-            if name not in holes:
+            if name not in holes and not isinstance(fields[name], OptionalType):
                 report.error("GOT0406", f"no hole for the field `{name}`", node.span)
-    elif len(holes) != 1 and not isinstance(element, AnyType):
+    elif len(holes) != 1 and not isinstance(element, DynamicType):
         report.error("GOT0406", f"{len(holes)} holes for one value of type {element}", node.span)

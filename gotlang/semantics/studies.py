@@ -100,17 +100,16 @@ failed, else 0."""
 @final
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The program of a study: its declarations, and its name, which selects the default scheme."""
+    """The program of a study: its declarations, and its file, which selects the default scheme."""
 
     symbols: Symbols
-    name: str
+    file: str
 
     def scheme(self, wanted: str | None) -> str | None:
-        """The scheme that is tuned: the one named, else the one named like the file, else the last."""
-        schemes = list(self.symbols.schemes)
+        """The scheme that is tuned: the one named, else the program's default."""
         if wanted is not None:
-            return wanted if wanted in schemes else None
-        return self.name if self.name in schemes else schemes[-1] if schemes else None
+            return wanted if wanted in self.symbols.schemes else None
+        return self.symbols.default_scheme(self.file)
 
 
 def check_study(node: n.Study, target: Target | None, report: Report) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from gotlang.diagnostics import Report
+from gotlang.semantics.returns import inner_suites
+from gotlang.semantics.skips import may_skip
 from gotlang.semantics.symbols import Symbols
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -31,50 +33,32 @@ def warn_unused(module: n.Module, symbols: Symbols, report: Report) -> None:
 
 def warn_unused_thoughts(suite: n.Suite, report: Report) -> None:
     """Warn about results of steps that are never used, in a block and those inside it."""
-    statements = suite.statements
-    for index, statement in enumerate(statements):
-        following = statements[index + 1 :]
+    taken, names, labels = True, set[str](), set[str]()  # what later statements start from and mention
+    last = suite.statements[-1]
+    for statement in reversed(suite.statements):
         if isinstance(statement, n.Bind):
-            if following and not _mentioned(statement.name.text, following):
+            if statement is not last and statement.name.text not in names:
                 message, help = f"`{statement.name.text}` is never used", "use it, or delete the line"
                 report.warning("GOT0506", message, statement.name.span, help=help)
-        elif following and not _used(statement, following):
+        elif not (
+            taken
+            or may_skip(statement)
+            or (isinstance(statement, n.Labelled) and statement.label in labels)
+            or (isinstance(statement, n.Foreach) and statement.element.text in names)
+        ):
             # The place of a block is its first line.
             block = isinstance(getattr(statement, "body", None), n.Suite)
             span = replace(statement.span, end=statement.span.start + 1) if block else statement.span
             help = "name them, or let the next step start from them"
             report.warning("GOT0507", "the output of this step is never used", span, help=help)
-        for inner in _inner_suites(statement):
+        taken = _takes_pool(statement) or (taken and statement is not last and isinstance(statement, n.Bind))
+        for node in walk(statement):
+            if isinstance(node, e.Reference):
+                names.add(node.name)
+            elif isinstance(node, n.LabelReference):
+                labels.add(node.label)
+        for inner in inner_suites(statement):
             warn_unused_thoughts(inner, report)
-
-
-def _inner_suites(statement: n.Statement) -> Iterable[n.Suite]:
-    value = statement.value if isinstance(statement, n.Bind) else statement
-    match value:
-        case n.Suite():
-            yield value
-        case n.Foreach() | n.Reduce() | n.RepeatBlock() | n.Labelled():
-            yield value.body
-        case n.If():
-            yield from (body for _, body in value.branches)
-            if value.otherwise is not None:
-                yield value.otherwise
-
-
-def _used(statement: n.Statement, following: Sequence[n.Statement]) -> bool:
-    """Whether a later statement uses the pool of a statement, or names it."""
-    for later in following:
-        if _takes_pool(later):
-            return True
-        if not isinstance(later, n.Bind):
-            break
-    if isinstance(statement, n.Labelled):
-        return any(
-            isinstance(node, n.LabelReference) and node.label == statement.label
-            for later in following
-            for node in walk(later)
-        )
-    return isinstance(statement, n.Foreach) and _mentioned(statement.name.text, following)
 
 
 def _takes_pool(statement: n.Statement) -> bool:
@@ -88,7 +72,7 @@ def _takes_pool(statement: n.Statement) -> bool:
             return value.iterable is None or _uses_current([value.iterable])
         case n.Labelled():
             return not value.sources or _uses_current(value.sources)
-        case n.If() | n.RepeatBlock() | n.Evaluate():
+        case n.If() | n.Match() | n.Try() | n.RepeatBlock() | n.Repeated() | n.Evaluate():
             return True
         case n.Return(value=expression):
             return _uses_current([expression])
@@ -99,7 +83,3 @@ def _takes_pool(statement: n.Statement) -> bool:
 
 def _uses_current(nodes: Iterable[e.Node]) -> bool:
     return any(isinstance(x, e.Reference) and x.name in _CURRENT for node in nodes for x in walk(node))
-
-
-def _mentioned(name: str, statements: Iterable[n.Statement]) -> bool:
-    return any(isinstance(x, e.Reference) and x.name == name for s in statements for x in walk(s))

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
-from difflib import get_close_matches
+from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -18,19 +19,13 @@ from gotlang.diagnostics import Diagnostic
 from gotlang.span import Fragment, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.hints import CAPITAL, LABELS
+from gotlang.syntax.hints import CAPITAL
 from gotlang.syntax.texts import read_long, unescape
+from gotlang.syntax.typos import RESERVED, why_no_label
 from gotlang.syntax.walk import nodes_in
 
 MAX_DIGITS = 1234
 """The most characters of a number: what whole numbers of 4,096 bits take."""
-
-RESERVED = frozenset(
-    {"and", "elif", "else", "false", "for", "foreach", "if", "in", "none", "not", "or", "reduce", "repeat"}
-    | {"after", "as", "from", "return", "true", "until", "when", "with"}
-)
-"""Words that cannot be names: they would make an expression or a statement mean something else."""
-
 
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -77,8 +72,9 @@ class TreeBuilder:
     and the language does not is collected in `problems`.
     """
 
-    def __init__(self, fragment: Fragment) -> None:
+    def __init__(self, fragment: Fragment, holes: Container[int] = ()) -> None:
         self._fragment = fragment
+        self._holes = holes
         self.problems: list[Diagnostic] = []
 
     def build(self, tree: Tree[Any] | Token) -> Any:
@@ -128,10 +124,15 @@ class TreeBuilder:
         self.problems.append(Diagnostic(code, message, span, help=help))
 
     def _arguments(self, children) -> tuple[e.Argument, ...]:
-        return tuple(
+        found = tuple(
             child if isinstance(child, e.Argument) else e.Argument(child.span, None, child)
             for child in present(children)
         )
+        for before, after in pairwise(found):
+            if before.name is not None and after.name is None:
+                help = "put it before the named ones, or name it"
+                self._problem("GOT0013", "argument without a name after a named one", after.span, help)
+        return found
 
     def _only(self, parts: dict[str, list[Any]], *kinds: str) -> Iterator[Any]:
         """The one part of each kind, or None; a second one is a mistake."""
@@ -146,7 +147,11 @@ class TreeBuilder:
 
     module = _list(n.Module)
     import_got = n.ImportGot
-    import_python = n.ImportPython
+
+    def import_python(self, span, path, *functions):
+        return n.ImportPython(span, path, functions)
+
+    python_function = n.PythonFunction
     import_corpus = n.ImportCorpus
     simulate = n.Simulate
     type_alias = n.TypeAlias
@@ -171,7 +176,13 @@ class TreeBuilder:
     prompt_setting = _part("setting")
     system = _part("system")
     instruction = _part("instruction")
-    user = _part("user")
+
+    def role(self, span):
+        self._problem("GOT0013", "unnecessary `user`", span, 'the text stands alone: `"..."`')
+
+    def user(self, _span, _role, text):
+        return "user", text
+
     examples = _parts("examples")
 
     def example(self, span, *children):
@@ -201,17 +212,21 @@ class TreeBuilder:
 
     def study(self, span, name, *children):
         place, parts = self._until(span, *nodes_in(children)), _by_kind(children)
-        program, data = self._only(parts, "program", "data")
+        program, data, own = self._only(parts, "program", "data", "scheme")
         objectives, constraints, vary, options = (
             tuple(item for group in parts.get(kind, ()) for item in group)
             for kind in ("objectives", "constraints", "vary", "options")
         )
         prompts = tuple(parts.get("prompts", ()))
         path, scheme = program or (None, None)
+        if own is not None and scheme is not None:
+            self._problem("GOT0008", "duplicate `scheme`", own.span, "keep one of them")
+        scheme = scheme or own
         clauses = (data, objectives, constraints, vary, prompts, options)
         return n.Study(place, name, path, scheme, *clauses)
 
     study_program = _parts("program")
+    study_scheme = _part("scheme")
 
     def study_data(self, span, path, columns, *options):
         return "data", n.StudyData(span, path, columns or (), options)
@@ -244,35 +259,74 @@ class TreeBuilder:
     record_type = _list(n.RecordTypeNode)
     typed_name = n.TypedName
 
-    def union_type(self, span, *texts):
-        return n.UnionTypeNode(span, tuple(text.value for text in texts))
+    optional_type = n.OptionalTypeNode
+
+    def text_type(self, span, text):
+        return n.UnionTypeNode(span, (text.value,))
+
+    def case_type(self, span, name, fields):
+        if not name.text[0].isupper():
+            help = f"write `{name.text.title().replace('_', '')} {{...}}`"
+            self._problem("GOT0217", "the name of an alternative starts with a capital", name.span, help)
+        return n.CaseTypeNode(span, name, fields)
+
+    def alternatives(self, span, *parts):
+        if all(isinstance(part, n.UnionTypeNode) for part in parts):
+            return n.UnionTypeNode(span, tuple(value for part in parts for value in part.values))
+        for part in parts:
+            plain = isinstance(part, n.NamedType) and part.name.text[0].isupper() and not part.arguments
+            if not plain and not isinstance(part, n.CaseTypeNode):
+                message = "alternatives are all texts, or all cases with a name"
+                help = "give each a name: `Number {value: int} | Text {value: str}`"
+                others = [p for p in parts if not (isinstance(p, n.NamedType) and p.name.text == "none")]
+                if len(others) == 1 and len(parts) == 2:
+                    start, end = (
+                        at - self._fragment.base for at in (others[0].span.start, others[0].span.end)
+                    )
+                    help = f"write `{self._fragment.text[start:end]}?`"
+                self._problem("GOT0217", message, part.span, help)
+                break
+        cases = (p if isinstance(p, n.CaseTypeNode) else n.CaseTypeNode(p.span, p.name, None) for p in parts)
+        return n.AlternativesNode(span, () if self.problems else tuple(cases))
 
     # ------------------------------------------------------------ pipelines
 
     def suite(self, _span, *statements):
+        statements = tuple(n.Evaluate(s.span, s) if isinstance(s, e.Case) else s for s in statements)
         return n.Suite(statements[0].span.to(statements[-1].span), statements)
 
     body = suite
-    bind_line = n.Bind
-    bind_block = _block(n.Bind)
+
+    def bind_line(self, span, name, *rest):
+        *types, value = rest
+        return n.Bind(self._until(span, value), name, types[0] if types else None, value)
+
+    bind_block = bind_line
     evaluate = n.Evaluate
     return_ = n.Return
 
     def step(self, span, operation, operands, again):
         name, settings = operation
-        return n.Step(span, name, settings, operands or (), again)
-
-    def operation(self, _span, name, settings):
+        if settings is None and operands is None and again is None:
+            return self.case(span, name)
         if name.text == "Call":
             # `Call f(x)` and `Call() f(x)` are one thing, and the first is how it is written.
-            return name, settings or None
+            settings = settings or None
+        elif settings is None:
+            self._no_constant(name)
+            help = f"write `{name.text}()`: parentheses are required, even without settings"
+            self._problem("GOT0010", f"missing parentheses after `{name.text}`", name.span, help)
+        return n.Step(span, name, settings, operands or (), again)
+
+    def operation(self, _span, *parts):
+        return parts
+
+    def _no_constant(self, name):
+        """`True` and its like are no words of the language. Whether this is none of them."""
         if name.text in CAPITAL:
             message, help = f"unexpected `{name.text}`", f"write `{CAPITAL[name.text]}`"
             self._problem("GOT0001", message, name.span, help)
-        elif settings is None:
-            help = f"write `{name.text}()`: parentheses are required, even without settings"
-            self._problem("GOT0010", f"missing parentheses after `{name.text}`", name.span, help)
-        return name, settings or ()
+        return name.text not in CAPITAL
 
     def settings(self, _span, *arguments):
         return self._arguments(arguments)
@@ -282,15 +336,29 @@ class TreeBuilder:
     def again(self, span, name, settings):
         return n.Step(span, name, settings, ())
 
-    def foreach(self, span, words, *rest):
-        *adjectives, name = words
-        for word in adjectives[1:]:
-            # Any word may precede the name, so a misspelt `in` would make another program.
-            if word.text == "of" or get_close_matches(word.text, ["in", "after"], cutoff=0.75):
-                help = "write `foreach x in xs:`"
-                self._problem("GOT0001", f"unexpected `{word.text}`", word.span, help)
-        adjectives = tuple(word.text for word in adjectives)
-        return n.Foreach(self._until(span, rest[-1]), adjectives, self.name(span, name), *rest)
+    def repeated(self, span, again, body):
+        return n.Repeated(self._until(span, body), again, body)
+
+    def repeated_call(self, span, value, again):
+        return n.Repeated(span, again, n.Suite(value.span, (n.Evaluate(value.span, value),)), True)
+
+    def foreach(self, span, words, others, *rest):
+        *adjectives, first = words
+        # One word may precede the name, so that a misspelt `in` makes no other program.
+        for word in adjectives[1:][-1:]:
+            self._problem("GOT0001", f"unexpected `{word.text}`", word.span, "write `foreach x in xs:`")
+        if len(adjectives) > 1:
+            return n.Labelled(self._until(span, rest[-1]), e.HOLE, (), (), rest[-1])
+        adjective = adjectives[0].text if adjectives else None
+        names = self._one_or_two((self.name(span, first), *(others or ())))
+        return n.Foreach(self._until(span, rest[-1]), adjective, names, *rest)
+
+    def _one_or_two(self, names):
+        """The names of a loop: one, or two for pairs."""
+        for name in names[2:]:
+            help = "an element has one name, or two if it is a pair: `for a, b in zip(xs, ys)`"
+            self._problem("GOT0012", f"unexpected name `{name.text}`", name.span, help)
+        return names[:2]
 
     reduce = _block(n.Reduce)
     repeat = _block(n.RepeatBlock)
@@ -301,15 +369,68 @@ class TreeBuilder:
 
     branch = _all
 
+    def match(self, span, subject, *children):
+        *branches, otherwise = children
+        return n.Match(self._until(span, otherwise or branches[-1]), subject, tuple(branches), otherwise)
+
+    def match_branch(self, span, *children):
+        *patterns, name, body = children
+        for pattern in patterns if len(patterns) > 1 else ():
+            if isinstance(pattern, n.CasePattern) and pattern.fields:
+                help = "write `as name` after the cases, and look at its fields"
+                self._problem(
+                    "GOT0221", "fields have names where a branch is for one case", pattern.span, help
+                )
+        return n.MatchBranch(self._until(span, body), tuple(patterns), name, body)
+
+    def case_pattern(self, span, case, *fields):
+        self._no_constant(case)
+        return n.CasePattern(span, case, present(fields))
+
+    def try_(self, span, body, otherwise):
+        if otherwise is None:
+            help = "add `else:` with what is done instead; in a `foreach`, `skip` goes on without the element"
+            place = Span(span.source, span.start, span.start + 3)
+            self._problem("GOT0340", "`try` needs an `else`", place, help)
+        return n.Try(self._until(span, otherwise or body), body, otherwise or body)
+
+    def skip(self, span):
+        return n.Skip(span)
+
     def labelled(self, span, label, sources, names, body):
-        word = label.split(" ", 1)[0]
-        if word in LABELS:
-            place = Span(span.source, span.start, span.start + len(word))
-            self._problem("GOT0001", f"unexpected `{word}`", place, LABELS[word])
+        label = label.text if isinstance(label, e.Identifier) else label
+        if span.start in self._holes:
+            label = e.HOLE
+        elif isinstance(label, e.Constant):
+            label, place = str(label.value), label.span
+            if not label.strip() or not label.isprintable():
+                self._problem("GOT0012", "empty label", place, 'write words: `"final merge":`')
+        elif (why := why_no_label(label, sources=sources is not None)) is not None:
+            word, help = why
+            before = re.split(rf"\b{word}\b", self._fragment.text[span.start - self._fragment.base :])[0]
+            place = Span(span.source, span.start + len(before), span.start + len(before) + len(word))
+            self._problem("GOT0012", f"unexpected `{word}`", place, help)
+            label = e.HOLE
         return n.Labelled(self._until(span, body), label, sources or (), names or (), body)
 
-    sources = _all
+    def word(self, _span, word):
+        return word
+
+    def only_word(self, span, word, body):
+        return self.labelled(span, word, None, None, body)
+
+    def sources(self, _span, *sources):
+        return tuple(
+            n.LabelReference(source.span, source.value)
+            if isinstance(source, e.Constant) and isinstance(source.value, str)
+            else source
+            for source in sources
+        )
+
     words = _all
+
+    def quoted_label(self, _span, text):
+        return text
 
     def label(self, _span, *words):
         return " ".join(word if isinstance(word, str) else word.text for word in present(words))
@@ -344,7 +465,7 @@ class TreeBuilder:
         return e.Field(span, value, name.text)
 
     def reference(self, span, name):
-        return e.Reference(span, self.name(span, name).text)
+        return e.Reference(span, e.HOLE if span.start in self._holes else self.name(span, name).text)
 
     def call(self, span, name, *arguments):
         return e.Call(span, self.name(span, name), self._arguments(arguments))
@@ -361,12 +482,23 @@ class TreeBuilder:
         self._problem("GOT0007", "number too large", span)
         return e.Constant(span, 0)
 
+    def case(self, span, name, fields=None):
+        if not self._no_constant(name):
+            return e.Reference(span, e.HOLE)
+        return e.Case(span, name, fields.entries if fields is not None else ())
+
     list_ = _list(e.ListDisplay)
-    comprehension = e.Comprehension
+
+    def comprehension(self, span, element, names, iterable, condition):
+        return e.Comprehension(span, element, self._one_or_two(names), iterable, condition)
+
     record = _list(e.RecordDisplay)
 
     def entry(self, _span, key, value):
         return self.column(_span, key), value
+
+    def spread(self, _span, _dots, value):
+        return None, value
 
     argument = e.Argument  # its name may be a reserved word: `until=score == 0`
 

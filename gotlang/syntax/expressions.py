@@ -56,6 +56,10 @@ class Constant(Node):
         return hash((type(self.value), self.value))
 
 
+HOLE = "?"
+"""The name that stands for what could not be read."""
+
+
 @node
 class Reference(Node):
     """`numbers`: the use of a name."""
@@ -147,20 +151,27 @@ class ListDisplay(Node):
 
 @node
 class Comprehension(Node):
-    """`[element for name in iterable if condition]`; a second name is the position."""
+    """`[element for name in iterable if condition]`; two names take the elements of a list of pairs apart."""
 
     element: Expression
-    name: Identifier
-    position: Identifier | None
+    names: tuple[Identifier, ...]
     iterable: Expression
     condition: Expression | None
 
 
 @node
 class RecordDisplay(Node):
-    """`{path: a, left: b}`."""
+    """`{path: a, left: b}`; an entry without a name, `{...state, left: b}`, gives all fields of a record."""
 
-    entries: tuple[tuple[str, Expression], ...]
+    entries: tuple[tuple[str | None, Expression], ...]
+
+
+@node
+class Case(Node):
+    """`Act {tool: "search", arg: q}`, or `Stop` without fields: a value of one of a type's alternatives."""
+
+    case: Identifier
+    entries: tuple[tuple[str | None, Expression], ...] = ()
 
 
 Expression = (
@@ -177,6 +188,7 @@ Expression = (
     | ListDisplay
     | Comprehension
     | RecordDisplay
+    | Case
 )
 
 

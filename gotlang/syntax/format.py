@@ -18,6 +18,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.layout import COLUMN, INDENT, Brackets, Item, Line, LongText, Piece, arrange, flat
 from gotlang.syntax.texts import long_lines, quote, reindented
+from gotlang.syntax.typos import is_bare, is_bare_reference
 
 # How tightly an expression binds, from the loosest; the ladder of the grammar.
 _ANY, _OR, _AND, _NOT, _SUM, _PRODUCT, _FACTOR, _VALUE, _NOTHING = range(9)
@@ -30,11 +31,21 @@ _BINARY = {
 }
 """How tightly an operator binds, and how tightly its operands must."""
 _NUMBER = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
+_STEP_LIKE = re.compile(r"[A-Z]\w*(?:\[| not\b| [-+] )")
 _KEY = re.compile(r"[a-z_][A-Za-z0-9_]*")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _Clause = n.Setting | n.ParseForm | n.Example | n.StudyData | n.StudyPrompts | n.Vary
-_Small = e.Identifier | e.Argument | n.TypeNode | n.TypedName | n.Range | n.Choices
+_Small = (
+    e.Identifier
+    | e.Argument
+    | n.PythonFunction
+    | n.TypeNode
+    | n.TypedName
+    | n.Range
+    | n.Choices
+    | n.CasePattern
+)
 _Inline = e.Expression | n.Step | n.LabelReference | _Clause | _Small
 """Nodes within a line."""
 _Part = Piece | _Inline | tuple["_Part | None", ...]
@@ -55,6 +66,11 @@ def format_module(module: n.Module, source: Source | None = None) -> str:
 def format_expression(expression: e.Expression) -> str:
     """An expression on one line, which parses back to an equal one. Numbers must be finite."""
     return flat(_Printer().expression(expression))
+
+
+def format_inline(node: _Inline) -> str:
+    """A node within a line, on one line."""
+    return flat(_Printer().pieces(node))
 
 
 class _Printer:
@@ -98,8 +114,8 @@ class _Printer:
         match node:
             case n.ImportGot(path=path):
                 self._line(0, start, "import ", path)
-            case n.ImportPython(path=path, names=names):
-                self._line(0, start, "import python ", path, *_commas(names, ": "))
+            case n.ImportPython(path=path, functions=functions):
+                self._line(0, start, "import python ", path, *_commas(functions, ": "))
             case n.ImportCorpus(path=path, name=name):
                 self._line(0, start, "import corpus ", path, ": ", name)
             case n.Simulate(path=path):
@@ -151,6 +167,8 @@ class _Printer:
         groups: list[list[Line]] = []
         if node.program:
             groups.append(self._clause(node.program, "program ", node.program, (" scheme ", node.scheme)))
+        elif node.scheme:
+            groups.append(self._clause(node.scheme, "scheme ", node.scheme))
         if node.data:
             groups.append(self._clause(node.data, node.data))
         groups += [self._clause(prompts, prompts) for prompts in node.prompts]
@@ -192,24 +210,31 @@ class _Printer:
             self._suite(body, depth + 1)
 
         match node:
-            case n.Bind(name=name, value=value):
+            case n.Bind(name=name, type=type_, value=value):
                 if isinstance(value, n.Suite):
-                    self._line(depth, start, name, " =")
+                    self._line(depth, start, name, (": ", type_), " =")
                     self._suite(value, depth + 1)
                 else:
-                    self._statement(value, depth, start, name, " = ")
+                    self._statement(value, depth, start, name, (": ", type_), " = ")
             case n.Return(value=value):
                 self._line(depth, start, "return ", value)
+            case n.Skip():
+                self._line(depth, start, "skip")
             case n.Evaluate(value=value):
-                self._line(depth, start, value)
-            case n.Foreach(name=name, position=position, iterable=iterable, after=after, body=body):
-                words = "".join(f"{word} " for word in ("foreach", *node.adjectives))
-                block(body, words, name, (", ", position), (" in ", iterable), (" after ", after))
+                self._line(depth, start, *self._apart(value))
+            case n.Foreach(adjective=adjective, names=names, iterable=iterable, after=after, body=body):
+                word = (adjective, " ")
+                block(body, "foreach ", word, *_commas(names, ""), (" in ", iterable), (" after ", after))
             case n.Reduce(left=left, right=right, iterable=iterable, step=step, body=body):
                 block(body, "reduce ", left, ", ", right, (" in ", iterable), (" as ", step))
             case n.RepeatBlock(count=count, counter=counter, until=until, body=body):
                 block(body, "repeat ", count, (" as ", counter), (" until ", until))
+            case n.Repeated(again=again, body=n.Suite(statements=(n.Evaluate(value=call),)), follows=True):
+                self._line(depth, start, *before, call, " ", again)
+            case n.Repeated(again=again, body=body):
+                block(body, again)
             case n.Labelled(label=label, sources=sources, names=names, body=body):
+                label = label if is_bare(label, sources=bool(sources)) else quote(label)
                 block(body, label, *_commas(sources, " from "), *_commas(names, " as "))
             case n.If(branches=branches, otherwise=otherwise):
                 (condition, body), *others = branches
@@ -218,12 +243,31 @@ class _Printer:
                     self._line(depth, condition.span.start, "elif ", condition, ":")
                     self._suite(body, depth + 1)
                 if otherwise:
-                    self._line(depth, self._keyword("else", node, otherwise.statements[0]), "else:")
-                    self._suite(otherwise, depth + 1)
+                    self._else(node, otherwise, depth)
+            case n.Match(subject=subject, branches=choices, otherwise=otherwise):
+                self._line(depth, start, *before, "match ", subject, ":")
+                for branch in choices:
+                    named: list[_Part] = [*_between(branch.patterns, " | "), (" as ", branch.name)]
+                    self._line(depth + 1, branch.span.start, *named, ":")
+                    self._suite(branch.body, depth + 2)
+                if otherwise:
+                    self._else(node, otherwise, depth + 1)
+            case n.Try(body=body, otherwise=otherwise):
+                block(body, "try")
+                self._else(node, otherwise, depth)
             case n.Step():
                 self._line(depth, start, *before, *self._step(node))
             case _:
-                self._line(depth, start, *before, *self.expression(node))
+                self._line(depth, start, *before, *self._apart(node))
+
+    def _apart(self, node: e.Expression) -> list[Piece]:
+        """An expression where an operation might stand: `(Stop not in xs)` is no step without parentheses."""
+        pieces = self.expression(node)
+        return ["(", *pieces, ")"] if _STEP_LIKE.match(flat(pieces)) else pieces
+
+    def _else(self, block: n.If | n.Match | n.Try, body: n.Suite, depth: int) -> None:
+        self._line(depth, self._keyword("else", block, body.statements[0]), "else:")
+        self._suite(body, depth + 1)
 
     def _keyword(self, word: str, block: e.Node, first: e.Node) -> int:
         """Where the line with a word like `else` starts in a block: the last one before what follows it."""
@@ -248,6 +292,18 @@ class _Printer:
                 return [self._brackets("{", fields, node.span)]
             case n.UnionTypeNode(values=values):
                 return [" | ".join(quote(value) for value in values)]
+            case n.CaseTypeNode(name=name, fields=fields):
+                return self._join(name, (" ", fields))
+            case n.AlternativesNode(cases=cases):
+                return self._join(*_between(cases, " | "))
+            case n.CasePattern(case=name, fields=names):
+                return self._join(name, *_commas(names, " {"), "}" if names else "")
+            case n.OptionalTypeNode(type=n.UnionTypeNode() | n.AlternativesNode() as inner):
+                return self._join("(", inner, ")?")
+            case n.OptionalTypeNode(type=inner):
+                return self._join(inner, "?")
+            case n.PythonFunction(name=name, result=result):
+                return self._join(name, (" -> ", result))
             case n.TypedName(name=name, type=type_):
                 return self._join(name, ": ", type_)
             case n.Setting(name=name, value=value):
@@ -270,7 +326,7 @@ class _Printer:
             case n.ParseForm():
                 return [_form(node)]
             case n.LabelReference(label=label):
-                return [label]
+                return [label if is_bare_reference(label) else quote(label)]
             case n.Step():
                 return self._step(node)
             case _:
@@ -332,15 +388,22 @@ class _Printer:
             case e.ListDisplay(elements=elements):
                 return _VALUE, [self._brackets("[", elements, node.span)]
             case e.RecordDisplay(entries=entries):
-                items = [Item([_key(key), ": ", *part(value)], value.span) for key, value in entries]
-                return _VALUE, [Brackets("{", items, node.span)]
-            case e.Comprehension(element=element, name=name, position=position, iterable=iterable):
+                return _VALUE, [self._entries(entries, node.span)]
+            case e.Case(case=name, entries=entries):
+                return _VALUE, [f"{name.text} ", self._entries(entries, node.span)] if entries else [
+                    name.text
+                ]
+            case e.Comprehension(element=element, names=names, iterable=iterable):
                 test = [" if ", *part(node.condition, _OR)] if node.condition else []
-                loop = self._join(" for ", name, (", ", position), " in ", *part(iterable, _OR), *test)
+                loop = self._join(*_commas(names, " for "), " in ", *part(iterable, _OR), *test)
                 return _VALUE, ["[", *part(element), *loop, "]"]
 
     def _brackets(self, opening: str, nodes: Iterable[_Inline], place: Span) -> Brackets:
         return Brackets(opening, [Item(self.pieces(node), node.span) for node in nodes], place)
+
+    def _entries(self, entries: Iterable[tuple[str | None, e.Expression]], place: Span) -> Brackets:
+        items = [Item([_opening(key), *self.expression(value)], value.span) for key, value in entries]
+        return Brackets("{", items, place)
 
     def _number(self, node: e.Constant) -> str:
         """A number, with the digits that its author wrote."""
@@ -372,12 +435,17 @@ def _gap(before: e.Node, after: e.Node) -> Span:
 
 def _commas(parts: Iterable[_Part], opening: str) -> list[_Part]:
     """Parts with commas between them and `opening` before the first; empty without parts."""
-    return [piece for number, part in enumerate(parts) for piece in (", " if number else opening, part)]
+    return _between(parts, ", ", opening)
 
 
-def _key(text: str) -> str:
-    """The name of a record's field, in quotes where it needs them."""
-    return text if _KEY.fullmatch(text) else quote(text)
+def _between(parts: Iterable[_Part], sign: str, opening: str = "") -> list[_Part]:
+    """Parts with a sign between them and `opening` before the first."""
+    return [piece for number, part in enumerate(parts) for piece in (sign if number else opening, part)]
+
+
+def _opening(key: str | None) -> str:
+    """What precedes the value of a record's entry: its name, in quotes where it needs them, or `...`."""
+    return "..." if key is None else f"{key if _KEY.fullmatch(key) else quote(key)}: "
 
 
 def _form(node: n.ParseForm) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gotlang.diagnostics import Diagnostic
 from gotlang.span import Fragment
 from gotlang.syntax.grammar import parser
+from gotlang.syntax.typos import STATEMENTS, misspelt
 
 if TYPE_CHECKING:
     from lark.exceptions import UnexpectedInput
@@ -23,21 +24,18 @@ _PYTHON = {
     **dict.fromkeys(("func", "fn", "function"), _SCHEME),
     "for": "write `foreach x in xs:`",
     "while": "write `repeat n until condition:`",
+    "switch": "write `match value:`",
     **dict.fromkeys(("elseif", "elsif"), "write `elif`"),
     "from": 'write `import "other.got"` or `import python "tools.py": name`',
     "lambda": "lambdas are not supported; write a comprehension",
     **dict.fromkeys(("async", "await"), "independent steps already run concurrently"),
-    "try": "failed thoughts are dropped automatically; filter the others with `Validate` or `if`",
+    **dict.fromkeys(("except", "catch", "finally"), "write `else:`: what is done where the `try` fails"),
+    "assert": "mark thoughts with `Validate()` and keep those with `KeepValid()`",
     "pass": "a pipeline needs at least one step",
     "print": "a scheme returns the thoughts of its last step, or the value after `return`",
     "const": "write `param name = 5 in 1..10`",
     **dict.fromkeys(("let", "var"), "write `name = value`"),
 }
-LABELS = {
-    **dict.fromkeys(("else", "elif"), "there is no `if` above it at this indentation"),
-    **{word: _PYTHON[word] for word in ("elseif", "elsif", "while", "for")},
-}
-"""Words that cannot start a label, because their author meant a block."""
 CAPITAL = {"True": "true", "False": "false", "None": "none"}
 """Python's constants, and how they are written here."""
 # Signs of other languages, each with what is written here.
@@ -73,19 +71,21 @@ def _set(names: str) -> frozenset[str]:
 
 
 _DECLARATION = _set("IMPORT PARAM PROMPT SCHEME SCORE SIMULATE STUDY TYPE")
-_BLOCK = _set("FOREACH IF REDUCE REPEAT RETURN")
+_BLOCK = _set("FOREACH IF MATCH REDUCE REPEAT RETURN SKIP TRY")
 _PROMPT_PART = _set("EXAMPLES INSTRUCTION PARSE SYSTEM USER")
-_CLAUSE = _set("DATA PROGRAM PROMPTS SUBJECT VARY")
+_CLAUSE = _set("DATA PROGRAM PROMPTS SCHEME SUBJECT VARY")
 _STRING = _set("STRING LONG_STRING")
-_EXPRESSION = _STRING | _set("NAME INT FLOAT LSQB LPAR LBRACE TRUE FALSE NONE PLUS MINUS")
+_EXPRESSION = _STRING | _set("NAME OPERATION INT FLOAT LSQB LPAR LBRACE TRUE FALSE NONE PLUS MINUS")
 _OPERATORS = _set("PLUS MINUS STAR SLASH DOUBLE_SLASH PERCENT POWER COMPARE AND OR NOT IN IF DOT LSQB")
 # Where all of a set may follow, it is named once.
 _GROUPS = (
     ("a declaration (`param`, `prompt`, `score`, `scheme`, ...)", _DECLARATION),
-    ("a step such as `Generate(k=5) sort(part)`", _EXPRESSION | _BLOCK | {"OPERATION"}),
+    ("a step such as `Generate(k=5) sort(part)`", _EXPRESSION | _BLOCK),
+    ("a step, a block or an expression", _EXPRESSION | _BLOCK - {"RETURN", "SKIP"}),
     ("a setting, a string or another part of a prompt", _PROMPT_PART | _STRING | {"NAME"}),
     ("a clause of a study", _CLAUSE | {"OBJECTIVE", "NAME"}),
     ("an expression", _EXPRESSION),
+    ('a case such as `Act {tool}:` or `"sure":`', _set("FALSE NONE TRUE STRING OPERATION")),
     ("a constant", _STRING | _set("INT FLOAT TRUE FALSE MINUS LSQB")),
     ("a type", _set("NAME OPERATION STRING LBRACE")),
 )
@@ -96,6 +96,7 @@ _OPENINGS = frozenset(
     | {"elif", "else", "maximize", "minimize"}
 )
 _SETTING_WITHOUT = re.compile(r"(?:[a-z_]\w*[ \t]*=[ \t]*)?([A-Z]\w*)[ \t]+([a-z_]\w*)")
+_STEP_HEAD = re.compile(r"[ \t]*(?:[a-z_]\w*[ \t]*=[ \t]*)?(?!Repeat\b)[A-Z]\w*[ \t]*\(")
 _VALUE = re.compile(r"=[ \t]*([\w.]+)")
 
 
@@ -121,7 +122,9 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, boo
         end = state.parser_state.value_stack[-1].start_pos
         help = "indent the lines of this block by four spaces"
         help += ", or write a value after `=`" if text[end - 1] == "=" else ""
-        return problem("GOT0003", "expected an indented block", end - 1, end, "", help), False
+        if _STEP_HEAD.match(text[text.rfind("\n", 0, end) + 1 : end]):
+            help = "remove the `:`"
+        return problem("GOT0003", "expected an indented block", end - 1, end, "", help), True
     if terminal == "_INDENT":
         # The place of an indentation is the line end before it.
         help = "align it with the line above, or end that line with `:`"
@@ -131,6 +134,8 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, boo
     if terminal in {"$END", "_NL", "_DEDENT"}:
         end = start + 1
     known = _literals()
+    if "_NL" in wanted and wanted & _OPERATORS:
+        wanted -= {"OPERATION"}  # a `Repeat(k)`, which is hardly meant
     at = f"expected {expected(wanted, known)}"
     hint = _hint(terminal, met, wanted, text, start, known)
     return problem("GOT0001", _unexpected(terminal, met), start, end, at, hint), True
@@ -164,10 +169,18 @@ def _hint(
     opening = (before or met).split(maxsplit=1)[0] if (before or met).strip() else ""
     if met in CAPITAL:
         return f"write `{CAPITAL[met]}`"
-    if met in _SIGNS and terminal in {"", "VBAR"}:
+    if met in _SIGNS and terminal in {"", "VBAR", "QMARK"}:
         return _SIGNS[met]
+    if terminal == "OPERATION" and wanted == {"NAME"} and before.endswith("."):
+        return f"a case goes by its own name: `{met}`"
+    if (case := re.match(r"(?:\w+ = )?([A-Z]\w*) not in$", before)) is not None:
+        return f"put it into parentheses: `({case[1]} not in ...)`"
     if met == "if" and before == "else":
         return "write `elif`"
+    if re.search(r"[A-Z]\w*\([^()]*\):$", before):
+        return "remove the `:` after the operation"
+    if (meant := misspelt(opening, STATEMENTS)) is not None and opening not in _OPENINGS:
+        return f"did you mean `{meant}`?"
     if opening in _PYTHON and terminal != "_NL":
         return _PYTHON[opening]
     if met == "=":
@@ -180,6 +193,7 @@ def _hint(
         return "string prefixes are not supported; a prompt inserts values with `{{ name }}`"
     return (
         _of_declaration(met, wanted, opening)
+        or _of_pattern(met, wanted, before)
         or _misspelt(terminal, met, [known[terminal] for terminal in wanted if terminal in known])
         or (_misspelt("NAME", opening, _OPENINGS) if re.fullmatch(r"[\w ]+", before) else None)
     )
@@ -218,11 +232,25 @@ def _of_declaration(met: str, wanted: set[str], opening: str) -> str | None:
     return None
 
 
+def _of_pattern(met: str, wanted: set[str], before: str) -> str | None:
+    """A branch of a `match` that is written in another way."""
+    if met == "(" and {"LBRACE", "AS", "VBAR"} <= wanted:
+        return f"write its fields in braces: `{before} {{name}}:`"
+    if met == ":" and wanted == {"COMMA", "RBRACE"} and "{" in before and before[:1].isupper():
+        case = before.partition("{")[0].strip()
+        return f"list fields by their own names, `{case} {{name}}:`, or write `{case} as x:` and `x.name`"
+    if before or not {"STRING", "OPERATION", "NONE"} <= wanted or "NAME" in wanted:
+        return None
+    own = {"_": "write `else:`", "else": "`else:` comes last", "case": 'write `"sure":`, without `case`'}
+    return own.get(met, f'write `"{met}":` for a text; the name of a case starts with a capital')
+
+
 def _misspelt(terminal: str, word: str, words: Iterable[str]) -> str | None:
     if terminal not in {"NAME", "OPERATION"} or word in _OPENINGS:
         return None
-    near = get_close_matches(word.lower(), [word for word in words if word.isalpha()], n=1, cutoff=0.76)
-    return f"did you mean `{near[0]}`?" if near else None
+    words = [word for word in words if word.isalpha()]
+    near = misspelt(word, words) or next(iter(get_close_matches(word.lower(), words, n=1, cutoff=0.76)), None)
+    return f"did you mean `{near}`?" if near else None
 
 
 def expected(terminals: Iterable[str], literals: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from gotlang.answers.forms import Form
-from gotlang.syntax.expressions import Argument, Constant, Expression, Identifier, Node, node
+from gotlang.syntax.expressions import Argument, Call, Constant, Expression, Identifier, Node, node
 
 # ---------------------------------------------------------------- types
 
@@ -43,7 +43,29 @@ class UnionTypeNode(Node):
     values: tuple[str, ...]
 
 
-TypeNode = NamedType | RecordTypeNode | UnionTypeNode
+@node
+class CaseTypeNode(Node):
+    """`Act {tool: str}` among alternatives, or `Stop` without fields."""
+
+    name: Identifier
+    fields: RecordTypeNode | None
+
+
+@node
+class AlternativesNode(Node):
+    """`Act {tool: str} | Finish {answer: str} | Stop`."""
+
+    cases: tuple[CaseTypeNode, ...]
+
+
+@node
+class OptionalTypeNode(Node):
+    """`str?`: a text or `none`."""
+
+    type: TypeNode
+
+
+TypeNode = NamedType | RecordTypeNode | UnionTypeNode | CaseTypeNode | AlternativesNode | OptionalTypeNode
 
 # ---------------------------------------------------------------- pipelines
 
@@ -67,9 +89,10 @@ class Evaluate(Node):
 
 @node
 class Bind(Node):
-    """`name = step`, `name = expression`, `name =` with a block or an indented pipeline."""
+    """`name = step`, `name: type = expression`, `name =` with a block or an indented pipeline."""
 
     name: Identifier
+    type: TypeNode | None
     value: Step | Expression | Suite | Block
 
 
@@ -81,6 +104,11 @@ class Return(Node):
 
 
 @node
+class Skip(Node):
+    """`skip`: the element, or the member of a `Pool`, is left out."""
+
+
+@node
 class Suite(Node):
     """An indented pipeline."""
 
@@ -89,14 +117,27 @@ class Suite(Node):
 
 @node
 class Foreach(Node):
-    """`foreach part, i in parts after needs(part):`; `adjectives` are words before the name, for readers."""
+    """`foreach list part in parts after needs(part):`; `adjective` is a word before the name, for readers.
+    Two names take pairs apart: `foreach i, part in enumerate(parts):`."""
 
-    adjectives: tuple[str, ...]
-    name: Identifier
-    position: Identifier | None
+    adjective: str | None
+    names: tuple[Identifier, ...]
     iterable: Expression | None
     after: Expression | None
     body: Suite
+
+    @property
+    def enumerated(self) -> Expression | None:
+        """The list in `foreach i, x in enumerate(list)`, whose elements the block is about."""
+        match self.iterable:
+            case Call(function=Identifier(text="enumerate"), arguments=(one,)) if len(self.names) == 2:
+                return one.value if one.name is None else None
+        return None
+
+    @property
+    def element(self) -> Identifier:
+        """The name of the element, which is the last one."""
+        return self.names[-1]
 
 
 @node
@@ -121,11 +162,55 @@ class RepeatBlock(Node):
 
 
 @node
+class Repeated(Node):
+    """`Repeat(k):` with a block, or `solve(q) Repeat(k)`, whose block is the call alone; `again` is the
+    `Repeat(k)`, which `follows` the call."""
+
+    again: Step
+    body: Suite
+    follows: bool = False
+
+
+@node
 class If(Node):
     """`if condition:` with its `elif`s and `else`; `branches` pairs each condition with its pipeline."""
 
     branches: tuple[tuple[Expression, Suite], ...]
     otherwise: Suite | None
+
+
+@node
+class CasePattern(Node):
+    """`Act {tool, arg}` in a `match`: a case, and the names of the fields that its block uses."""
+
+    case: Identifier
+    fields: tuple[Identifier, ...]
+
+
+@node
+class MatchBranch(Node):
+    """`Act {tool}:`, `"sure" | "likely":`, `Act | Stop as step:` with a pipeline."""
+
+    patterns: tuple[CasePattern | Constant, ...]
+    name: Identifier | None
+    body: Suite
+
+
+@node
+class Match(Node):
+    """`match step:` with its branches, and `else:`."""
+
+    subject: Expression
+    branches: tuple[MatchBranch, ...]
+    otherwise: Suite | None
+
+
+@node
+class Try(Node):
+    """`try:` with its `else:`, the way that is taken where the first fails."""
+
+    body: Suite
+    otherwise: Suite
 
 
 @node
@@ -145,8 +230,8 @@ class Labelled(Node):
     body: Suite
 
 
-Block = Foreach | Reduce | RepeatBlock | If | Labelled
-Statement = Step | Evaluate | Bind | Return | Block
+Block = Foreach | Reduce | RepeatBlock | Repeated | If | Match | Try | Labelled
+Statement = Step | Evaluate | Bind | Return | Skip | Block
 
 # ---------------------------------------------------------------- declarations
 
@@ -159,11 +244,19 @@ class ImportGot(Node):
 
 
 @node
+class PythonFunction(Node):
+    """`search -> list[str]`: an imported function and the type of what it returns; None for `any`."""
+
+    name: Identifier
+    result: TypeNode | None
+
+
+@node
 class ImportPython(Node):
-    """`import python "tools.py": bm25_index`."""
+    """`import python "tools.py": search -> list[str], parse_it`."""
 
     path: Constant
-    names: tuple[Identifier, ...]
+    functions: tuple[PythonFunction, ...]
 
 
 @node
@@ -335,7 +428,9 @@ class Comment(Node):
 
 @node
 class Module(Node):
-    """One file: its declarations in order, and its comments, which only the printer looks at."""
+    """One file: its declarations in order, and its comments, which only the printer looks at. `unsure` are
+    the words of what could not be read, `*` for any."""
 
     declarations: tuple[Declaration, ...]
     comments: tuple[Comment, ...] = field(default=(), compare=False)
+    unsure: frozenset[str] = field(default=frozenset(), compare=False)

@@ -3,13 +3,13 @@
 A scan of the whole text comes first: it collects comments, checks brackets, quotes and indentation, and cuts
 the text into declarations. The parser then reads one declaration at a time, so that a mistake in one leaves
 the others readable, and an unmatched bracket is reported where it is, not where the parser gave up. After a
-mistake inside a pipeline its line is left out, and the declaration is read again to find the next mistake.
+mistake inside a pipeline its line is a hole, and the declaration is read again to find the next mistake.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Any
@@ -35,7 +35,8 @@ _WORDS = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*
 def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
     """The module of a source, and what is wrong with its syntax.
 
-    A declaration with a mistake is left out, the others are there: one run shows as many mistakes as it can.
+    A line with a mistake in a pipeline is a hole in the tree, another declaration with one is left out: one
+    run shows as many mistakes as it can.
     """
     whole = Span(source.name, 0, len(source.text))
     if problem := _unreadable(source):
@@ -49,7 +50,32 @@ def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
         declarations.extend(reader.read(fragment, chunk.problems))
         if len(reader.problems) >= MAX_PROBLEMS:
             break
-    return Module(whole, tuple(declarations), tuple(comments)), in_order(reader.problems)
+    unsure, problems = frozenset(reader.unsure), _without_orphans(text, reader.problems)
+    return Module(whole, tuple(declarations), tuple(comments), unsure), in_order(problems)
+
+
+_ORPHAN = re.compile(r"( +)(?:else|elif)\b")
+
+
+def _without_orphans(text: str, problems: list[Diagnostic]) -> list[Diagnostic]:
+    """The problems without those of an `else` whose block above has one."""
+    starts = {text.rfind("\n", 0, problem.span.start) + 1 for problem in problems}
+
+    def follows(problem: Diagnostic) -> bool:
+        start = text.rfind("\n", 0, problem.span.start) + 1
+        found = _ORPHAN.match(text, start)
+        if found is None or found.end(1) != problem.span.start:
+            return False
+        while start:
+            start = text.rfind("\n", 0, start - 1) + 1
+            margin = len(text) - len(text[start:].lstrip(" ")) - start
+            if margin <= len(found[1]) and text[start + margin : start + margin + 1].strip():
+                return margin == len(found[1]) and (
+                    start in starts or text.startswith(("else", "elif"), start + margin)
+                )
+        return False
+
+    return [problem for problem in problems if not follows(problem)]
 
 
 def parse_expression(source: Source) -> Expression | Diagnostic:
@@ -273,46 +299,64 @@ _TRANSPARENT = (Argument, Suite)  # these add no level of their own
 class _Reader:
     """Reads declaration after declaration of a source and collects the problems.
 
-    A broken line of a pipeline is replaced by an empty one, and the declaration is read again for the next
-    mistake. That is done only where the rest still means what it did: never for a line that opens a block.
+    A broken line of a pipeline is replaced by a hole, of which nothing is known, and the declaration is read
+    again for the next mistake; a broken line that opens a block by a block whose head is one. `unsure` are
+    the names that what was lost may have declared, `*` for any.
     """
 
     def __init__(self) -> None:
         self._retries = MAX_RETRIES
         self._lost = False
         self.problems: list[Diagnostic] = []
+        self.unsure: set[str] = set()
 
     def read(self, fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[Declaration, ...]:
-        """The declarations of a text that starts at the margin; empty where something is wrong.
+        """The declarations of a text that starts at the margin; none where more than its lines is wrong.
 
         `known` are the problems that the scan found in it.
         """
         if self._lost and not _KEYWORD.match(fragment.text):
             # What follows a broken declaration at the margin most likely belongs to it.
             return ()
-        declarations: tuple[Declaration, ...] = ()
-        retried = False
+        whole, holes = fragment, set[int]()
         while True:
+            module = None
             if known:
                 found: tuple[Diagnostic, ...] = (min(known, key=lambda problem: problem.span.start),)
                 retry = found[0].code in _UNPAIRED
             else:
-                module, found, retry = _run(fragment, "module")
-                declarations = module.declarations if module and not retried else ()
-            if not retried:
-                self._lost = bool(found)
-            if not found:
-                return declarations
+                module, found, retry = _run(fragment, "module", holes)
+            if not holes:
+                self._lost = bool(found) and module is None
             self.problems.extend(found)
+            for problem in found:
+                self.unsure.update(_WORD.findall(_line_at(whole, problem)))
+            if module is not None:
+                return tuple(module.declarations)
             shorter = _without_line(fragment, found[0]) if retry and self._retries else None
             if shorter is None:
+                self.unsure.update(_WORD.findall(whole.text.split("\n", 1)[0]) or "*")
                 return ()
-            self._retries, retried, fragment = self._retries - 1, True, shorter
+            fragment, hole = shorter
+            holes.add(hole)
+            self._retries -= 1
             known = scan(fragment)[0][0].problems
 
 
-def _run(fragment: Fragment, start: str) -> tuple[Any, tuple[Diagnostic, ...], bool]:
-    """The node of a text whose brackets match, its mistakes, and whether one line alone is at fault."""
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def _line_at(fragment: Fragment, problem: Diagnostic) -> str:
+    """The line of a problem."""
+    at = problem.span.start - fragment.base
+    return fragment.text[fragment.text.rfind("\n", 0, at) + 1 :].split("\n", 1)[0]
+
+
+def _run(
+    fragment: Fragment, start: str, holes: Container[int] = ()
+) -> tuple[Any, tuple[Diagnostic, ...], bool]:
+    """The node of a text whose brackets match, its mistakes, and whether one line alone is at fault. `holes`
+    are the offsets of what stands for broken lines. There is no node where the parser met a mistake."""
     from lark.exceptions import UnexpectedInput
 
     from gotlang.syntax.build import TreeBuilder
@@ -323,12 +367,10 @@ def _run(fragment: Fragment, start: str) -> tuple[Any, tuple[Diagnostic, ...], b
     except UnexpectedInput as error:
         problem, retry = explain(error, fragment)
         return None, (problem,), retry
-    builder = TreeBuilder(fragment)
+    builder = TreeBuilder(fragment, holes)
     node = builder.build(tree)
-    if builder.problems:
-        return None, tuple(builder.problems), False
     deep = _too_deep(node)
-    return (None, (deep,), False) if deep else (node, (), False)
+    return (None, (*builder.problems, deep), False) if deep else (node, tuple(builder.problems), False)
 
 
 def _too_deep(root: Node) -> Diagnostic | None:
@@ -342,8 +384,8 @@ def _too_deep(root: Node) -> Diagnostic | None:
     return None
 
 
-def _without_line(fragment: Fragment, problem: Diagnostic) -> Fragment | None:
-    """The text with the line of a problem made empty, every other character where it was."""
+def _without_line(fragment: Fragment, problem: Diagnostic) -> tuple[Fragment, int] | None:
+    """The text with a hole for the line of a problem, every other character where it was, and where it is."""
     text = fragment.text
     if len(text) > MAX_RETRIED or not _PIPELINE.match(text):
         return None
@@ -357,11 +399,24 @@ def _without_line(fragment: Fragment, problem: Diagnostic) -> Fragment | None:
     line = text[start:end]
     margin = len(line) - len(line.lstrip(" "))
     below = text[end:].lstrip("\n")
-    if start == 0 or len(below) - len(below.lstrip(" ")) > margin:
+    hole, shift = "_", 0
+    if len(below) - len(below.lstrip(" ")) > margin:
+        # What was not expected at the start of its line belongs to no block above.
+        match _WORD.match(line, margin) if at > start + margin else None:
+            case re.Match() as first if first[0] in ("if", "elif"):
+                hole, shift = f"{first[0]} _:", len(first[0]) + 1
+            case re.Match() as first if first[0] in ("else", "try"):
+                hole = f"{first[0]}:"
+            case re.Match() as first if first[0] == "match":
+                return None  # what is inside it are no steps
+            case _:
+                hole = '"":'
+    around = re.findall(rf"^ {{0,{margin - 1}}}(\w+)", text[:start], re.MULTILINE) if margin else []
+    if start == 0 or len(line) <= margin + len(hole) or around[-1:] == ["match"]:
         return None
-    empty = "none" if len(line) > margin + len("none") else "0"
-    emptied = (line[:margin] + empty).ljust(len(line) - 1)
-    return replace(fragment, text=text[:start] + emptied + "\n" + text[end:])
+    emptied = (line[:margin] + hole).ljust(len(line) - 1)
+    emptied = text[:start] + emptied + "\n" + text[end:]
+    return replace(fragment, text=emptied), fragment.base + start + margin + shift
 
 
 def _line_starts(text: str) -> list[int]:

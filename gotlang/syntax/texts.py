@@ -65,6 +65,28 @@ def read_long(raw: str) -> str:
     return unescape("\n".join(dedent(raw)))
 
 
+def origins(raw: str, long: bool) -> list[int]:
+    """For each character of a text's value, and for its end, where it is in its source between the quotes."""
+    shown, at = raw, list(range(len(raw) + 1))
+    if long:
+        lines = dedent(raw)
+        shown, at, start = "\n".join(lines), [], 0
+        ends = raw[: _end(raw)].split("\n")
+        for line in ends[: len(ends) - len(lines)]:
+            start += len(line) + 1
+        for whole, line in zip(ends[len(ends) - len(lines) :], lines, strict=True):
+            margin = len(whole) - len(line) if line else 0
+            at += range(start + margin, start + margin + len(line) + 1)
+            start += len(whole) + 1
+    found: list[int] = []
+    before = 0
+    for escape in _ESCAPE.finditer(shown):
+        found += at[before : escape.start()]
+        found += [at[escape.start()]] * len(_meaning(escape))
+        before = escape.end()
+    return [*found, *at[before:]]
+
+
 def quote(value: str) -> str:
     """A value in quotes on one line."""
     return '"' + re.sub(r'["\n\t\r]', _short, _plain(value)) + '"'

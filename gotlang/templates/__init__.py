@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
     from gotlang.templates.sandbox import PlainTemplate, SandboxedTemplate
+    from gotlang.templates.typed import Problem
+    from gotlang.types import Type
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template, equal to others of the same text. `names` are the values it needs."""
+    """A parsed template, equal to others of the same text. `names` are the values it needs, each with
+    its first place (see `gotlang.templates.sandbox.placed`)."""
 
     text: str
-    names: frozenset[str] = field(compare=False)
+    names: Mapping[str, int] = field(compare=False)
     _runnable: PlainTemplate | SandboxedTemplate = field(compare=False, repr=False)
 
     @staticmethod
@@ -40,6 +43,15 @@ class Template:
         need more than 100,000 iterations of loops, 10 million characters, or a similar amount of work.
         """
         return self._runnable.render(values)
+
+    def problems(self, types: Mapping[str, Type]) -> list[Problem]:
+        """What fails in every rendering with values of these types; names without a type are passed over."""
+        from gotlang.templates.sandbox import PlainTemplate
+        from gotlang.templates.typed import TypedTemplate
+
+        if isinstance(self._runnable, PlainTemplate):  # any value can be shown
+            return []
+        return TypedTemplate().check(self._runnable.root, types)
 
 
 @lru_cache(maxsize=1024)

@@ -26,8 +26,10 @@ WORK = 20_000_000
 """Characters and values (a value counts as eight characters) that one rendering may read."""
 
 _VALUE = 8
-_WIDEST = 100
+WIDEST = 100
 """Spaces an indentation may have."""
+METHODS = ("common", "ceil", "floor")
+"""How `round` can round."""
 
 _JSON = json.JSONEncoder(ensure_ascii=False)
 _KINDS: Final = {
@@ -204,8 +206,8 @@ class Rendering:
 
     def do_indent(self, value: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
         columns = len(width) if isinstance(width, str) else width
-        if columns > _WIDEST:
-            raise TemplateError(f"an indentation of more than {_WIDEST} characters")
+        if columns > WIDEST:
+            raise TemplateError(f"an indentation of more than {WIDEST} characters")
         value = self.text(value)
         self.spend((value.count("\n") + 1) * columns)
         return jinja.do_indent(value, width, first, blank)
@@ -317,7 +319,7 @@ class Rendering:
     ) -> float:
         if not isinstance(value, int | float) or type(precision) is not int or not -15 <= precision <= 15:
             raise TemplateError("`round` expects a number and a precision from -15 to 15")
-        if method not in ("common", "ceil", "floor"):
+        if method not in METHODS:
             raise TemplateError("the method of `round` is `common`, `ceil` or `floor`")
         return float(jinja.do_round(value, precision, method))
 
@@ -345,7 +347,7 @@ TESTS: Final[dict[str, Callable[..., bool]]] = {
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     # Jinja's `odd` is `value % 2`, which formats a text: `"%999999999d" is odd` would fill the memory.
     "odd": lambda value: _number(value, "odd") % 2 == 1,
-    "sequence": lambda value: isinstance(value, list | str),
+    "sequence": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
     "true": lambda value: value is True,
     "undefined": lambda value: isinstance(value, Undefined),

@@ -51,18 +51,19 @@ def tree(text: str) -> nodes.Template:
         raise TemplateError("brackets nested too deeply", line=line) from None
 
 
-def check(root: nodes.Template) -> frozenset[str]:
-    """The names that a template needs from outside. Raises TemplateError for what is not allowed."""
+def check(root: nodes.Template) -> dict[str, int]:
+    """The names that a template needs from outside, each with its first place. Raises TemplateError for what
+    is not allowed."""
     checker = _Checker()
     checker.visit_all(root.body, frozenset(), 0, 0)
-    return frozenset(checker.names)
+    return checker.names
 
 
 class _Checker:
     """One walk over a tree; `names` collects the free ones."""
 
     def __init__(self) -> None:
-        self.names: set[str] = set()
+        self.names: dict[str, int] = {}
 
     def visit_all(self, found: Iterable[nodes.Node], bound: frozenset[str], depth: int, loops: int) -> None:
         for node in found:
@@ -82,7 +83,7 @@ class _Checker:
             case nodes.Name():
                 self._name(node)
                 if node.name not in bound:
-                    self.names.add(node.name)
+                    self.names.setdefault(node.name, node.lineno)
                 return
             case nodes.Getattr(node=nodes.Name(name="loop")) if "loop" in bound:
                 if node.attr not in LOOP:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from functools import cache, cached_property
 from typing import Any, Final, cast, final
 
@@ -16,7 +17,7 @@ from jinja2 import Template as JinjaTemplate
 from jinja2.exceptions import TemplateError as JinjaError
 from jinja2.exceptions import TemplateSyntaxError
 from jinja2.ext import Extension
-from jinja2.lexer import Token, TokenStream
+from jinja2.lexer import TOKEN_RAW_BEGIN, TOKEN_RAW_END, Token, TokenStream, ignored_tokens
 from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
@@ -80,17 +81,51 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 @final
-class _TokenLimit(Extension):
-    """Stops the parser early: a prompt is mostly text, and to parse a megabyte of expressions is slow."""
+class Place(int):
+    """The line of a token, counted from 1, which Jinja hands on to nodes, and the token's `index`, from 0."""
+
+    index: int
+
+
+@final
+class _Tokens(Extension):
+    """Numbers the tokens, and stops the parser early: a prompt is mostly text, and to parse a megabyte of
+    expressions is slow."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         try:
             for count, token in enumerate(stream):
                 if count > _MOST_TOKENS:
                     raise TemplateSyntaxError("more expressions and blocks than a prompt needs", token.lineno)
-                yield token
+                place = Place(token.lineno)
+                place.index = count
+                yield Token(place, token.type, token.value)
         except ValueError:  # Python reads no int of more than 4,300 digits, and Jinja lets that through
             raise TemplateSyntaxError("a number with too many digits", stream.current.lineno) from None
+
+
+def placed(text: str, place: int) -> tuple[int, int] | None:
+    """Where a place is in the text of its template: from and to, in characters from 0; None for a line
+    alone."""
+    if not isinstance(place, Place):
+        return None
+    at = index = 0
+    found: tuple[int, int] | None = None
+    for _, type_, value in environment().lexer.tokeniter(text, None):
+        start = text.find(value, at)
+        if start < 0:
+            return None
+        at = start + len(value)
+        if type_ in ignored_tokens or type_ in (TOKEN_RAW_BEGIN, TOKEN_RAW_END):
+            continue
+        if found is not None:  # `.left` is shown at its name
+            return start, at
+        if index == place.index:
+            if value not in (".", "|"):
+                return start, at
+            found = start, at
+        index += 1
+    return found
 
 
 class _Payments(NodeTransformer):
@@ -115,6 +150,10 @@ class _Payments(NodeTransformer):
             return node
         ends = (node.arg.start, node.arg.stop, node.arg.step)
         return _applied(node.node, "_slice", *(end or nodes.Const(None) for end in ends))
+
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:
+        node = self.generic_visit(node)  # type: ignore[assignment]
+        return nodes.List(node.items, lineno=node.lineno) if node.ctx == "load" else node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         node = self.generic_visit(node)  # type: ignore[assignment]
@@ -190,7 +229,7 @@ def environment() -> ImmutableSandboxedEnvironment:
         # `{% for ... %}` on a line of its own leaves no empty line in the prompt.
         trim_blocks=True,
         lstrip_blocks=True,
-        extensions=[_TokenLimit],
+        extensions=[_Tokens],
     )
     internal: dict[str, Callable[..., Any]] = {
         "_each": Rendering.each,
@@ -217,8 +256,10 @@ def _failure(error: Exception, line: int | None) -> TemplateError:
             message = "a division by zero"
         case RecursionError():
             message = "a value nested too deeply to print"
+        case ValueError() if "unpack" in str(error):
+            message = "an element has more or fewer parts than its loop has names"
         case _:
-            message = f"cannot be rendered: {error}"
+            message = "these values cannot be rendered"
     return TemplateError(message, line=line)
 
 
@@ -227,11 +268,11 @@ class SandboxedTemplate:
     """A template that Jinja runs, compiled when it is first rendered."""
 
     def __init__(self, root: nodes.Template) -> None:
-        self._root: nodes.Template = _Payments().visit(root)
+        self.root = root
 
     @cached_property
     def _compiled(self) -> JinjaTemplate:
-        code = environment().compile(self._root, filename=_FILE)
+        code = environment().compile(_Payments().visit(deepcopy(self.root)), filename=_FILE)
         return JinjaTemplate.from_code(environment(), code, environment().globals)
 
     def render(self, values: Mapping[str, Any]) -> str:
@@ -288,7 +329,7 @@ class PlainTemplate:
 
 
 def runnable(root: nodes.Template) -> SandboxedTemplate | PlainTemplate:
-    """A checked tree, ready to run; the tree is rewritten in place."""
+    """A checked tree, ready to run."""
     parts: list[str | nodes.Name] = []
     for statement in root.body:
         for node in statement.nodes if isinstance(statement, nodes.Output) else (statement,):

@@ -271,7 +271,7 @@ def make_plan(
 
 
 def _target(program: CheckedProgram) -> Target:
-    return Target(program.compilation.checked.symbols, program.name)
+    return Target(program.compilation.checked.symbols, program.compilation.source.name)
 
 
 def _name(text: str) -> e.Identifier:

@@ -13,7 +13,7 @@ from typing import Any, final
 import msgspec
 
 from gotlang.errors import BudgetExceeded, EvaluationError, ModelError, RunError, UsageError
-from gotlang.evaluate.evaluation import Metric, RowRun, ScoreKind, run_each
+from gotlang.evaluate.evaluation import RowRun, run_each
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
 from gotlang.ir.build import build_example
@@ -113,7 +113,8 @@ class PointRunner:
         self.space = space
         self.session = session
         self.texts = dict(texts or {})
-        self._evaluate = Evaluator({s.name: s for s in session.ir.scores}, session.runner.functions)
+        scores = {s.name: s for s in session.ir.scores}
+        self._evaluate = Evaluator(scores, session.runner.functions, session.ir.results)
         self._programs: dict[str, ir.Program] = {}
         self._answered: Row | None = None
 
@@ -155,9 +156,10 @@ class PointRunner:
 
     async def _run(self, runner: Runner, rows: Sequence[Row]) -> list[RowRun]:
         scheme = runner.program.scheme(self.plan.scheme)
-        own = Metric(ScoreKind())
+        metric = self.plan.program.metric(scheme)
         runs: dict[int, RowRun] = {}
-        running = run_each(runner, scheme, rows, metric=own, parallel=max(1, len(rows)), count_missing=True)
+        parallel = max(1, len(rows))
+        running = run_each(runner, scheme, rows, metric=metric, parallel=parallel, count_missing=True)
         async with aclosing(running):
             async for run in running:
                 if run.error is not None and not isinstance(run.error, RunError):

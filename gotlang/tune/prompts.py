@@ -125,14 +125,16 @@ def instruction_of(prompt: Prompt) -> str:
 
 
 def usable(prompt: Prompt, texts: Texts) -> bool:
-    """Whether texts can replace a prompt's own: the instruction is a template that shows the same inputs."""
+    """Whether texts can replace a prompt's own: the instruction is a template that shows the same inputs, and
+    does with them what their types allow."""
     if texts.instruction is None:
         return True
     try:
-        shown = Template.parse(texts.instruction).names
+        template = Template.parse(texts.instruction)
     except GotError:
         return False
-    return bool(texts.instruction.strip()) and shown == Template.parse(instruction_of(prompt)).names
+    same = template.names.keys() == Template.parse(instruction_of(prompt)).names.keys()
+    return same and bool(texts.instruction.strip()) and not template.problems(dict(prompt.parameters))
 
 
 def changes(texts: Mapping[str, Texts]) -> dict[str, Texts]:

@@ -73,7 +73,7 @@ class Proposals:
     ) -> None:
         import optuna
 
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._states = optuna.trial.TrialState
         self.size = size
         self.space = space

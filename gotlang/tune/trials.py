@@ -112,7 +112,7 @@ class TrialStore:
     ) -> None:
         import optuna
 
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._states = optuna.trial.TrialState
         self.worker = worker_name()
         self._takeover = takeover

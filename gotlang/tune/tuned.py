@@ -187,7 +187,11 @@ def rewritten(
     Raises UsageError if it has no such param or prompt, CompileError if it no longer compiles.
     """
     sources = edited(compilation, params, texts, settings)
-    return compile_source(sources[compilation.source.name], lambda name: sources[name].text).compiled()
+
+    def read(name: str) -> str:
+        return sources[name].text if name in sources else Path(name).read_text("utf-8")
+
+    return compile_source(sources[compilation.source.name], read).compiled()
 
 
 def edited(

@@ -85,7 +85,7 @@ def test_a_request_with_its_answers(filled: Gotc) -> None:
     assert shown.out.count("--- sample ") == 3
     found = filled("cache", "show", key, "--json").json()
     assert found["request"]["messages"] == [["user", "why"]]
-    assert list(found["samples"]) == ["0", "1", "2"]
+    assert len(found["samples"]) == 3
     assert "no request" in filled("cache", "show", "zz").err
     assert "several requests" in filled("cache", "show", "").err
 

@@ -98,13 +98,13 @@ def test_a_simulated_run_says_what_to_expect(gotc: Gotc) -> None:
         """
         skeleton_of_thought: without early stopping, with an empty cache
 
-          calls              at least 1, about 7                  = 1 + len(points)
-          requests           at least 1, about 7                  = 1 + len(points)
+          calls              at least 1, about 4                  = 1 + len(points)
+          requests           at least 1, about 4                  = 1 + len(points)
           critical path      1 to 2, about 2
-          volume             at least 1, about 13                 at most 1 + 4*len(points)
-          prompt tokens      at least 43, about 626
-          completion tokens  at least 1, about 131                at most 2048 + 2048*len(points)
-          cost               at least $0.000023, about $0.000509
+          volume             at least 1, about 7                  at most 1 + 4*len(points)
+          prompt tokens      at least 43, about 268
+          completion tokens  at least 1, about 56                 at most 2048 + 2048*len(points)
+          cost               at least $0.000023, about $0.000218
 
         decided by a model: len(points)
         prices: simulated with the prices of gpt-3.5-turbo

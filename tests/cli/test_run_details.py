@@ -31,8 +31,8 @@ def test_inputs_come_from_data_under_a_file_under_options(gotc: Gotc, folder: Pa
     assert result("--data", "a.csv") == (3, False)
     assert result("--data", "a.csv", "--input", "truth=3") == (3, True)
     assert result("--data", "a.csv", "--row", "0", "--inputs", "a.json") == (7, False)
-    assert result("--inputs", "a.json", "--input", "question=12") == (2, None)
-    assert result("--data", "a.csv", "--map", "question=question", "--input", "question=12")[0] == 2
+    assert result("--inputs", "a.json", "--input", "question=12") == (3, None)
+    assert result("--data", "a.csv", "--map", "question=question", "--input", "question=12")[0] == 3
 
 
 def test_the_only_column_that_fits_is_taken_and_said(gotc: Gotc, folder: Path) -> None:

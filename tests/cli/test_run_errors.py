@@ -35,13 +35,14 @@ def test_a_reason_is_told_once_with_its_line(tell) -> None:  # type: ignore[no-u
         """
     )
     assert told == (
-        "spent $0.0000 on 6 calls\n"
+        "spent $0.000034 on 9 calls\n"
         "error: Generate ask in part[1]: every thought failed: no number found: 'none at all'\n"
         " --> p.got:6:9\n"
         "  |\n"
         "6 |         Generate(k=3) ask(part)\n"
         "  |         ^^^^^^^^^^^^^^^^^^^^^^^\n"
         "  |\n"
+        "  = help: to go on without it: `try:`, and below `else:` a `skip`\n"
     )
 
 
@@ -49,15 +50,18 @@ def test_other_reasons_stand_beside_it(tell) -> None:  # type: ignore[no-untyped
     told = tell(
         """
         scheme p() -> many int:
-            a = Generate() ask(1)
-            foreach n in [0]:
-                Map() 8 // n
-            Pool() a, n
+            try:
+                Generate() ask(1)
+            else:
+                foreach n in [5]:
+                    Generate() ask(n)
+                    Map() 8 // (it - 5)
         """
     )
     assert told.count("no number found") == 1
     assert told.count("division by zero") == 1
-    assert "each of its members failed" not in told
+    assert "failed        1 time in addition, all handled" in told
+    assert "= help: to go on without it: `try:`, and below `else:` a `skip`" in told
 
 
 def test_calls_inside_each_other_show_no_inner_names(tell) -> None:  # type: ignore[no-untyped-def]

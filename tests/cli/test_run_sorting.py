@@ -72,16 +72,30 @@ def test_params_change_the_count_as_the_formula_says(
 @pytest.mark.parametrize(
     ("option", "limit"), [("--max-calls", "40"), ("--max-usd", "0.02"), ("--budget", "0.02")]
 )
-def test_a_limit_stops_before_it_with_what_there_is(folder: Path, option: str, limit: str) -> None:
-    done = gotc("run", SORT128, *data(folder), "--json", "--no-cache", option, limit, cwd=folder)
+def test_a_limit_stops_before_it_and_gives_no_part_of_the_problem(
+    folder: Path, option: str, limit: str
+) -> None:
+    done = gotc("run", SORT128, *data(folder), "--json", "--no-cache", "--partial", option, limit, cwd=folder)
     found = document(done, 3)
     spent = found["spent"]["calls"] if option == "--max-calls" else found["spent"]["usd"]
     assert 0 < spent <= float(limit)
     assert found["partial"].startswith("the budget does not allow the next request")
     assert found["skipped"] > 0
-    assert found["result"] and set(found["result"]) <= set(range(10))
+    assert (found["status"], found["result"], found["score"]) == ("partial", None, None)
     assert "partial" in done.stderr
     assert "calls skipped" in done.stderr
+    assert "there is no result" in done.stderr
+
+
+def test_a_limit_before_the_last_repair_leaves_the_last_merge(folder: Path) -> None:
+    command = ("run", SORT128, *data(folder), "--json", "--no-cache", "--max-calls", "141", "--no-early-stop")
+    hidden, found = (
+        document(gotc(*command, cwd=folder), 3),
+        document(gotc(*command, "--partial", cwd=folder), 3),
+    )
+    assert (hidden["status"], hidden["result"]) == ("partial", None)
+    assert 100 < len(found["result"]) < 150
+    assert found["score"] == hidden["score"] > 0
 
 
 def test_a_limit_of_nothing_gives_no_result_and_says_so(folder: Path) -> None:

@@ -26,7 +26,7 @@ def check_message(done: object, code: int, *words: str) -> None:
 
 
 SORT = """\
-simulate with "vote_sim.py"
+simulate with "sort_sim.py"
 prompt sort(numbers: list[int]) -> list[int]:
     "Sort {{ numbers }}"
 scheme sort_list(numbers: list[int]) -> list[int]:
@@ -55,6 +55,7 @@ def with_data(*given: object) -> Make:
 
     def make(folder: Path) -> Sequence[object]:
         (folder / "sort.got").write_text(SORT)
+        (folder / "sort_sim.py").write_text("def sort(rng, numbers):\n    return str(sorted(numbers))\n")
         digits(folder, rows=2, length=4)
         (folder / "texts.csv").write_text("numbers,question\nnot a list,why\n")
         (folder / "two.csv").write_text('left,right\n"[1, 2]","[3, 4]"\n')

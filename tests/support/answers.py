@@ -10,13 +10,14 @@ from gotlang.answers.reader import write
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Program, Prompt
 from gotlang.models.simulated import SimulatedModel
-from gotlang.types import AnyType, DictType, ListType, LiteralType, RecordType, Simple, Type
+from gotlang.types import AnyType, DictType, ListType, LiteralType, RecordType, Simple, Type, UnionType
 
 WORDS = ("alpha", "beta", "gamma", "delta")
 
 
-def some_value(type_: Type, chance: random.Random) -> Any:
-    """A small random value of a type."""
+def some_value(type_: Type, chance: random.Random, depth: int = 0) -> Any:
+    """A small random value of a type. Lists are empty so deep inside it, where it may be recursive."""
+    inner = depth + 1
     match type_:
         case Simple("int"):
             return chance.randrange(10)
@@ -27,11 +28,14 @@ def some_value(type_: Type, chance: random.Random) -> Any:
         case LiteralType(values):
             return chance.choice(values)
         case ListType(element):
-            return [some_value(element, chance) for _ in range(chance.randrange(1, 4))]
+            return [some_value(element, chance, inner) for _ in range(chance.randrange(1, 4) * (depth < 6))]
         case DictType(value):
-            return {word: some_value(value, chance) for word in chance.sample(WORDS, 2)}
+            return {word: some_value(value, chance, inner) for word in chance.sample(WORDS, 2 * (depth < 6))}
         case RecordType(fields):
-            return {name: some_value(field, chance) for name, field in fields}
+            return {name: some_value(field, chance, inner) for name, field in fields}
+        case UnionType(cases):
+            least = min(cases, key=lambda case: len(case.fields))
+            return some_value(chance.choice(cases) if depth < 6 else least, chance, inner)
         case Simple() | AnyType():
             return " ".join(chance.sample(WORDS, 2))
 

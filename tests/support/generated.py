@@ -73,6 +73,8 @@ def _answer(rng: Random, x: int) -> str:
     return str((x + rng.randrange(3)) % 5)
 
 
+REPEATS = (" Repeat(2, temperature=0.5)", " Repeat(2, seed=1)")
+"""Repetitions that may stand after what is asked at temperature 0 too."""
 SIMULATORS: Mapping[str, Callable[..., str]] = {
     "one": _answer,
     "same": _answer,
@@ -137,10 +139,13 @@ class Scope:
 
 class Writer:
     """Writes the body of one scheme. `rest` is how many calls it may still ask, `times` how often what is
-    written now runs in the worst case."""
+    written now runs in the worst case. `trying`: with steps that may fail, and ways to go on."""
 
-    def __init__(self, draw: st.DrawFn, callable_schemes: Mapping[str, int], rest: int) -> None:
+    def __init__(
+        self, draw: st.DrawFn, callable_schemes: Mapping[str, int], rest: int, trying: bool = False
+    ) -> None:
         self.draw = draw
+        self.trying = trying
         self.schemes = callable_schemes
         self.rest = rest
         self.times = 1
@@ -254,11 +259,13 @@ class Writer:
         if pool.type == "int":
             kinds += [self.improve, self.aggregate, self.score, self.filter, self.mend, self.map, self.vote]
         if depth:
-            kinds += [self.foreach, self.foreach, self.if_, self.if_, self.labelled]
+            kinds += [self.foreach, self.foreach, self.if_, self.if_, self.labelled, self.again]
+            kinds += [self.try_] * 3 if self.trying else []
             if pool.type == "int":
                 kinds += [self.repeat, self.repeat] if pool.single else [self.reduce] * 4
         kind = self.draw(st.sampled_from(kinds))
-        if kind in (self.bound, self.foreach, self.if_, self.labelled, self.repeat, self.reduce):
+        blocks = (self.foreach, self.again, self.if_, self.labelled, self.repeat, self.reduce, self.try_)
+        if kind in (self.bound, *blocks):
             return kind(pool, scope, depth - 1)
         return kind(pool, scope)
 
@@ -289,20 +296,27 @@ class Writer:
             call, type_, many = f"one({a})", "int", 1
         again = ""
         if many == 1 and self.chance(6) and pool.size * k * 2 <= 12 and self.spend(pool.size * k):
-            again, k = " Repeat(2)", k * 2
+            cold = call.startswith("same")
+            again, k = self.pick("" if cold else " Repeat(2)", *REPEATS) or REPEATS[0], k * 2
         until = ", until=it == goal" if type_ == "int" and k > 1 and not again and self.chance(5) else ""
         single = pool.single and many == 1 and setting in {"", "k=1"} and not again
-        self.write(f"Generate({setting}{until if setting else ''}) {call}{again}")
+        retries = ""
+        if self.trying and "same" not in call and self.chance() and self.spend(pool.size * k * 2):
+            retries = f"{', ' if setting else ''}retries={self.pick(1, 2)}"
+        self.write(f"Generate({setting}{until if setting else ''}{retries}) {call}{again}")
         return Pool(type_, single, False, pool.size * k * many)
 
     def improve(self, pool: Pool, scope: Scope) -> Pool:
         setting, k = self.how_many()
         if pool.size * (1 + k) > 12 or not self.spend(pool.size * k):
             return pool
+        keep = self.chance()
+        settings = ", ".join(part for part in (setting, "keep=true" if keep else "") if part)
         self.write(
-            f"Improve({setting}) {self.pick('one(it)', 'fussy(it)', f'pair(it, {self.number(scope)})')}"
+            f"Improve({settings}) {self.pick('one(it)', 'fussy(it)', f'pair(it, {self.number(scope)})')}"
         )
-        return Pool("int", False, False, pool.size * (1 + k))
+        single = pool.single and setting in {"", "k=1"} and not keep
+        return Pool("int", single, False, pool.size * (1 + k))
 
     def aggregate(self, pool: Pool, scope: Scope) -> Pool:
         setting, k = self.how_many()
@@ -318,7 +332,7 @@ class Writer:
         asked = self.pick("one", "fussy")
         improves = pool.type == "int" and self.chance()
         call = f"{asked}({'it' if improves else self.number(scope, pool.type)})"
-        step = f"{'Improve' if improves else 'Generate'}(k=3) {call}"
+        step = f"Improve(k=3{self.pick(', keep=true', '')}) {call}" if improves else f"Generate(k=3) {call}"
         self.write(step)
         if self.chance(4):
             name = self.fresh(scope)
@@ -356,12 +370,13 @@ class Writer:
                 self.write(f"Validate() {self.condition(scope, 'int')}")
             if self.chance():
                 self.write("KeepValid()")
-                return replace(pool, single=False)
             return pool
-        self.write(
-            self.pick(f"Select() {self.condition(scope, 'int')} or it >= 0", "Select([0])", "Select([-1, 0])")
-        )
-        return replace(pool, single=False, size=max(2, pool.size))
+        if self.chance(3):
+            self.write(f"Select() {self.condition(scope, 'int')} or it >= 0")
+            return pool
+        positions = self.pick("[0]", "[-1, 0]")
+        self.write(f"Select({positions})")
+        return replace(pool, single=positions == "[0]", size=max(2, pool.size))
 
     def mend(self, pool: Pool, scope: Scope) -> Pool:
         tries = self.draw(st.integers(0, 2))
@@ -371,6 +386,9 @@ class Writer:
         return replace(pool, scored=False)
 
     def map(self, pool: Pool, scope: Scope) -> Pool:
+        if self.trying and self.chance():
+            self.write("Map() 4 // (it - x)")
+            return replace(pool, scored=False)
         if self.chance(4):
             self.write(f"Map() {self.list(scope, 'int')}")
             return replace(pool, type="list[int]", scored=False)
@@ -416,8 +434,11 @@ class Writer:
         arguments = [self.number(scope, pool.type)]
         if name == "deeper":
             arguments.append(self.pick("0", "1", "deep", "3 - 1"))
-        self.write(f"{name}({', '.join(arguments)})")
-        return Pool("int", pool.single, False, pool.size)
+        times, again = 1, ""
+        if self.chance(5) and pool.size * 2 <= 12 and self.spend(pool.size * self.schemes[name]):
+            times, again = 2, self.pick(*REPEATS)
+        self.write(f"{name}({', '.join(arguments)}){again}")
+        return Pool("int", pool.single and times == 1, False, pool.size * times)
 
     # ---------------------------------------------------------------- blocks
 
@@ -437,23 +458,28 @@ class Writer:
         items = pool if over_pool else Pool("int", False, False, 3)
         if items.size * self.times > 60:
             return pool
-        head = f"foreach {element}"
+        names = element
         inner.bind(element, Pool("int", True, items.scored))
         if self.chance(3):
             index = self.fresh(scope)
-            head += f", {index}"
+            names = f"{index}, {element}"
             inner.values[index] = "int"
             earlier = f"[n for n in [0, 1] if n < {index}]"
             after = f" after {self.pick(f'range({index})', f'[{index} - 1]', earlier)}"
         else:
             after = ""
-        if not over_pool:
-            head += f" in {self.list(scope, pool.type if pool.single else None)}"
+        head = f"foreach {names}"
+        if after or not over_pool:
+            source = "thoughts" if over_pool else self.list(scope, pool.type if pool.single else None)
+            head += f" in enumerate({source})" if after else f" in {source}"
         if after and self.chance():
             inner.values["len(done)"] = "int"
         self.write(f"{head}{after}:")
 
         def body() -> Pool:
+            if self.trying and self.chance():
+                self.write(f"if ({self.condition(inner, 'int')}) == (x < 9):")
+                self.write("    skip")
             found = self.block(Pool("int", True, items.scored), inner, depth)
             return self.finish(found, inner) if self.chance() else found
 
@@ -468,10 +494,12 @@ class Writer:
         inner = scope.inside()
         inner.bind(a, Pool("int", True, pool.scored))
         inner.bind(b, Pool("int", True, pool.scored))
-        step = self.pick("", " as step")
-        if step:
-            inner.values["step.level"] = "int"
-            inner.values["(1 if step.last else 2)"] = "int"
+        step = ""
+        if self.chance():
+            name = self.fresh(scope)
+            step = f" as {name}"
+            inner.values[f"{name}.level"] = "int"
+            inner.values[f"(1 if {name}.last else 2)"] = "int"
         self.write(f"reduce {a}, {b}{step}:")
 
         def body() -> Pool:
@@ -497,12 +525,23 @@ class Writer:
         self.many_times(most, lambda: self.finish(self.block(plain, inner, depth), inner))
         return Pool("int", True, False)
 
+    def again(self, pool: Pool, scope: Scope, depth: int) -> Pool:
+        if self.times > 20 or pool.size > 4:
+            return pool
+        self.write(f"{self.pick(*REPEATS).strip()}:")
+        self.margin += 1
+        self.write("Generate() one(1)")
+        self.margin -= 1
+        start = replace(pool, type="int", scored=False)
+        self.many_times(2, lambda: self.finish(self.block(start, scope.inside(), depth), scope.inside()))
+        return Pool("int", False, False, 2)
+
     def if_(self, pool: Pool, scope: Scope, depth: int) -> Pool:
         it = pool.type if pool.single and pool.type == "int" else None
-        self.write(f"if {self.condition(scope, it)}:")
+        self.write(f"if ({self.condition(scope, it)}) == (x < 9):")
         results = [self.many_times(1, lambda: self._whole(pool, scope.inside(), depth))]
         if self.chance(3):
-            self.write(f"elif {self.condition(scope, it)}:")
+            self.write(f"elif ({self.condition(scope, it)}) == (x < 8):")
             results.append(self.many_times(1, lambda: self._whole(pool, scope.inside(), depth)))
         if pool.type != "int" or self.chance():
             self.write("else:")
@@ -511,6 +550,28 @@ class Writer:
             results.append(pool)
         single, scored = all(p.single for p in results), all(p.scored for p in results)
         return Pool("int", single, scored, max(p.size for p in results))
+
+    def try_(self, pool: Pool, scope: Scope, depth: int) -> Pool:
+        name = self.fresh(scope) if self.chance(3) else ""
+        self.write(f"{name} = try:" if name else "try:")
+        found = self.many_times(1, lambda: self._whole(pool, scope.inside(), depth))
+        self.write("else:")
+        if name and self.chance():
+            self.write("    skip")
+            self.write(f"Pool() {name}, {self.number(scope)}")
+            return Pool("int", False, False, found.size + 1)
+        other = self.many_times(1, lambda: self._whole(pool, scope.inside(), depth))
+        both = Pool(
+            "int",
+            found.single and other.single,
+            found.scored and other.scored,
+            max(found.size, other.size),
+        )
+        if name:
+            scope.bind(name, both)
+            self.bound_last = name
+            return pool
+        return both
 
     def _whole(self, pool: Pool, scope: Scope, depth: int) -> Pool:
         """A block that leaves numbers."""
@@ -537,14 +598,14 @@ class Writer:
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> Generated:
-    """A program of up to three schemes, the last of which is run."""
+def programs(draw: st.DrawFn, trying: bool = False) -> Generated:
+    """A program of up to three schemes, of which the last is run; `trying`: with `try`, `skip`, retries."""
     parts = [HEAD]
     schemes: dict[str, int] = {}
     for name, signature in (("helper", "x: int"), ("deeper", "x: int, depth: int")):
         if not draw(st.booleans()):
             continue
-        writer = Writer(draw, {}, 6)
+        writer = Writer(draw, {}, 6, trying)
         scope = Scope({"x": "int"})
         if name == "deeper":
             scope.values["depth"] = "int"
@@ -558,11 +619,11 @@ def programs(draw: st.DrawFn) -> Generated:
         writer.finish(writer.block(Pool(), scope, 1), scope)
         parts.append(f"scheme {name}({signature}) -> int:\n" + "\n".join(writer.lines) + "\n")
         schemes[name] = 8 if name == "helper" else 24
-    writer = Writer(draw, schemes, MAX_CALLS)
+    writer = Writer(draw, schemes, MAX_CALLS, trying)
     scope = Scope({"x": "int", "xs": "list[int]"})
     pool = writer.block(Pool(), scope, 2, least=2)
-    if pool.type == "int" and draw(st.booleans()):
-        writer.write("GroundTruth() it == truth")
     writer.finish(pool, scope)
+    if draw(st.booleans()):
+        writer.write("GroundTruth() it == truth")
     parts.append("scheme main(x: int, xs: list[int]) -> int:\n" + "\n".join(writer.lines) + "\n")
     return Generated("\n".join(parts))

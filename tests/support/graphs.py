@@ -17,8 +17,6 @@ from gotlang.ir import program as ir
 from gotlang.runtime.context import Context
 from gotlang.runtime.expansion import Expander
 from gotlang.runtime.graph import DONE, READY, RUNNING, STATES, WAITING, Frame, Graph, Operation
-from gotlang.span import NOWHERE
-from gotlang.syntax.expressions import Constant
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import ANY
 
@@ -163,7 +161,6 @@ class Oracle:
 
 
 STEP = ir.Call("call", ANY, False, "%start", "f", ())
-GATHER = ir.Pool("pool", ANY, False, "%start", (Constant(NOWHERE, 1), Constant(NOWHERE, 2)))
 
 
 class Built:
@@ -179,9 +176,7 @@ class Built:
         self.operations: list[Operation] = []
         for at, sources in enumerate(shape.sources):
             absorbs = at in shape.absorbing
-            operation = Operation(
-                GATHER if absorbs else None, "Pool" if absorbs else "join", self.frame, at, None
-            )
+            operation = Operation(None, "rescue" if absorbs else "join", self.frame, at, None)
             operation.parts = tuple(self.operations[s] for s in sources)
             held = at not in shape.done
             self.graph.add(operation, operation.parts, held=held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -12,18 +13,36 @@ from gotlang.answers.forms import After, Json, Lines, Tag
 from gotlang.answers.reader import write
 from gotlang.errors import EvaluationError
 from gotlang.ir import program as ir
+from gotlang.ir.text import line_text
+from gotlang.operations.step import Line
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.templates import Template
-from gotlang.types import ANY, BOOL, FLOAT, INT, NONE, STR, DictType, ListType, LiteralType, RecordType, fits
+from gotlang.types import (
+    BOOL,
+    DYNAMIC,
+    EMPTY,
+    FLOAT,
+    INT,
+    NEVER,
+    NONE,
+    STR,
+    DictType,
+    ListType,
+    LiteralType,
+    RecordType,
+    fits,
+    optional,
+)
 
 names = st.sampled_from(["a", "k", "settings", "stop", "x_1", "one", "value", "enter", "by"])
 pools = names | st.sampled_from(["%1", "%23", "%start", "%merge_step_1"])
 types = st.recursive(
-    st.sampled_from([INT, FLOAT, BOOL, STR, ANY, NONE, LiteralType(("a", 'b"|', "one"))]),
+    st.sampled_from([INT, FLOAT, BOOL, STR, DYNAMIC, EMPTY, NEVER, NONE, LiteralType(("a", 'b"|', "one"))]),
     lambda inner: st.one_of(
         inner.map(ListType),
         inner.map(DictType),
+        inner.map(optional),
         st.dictionaries(names, inner, max_size=2).map(lambda fields: RecordType(tuple(fields.items()))),
     ),
     max_leaves=3,
@@ -48,7 +67,16 @@ def _step(class_: Any, /, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy
 
 
 _stops = st.builds(ir.Stop, names, arguments, values)
-_simple = st.one_of(
+_lines = st.none() | st.builds(Line, texts, st.integers(0, 9))
+
+
+def _at_line(step: ir.Step, line: Line | None) -> ir.Step:
+    """A step that calls something stands at a line, mostly where it says the same as the step."""
+    text = line_text(step)
+    return replace(step, line=line or Line(text)) if text else step
+
+
+_plain = st.one_of(
     *(
         _step(
             kind,
@@ -101,6 +129,7 @@ _simple = st.one_of(
     _step(ir.GroundTruth, condition=values),
     _step(ir.Invoke, scheme=names, arguments=arguments),
 )
+_simple = st.builds(_at_line, _plain, _lines)
 
 
 def _regions(steps: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -110,9 +139,18 @@ def _regions(steps: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 def _blocks(steps: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     body = _regions(steps)
     return st.one_of(
-        _step(ir.Foreach, iterable=some, name=pools, position=st.none() | pools, after=some, body=body),
+        _step(
+            ir.Foreach,
+            iterable=some,
+            name=pools,
+            position=st.none() | pools,
+            parts=st.just(()) | st.tuples(pools, pools),
+            after=some,
+            body=body,
+        ),
         _step(ir.Reduce, iterable=some, left=pools, right=pools, step=st.none() | pools, body=body),
         _step(ir.Repeat, count=values, counter=st.none() | pools, until=some, body=body),
+        _step(ir.Repeated, count=values, settings=arguments, body=body),
         _step(ir.If, branches=_several(st.tuples(values, body), 0, 2), otherwise=st.none() | body),
         _step(ir.Block, label=texts, names=_several(st.tuples(pools, pools), 0, 2), body=body),
     )
@@ -149,7 +187,7 @@ def _prompts(draw: st.DrawFn) -> ir.Prompt:
         st.lists(st.tuples(st.dictionaries(names, plain, min_size=1), plain), max_size=2)
     ):
         whole = ListType(result) if many else result
-        raw = isinstance(output, str) and fits(whole, output) is not None and whole not in (STR, ANY)
+        raw = isinstance(output, str) and fits(whole, output) is not None and whole not in (STR, DYNAMIC)
         raw = raw and not isinstance(whole, LiteralType)
         with suppress(EvaluationError):  # no response reads as an output of another type
             response = output if raw else write(output, whole, form)
@@ -175,7 +213,8 @@ _scores = st.builds(
     ir.ScoreFunction, names, _parameters, st.booleans(), st.none() | _numbers, regions, values
 )
 _schemes = st.builds(ir.Scheme, names, _parameters, types, st.booleans(), st.booleans(), types, regions)
-_imports = st.builds(ir.PythonImport, texts, _several(names, 1))
+_functions = st.builds(ir.PythonFunction, names, types)
+_imports = st.builds(ir.PythonImport, texts, _several(_functions, 1))
 programs = st.builds(
     ir.Program,
     texts,
@@ -186,4 +225,6 @@ programs = st.builds(
     _several(_imports, 0, 1),
     _several(st.builds(ir.Corpus, names, texts), 0, 1),
     _several(st.builds(ir.PythonImport, texts, st.just(())), 0, 1),
+    _several(st.tuples(names, types), 0, 1),
+    _several(_functions, 0, 2),
 )

@@ -41,11 +41,17 @@ class Fault:
     half: bool = False
     charged: bool = True
     edit: Callable[[Body], object] | None = None
+    worked: bool = False
 
 
 def status(code: int, words: str = "", /, **error: object) -> Fault:
     """An error in OpenAI's form; further words such as `param` and `code` go into it."""
     return Fault(code, body=json.dumps({"error": {"message": words or f"status {code}", **error}}))
+
+
+def gateway(code: int) -> Fault:
+    """An error from a gateway whose upstream did the work, which is charged."""
+    return replace(status(code, "upstream timed out"), worked=True)
 
 
 def limited(headers: Mapping[str, str] | None = None) -> Fault:
@@ -237,6 +243,8 @@ class OpenAIServer:
         """Status, headers and body; what is charged is noted in `seen`."""
         refusal = next(self._refusals(seen), None) or (fault if fault.status != 200 else None)
         if refusal is not None:
+            if refusal.worked:
+                seen.charged = _usage(self._completion(seen))
             return refusal.status, refusal.headers, refusal.body or ""
         headers = dict(fault.headers)
         key = seen.headers.get("idempotency-key", "")

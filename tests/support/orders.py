@@ -90,11 +90,15 @@ def compiled(text: str) -> Program:
 def run_in_order(
     text: str, inputs: dict[str, Any], model: Model, truth: Any = None, **options: Any
 ) -> Result:
-    """One run of a program on virtual time. Raises RunError where it has no result."""
+    """One run of a program on virtual time. Raises RunError where it has no result. Its functions return what
+    the option `returns` says, by default ints."""
+
+    returns = options.pop("returns", "int")
 
     async def work() -> Result:
         functions = options.get("functions", ())
-        program = compile(text, "program.got", functions=functions) if functions else compiled(text)
+        typed = [f"{name} -> {returns}" for name in functions]
+        program = compile(text, "program.got", functions=typed) if functions else compiled(text)
         async with Session(program, Options(model=model, **options)) as session:
             return await session.run(inputs, truth=truth)
 

@@ -31,6 +31,12 @@ def _several(items: st.SearchStrategy[Any], least: int = 0, most: int = 3) -> st
     return st.lists(items, min_size=least, max_size=most).map(tuple)
 
 
+def _given(name: st.SearchStrategy[Any], value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Arguments of a call: those without a name come first."""
+    arguments = _several(_node(e.Argument, name, value))
+    return arguments.map(lambda given: tuple(sorted(given, key=lambda argument: argument.name is not None)))
+
+
 @st.composite
 def _node(draw: st.DrawFn, kind: Any, *parts: st.SearchStrategy[Any]) -> Any:
     # Not `builds`: Hypothesis then takes minutes to print a deep tree of calls.
@@ -38,6 +44,7 @@ def _node(draw: st.DrawFn, kind: Any, *parts: st.SearchStrategy[Any]) -> Any:
 
 
 identifiers = _node(e.Identifier, names)
+case_names = _node(e.Identifier, st.sampled_from(["Act", "Stop", "Finish2"]))
 short_texts = _node(e.Constant, texts)
 all_texts = _node(e.Constant, texts, st.booleans())
 numbers = _node(
@@ -49,7 +56,7 @@ param_constants = constants | _node(e.ListDisplay, _several(constants))
 
 
 def _expressions(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    arguments = _several(_node(e.Argument, st.none() | identifiers, inner))
+    arguments = _given(st.none() | identifiers, inner)
     operators = st.sampled_from(["or", "and", "+", "-", "*", "/", "//", "%", "**"])
     comparators = st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "in", "not in"])
     return st.one_of(
@@ -62,15 +69,16 @@ def _expressions(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         _node(e.Field, inner, st.sampled_from(["left", "not", "e3"])),
         _node(e.Call, identifiers, arguments),
         _node(e.ListDisplay, _several(inner)),
-        _node(e.Comprehension, inner, identifiers, st.none() | identifiers, inner, st.none() | inner),
-        _node(e.RecordDisplay, _several(st.tuples(st.sampled_from(["path", "in", "a b", ""]), inner))),
+        _node(e.Comprehension, inner, _several(identifiers, 1, 2), inner, st.none() | inner),
+        _node(e.Case, case_names, _several(st.tuples(st.sampled_from(["path", "in", "a b"]), inner))),
+        _node(e.RecordDisplay, _several(st.tuples(st.sampled_from(["path", "in", "a b", "", None]), inner))),
     )
 
 
 _atoms = _node(e.Reference, names) | constants | _node(e.Constant, st.none())
 expressions = st.recursive(_atoms, _expressions, max_leaves=6)
 _settings_names = _node(e.Identifier, st.sampled_from(["k", "until", "model"]))
-_arguments = _several(_node(e.Argument, st.none() | _settings_names, expressions))
+_arguments = _given(st.none() | _settings_names, expressions)
 
 type_nodes = st.recursive(
     _node(n.NamedType, _node(e.Identifier, st.sampled_from(_TYPES)))
@@ -78,8 +86,13 @@ type_nodes = st.recursive(
     lambda inner: (
         _node(n.NamedType, _node(e.Identifier, st.sampled_from(_TYPES)), _several(inner, 1, 2))
         | _node(n.RecordTypeNode, _several(_node(n.TypedName, identifiers, inner)))
+        | _node(n.OptionalTypeNode, inner.filter(lambda node: not isinstance(node, n.OptionalTypeNode)))
     ),
     max_leaves=4,
+)
+_fields = _node(n.RecordTypeNode, _several(_node(n.TypedName, identifiers, type_nodes), 1))
+type_nodes |= _node(n.CaseTypeNode, case_names, _fields) | _node(
+    n.AlternativesNode, _several(_node(n.CaseTypeNode, case_names, st.none() | _fields), 2)
 )
 
 # ---------------------------------------------------------------- pipelines
@@ -99,19 +112,29 @@ steps = _node(
     st.none() | _again,
 )
 _words = st.lists(st.sampled_from(["merge", "step", "final", "score"]), min_size=2, max_size=3)
-_labels = st.sampled_from(["merge", "merge step 1", "final merge", "step 12"])
-_references = _node(n.LabelReference, st.sampled_from(["merge step 1", "final merge", "step 12"]))
+_labels = st.sampled_from(["merge", "merge step 1", "final merge", "step 12", "batch 1", 'for "all"?'])
+_references = _node(n.LabelReference, _labels)
+
+
+def _branches(suites: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    values = short_texts | _node(e.Constant, st.sampled_from([True, False, None]))
+    several = _several(_node(n.CasePattern, case_names, st.just(())) | values, 1)
+    one = _several(_node(n.CasePattern, case_names, _several(identifiers, 1)), 1, 1)
+    return _node(n.MatchBranch, several | one, st.none() | identifiers, suites)
 
 
 def _blocks(suites: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     optional = st.none() | expressions
-    adjectives = _several(st.just("list"), 0, 1)
-    labelled = st.tuples(_several(expressions | _references, 1), _several(identifiers)) | st.just(((), ()))
+    adjectives = st.none() | st.just("list")
+    sources = expressions.filter(lambda x: not isinstance(getattr(x, "value", None), str)) | _references
+    labelled = st.tuples(_several(sources, 1), _several(identifiers)) | st.just(((), ()))
     return st.one_of(
-        _node(n.Foreach, adjectives, identifiers, st.none() | identifiers, optional, optional, suites),
+        _node(n.Foreach, adjectives, _several(identifiers, 1, 2), optional, optional, suites),
         _node(n.Reduce, identifiers, identifiers, optional, st.none() | identifiers, suites),
         _node(n.RepeatBlock, expressions, st.none() | identifiers, optional, suites),
+        _node(n.Repeated, _again, suites),
         _node(n.If, _several(st.tuples(expressions, suites), 1, 2), st.none() | suites),
+        _node(n.Match, expressions, _several(_branches(suites), 1), st.none() | suites),
         st.builds(
             lambda label, ends, body: n.Labelled(NOWHERE, label, ends[0], ends[1], body),
             _labels,
@@ -128,13 +151,19 @@ def _suites(statements: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 _simple = st.one_of(
     steps,
     _node(n.Evaluate, expressions),
-    _node(n.Bind, identifiers, steps | expressions),
+    st.builds(
+        lambda again, call: n.Repeated(NOWHERE, again, n.Suite(NOWHERE, (n.Evaluate(NOWHERE, call),)), True),
+        _again,
+        _node(e.Call, identifiers, _arguments),
+    ),
+    _node(n.Bind, identifiers, st.none() | type_nodes, steps | expressions),
     _node(n.Return, expressions),
 )
 statements = st.recursive(
     _simple,
     lambda inner: st.one_of(
-        _blocks(_suites(inner)), _node(n.Bind, identifiers, _suites(inner) | _blocks(_suites(inner)))
+        _blocks(_suites(inner)),
+        _node(n.Bind, identifiers, st.none() | type_nodes, _suites(inner) | _blocks(_suites(inner))),
     ),
     max_leaves=4,
 )
@@ -204,9 +233,12 @@ _studies = st.tuples(
 studies = _studies.map(
     lambda parts: n.Study(NOWHERE, parts[0], parts[1], parts[2] if parts[1] else None, *parts[3:])
 )
+_functions = _node(n.PythonFunction, identifiers, st.none() | type_nodes)
 imports = st.one_of(
     _node(n.ImportGot, short_texts),
-    _node(n.ImportPython, short_texts, _several(identifiers, 1)),
+    _node(
+        n.ImportPython, short_texts, _several(_node(n.PythonFunction, identifiers, st.none() | type_nodes), 1)
+    ),
     _node(n.ImportCorpus, short_texts, identifiers),
     _node(n.Simulate, short_texts),
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gotlang.api import Program, compile
-from gotlang.compiler import compile_source
+from gotlang.compiler import compile_source, handed_in
 from gotlang.diagnostics import Diagnostic, render
 from gotlang.errors import GotError, RunError
 from gotlang.estimate.remaining import CallsRemaining
@@ -68,6 +68,7 @@ def _pages(query: str, k: int) -> list[str]:
 
 
 FUNCTIONS = {"double": _double, "fail": _fail, "pages": _pages}
+TYPED = ["double -> int", "fail -> int", "pages"]
 SIMULATED = {
     "digit": lambda rng, of: str(rng.randrange(10)),
     "next": lambda rng, n: str(n + 1),
@@ -87,7 +88,7 @@ def run_text(source: Source) -> str:
 
 
 def _program(source: Source) -> Program:
-    return compile(PRELUDE + source.text, source.name, functions=FUNCTIONS)
+    return compile(PRELUDE + source.text, source.name, functions=TYPED)
 
 
 def _options() -> Options:
@@ -107,7 +108,7 @@ def _run(program: Program, values: dict[str, Any]) -> Iterator[str]:
     outcome = result.outcome
     account = outcome.ledger.accounts[0]
     yield f"value: {json.dumps(result.value)}"
-    yield f"score {result.score}, ground truth {result.ground_truth}"
+    yield f"score {result.outcome.score}, ground truth {result.ground_truth}"
     yield f"calls {account.calls}, requests {account.requests}, critical path {outcome.hops}"
     yield from (f"failed: {failure.operation}: {failure.reason}" for failure in outcome.failures)
     sources = program.compilation.sources
@@ -236,8 +237,13 @@ def _picture(program: Program, scheme: ir.Scheme) -> Iterator[str]:
 
 def _reference(name: str) -> str:
     record = OPERATIONS.get(name) or BLOCKS[name]
-    example = f" | {record.syntax.example}" if name in OPERATIONS else ""
-    return f"{record.usage} | {record.doc}{example}"
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        return f"{record.usage} | {record.doc}"
+    asks = ", ".join(sorted(operation.asks)) or "nothing"
+    facts = f"asks for {asks}, keeps {'all' if operation.keeps else 'nothing'}"
+    fails = f"fails: {operation.fails}"
+    return f"{record.usage} | {record.doc} | {facts} | {fails} | {operation.syntax.example}"
 
 
 _UNUSED = ("GOT0502", "GOT0503")
@@ -245,7 +251,7 @@ _UNUSED = ("GOT0502", "GOT0503")
 
 
 def _found(source: Source) -> list[Diagnostic]:
-    found = compile_source(source, functions=frozenset(FUNCTIONS)).diagnostics
+    found = compile_source(source, functions=handed_in(TYPED)).diagnostics
     return [problem for problem in found if problem.code not in _UNUSED]
 
 
@@ -263,7 +269,8 @@ def _said(source: Source) -> Iterator[str]:
 
 def _wrong(name: str, right: str, wrong: str) -> list[str]:
     out = []
-    head = right[right.index("scheme main") :].split(" -> ")[0]
+    at = right.index("scheme main")
+    head = right[:at] + right[at:].split(" -> ")[0]
     for body in wrong.splitlines():
         lines = "".join(f"    {line}\n" for line in body.split(";"))
         out += _attempt(f"wrong: {body}", _said(Source.of(name, f"{PRELUDE}{head} -> many any:\n{lines}")))

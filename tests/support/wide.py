@@ -8,8 +8,8 @@ simulate with "wide_sim.py"
 prompt guess(n: int) -> int:
     "Guess {{ n }}."
 
-score distance(guess: int, n: int) -> lower, best 0:
-    abs(guess - n)
+score distance(guessed: int, n: int) -> lower, best 0:
+    abs(guessed - n)
 
 scheme wide(rows: int, columns: int) -> many int:
     foreach i in range(rows):

@@ -8,7 +8,7 @@ function readTheme() {
   theme.found = theme.dark ? "#e0af68" : "#d99100";
 }
 
-const STATES = { done: "good", cached: "accent", failed: "bad", running: "accent", ready: "accent", waiting: "soft", planned: "accent" };
+const STATES = { done: "good", cached: "accent", failed: "bad", skipped: "soft", running: "accent", ready: "accent", waiting: "soft", planned: "accent" };
 
 function colorOf(view, item) {
   const ramp = (value, range, lower) => {

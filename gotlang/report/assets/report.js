@@ -79,7 +79,7 @@ function select(which) {
   if (row.truth !== null) panel.append(block("expected", "", written(row.truth)));
   panel.append(make("h3", "results"));
   for (const [scheme, run] of row.runs) {
-    const facts = [run.score === null ? null : `${doc.metric === "score" ? doc.label : "score"} ${number(run.score)}`, run.correct === null ? null : run.correct ? "right" : "wrong", run.usd === null ? null : dollars(run.usd), run.calls === null ? null : `${run.calls} call${run.calls === 1 ? "" : "s"}`];
+    const facts = [run.score === null ? null : `${doc.metric === "score" ? doc.label : "score"} ${number(run.score)}`, run.correct === null ? null : run.correct ? "right" : "wrong", run.valid === false ? "not valid" : run.valid ? "valid" : null, ...Object.entries(run.unknown || {}).map(([name, why]) => `${name} unknown: ${why}`), run.usd === null ? null : dollars(run.usd), run.calls === null ? null : `${run.calls} call${run.calls === 1 ? "" : "s"}`];
     const name = doc.schemes[scheme] + (run.repeat ? `, run ${run.repeat + 1}` : "");
     panel.append(block(name, [run.state === "done" ? null : run.state, ...facts].filter(Boolean).join(" · "), run.state === "failed" ? run.reason : written(run.result)));
   }

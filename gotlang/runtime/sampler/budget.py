@@ -11,6 +11,7 @@ from typing import final
 
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.base import Model, Price, Request, Usage, token_bound
+from gotlang.models.prices import dollars
 
 _MILLION = 10**6
 _NOTHING = Fraction(0)
@@ -119,7 +120,7 @@ class Budget:
         """Why the next request was not sent."""
         parts = []
         if self.max_usd is not None:
-            parts.append(f"${self.spent_usd:.4f} of ${self.max_usd:.4f} spent")
+            parts.append(f"{dollars(self.spent_usd)} of {dollars(self.max_usd)} spent")
         if self.max_calls is not None:
             parts.append(f"{self.spent_calls} of {self.max_calls} calls made")
         return "the budget does not allow the next request: " + ", ".join(parts)

@@ -18,10 +18,12 @@ SampleSource = Literal["model", "process", "persistent"]
 @final
 @dataclass(frozen=True, slots=True)
 class MissingSample:
-    """A sample without a completion, and why; `cut_off` if it was never requested."""
+    """A sample without a completion, and why; `cut_off` if it was never requested. `seconds` is how long it
+    was waited for."""
 
     reason: str
     cut_off: bool = False
+    seconds: float = 0.0
 
 
 Sample = tuple[StoredSample, SampleSource] | MissingSample
@@ -72,7 +74,8 @@ class Failure:
     """Something failed: the path of the operation, the place in the source, and why.
 
     `sample` numbers the sample or the thought that failed; None for the operation as a whole (`fatal`).
-    Failures are sorted by `key`, so that their order does not depend on time.
+    `handled`: the program went on with another sample, or with the `else` of a `try`. Failures are sorted by
+    `key`, so that their order does not depend on time.
     """
 
     operation: str
@@ -80,6 +83,7 @@ class Failure:
     span: Span
     sample: int | None = None
     fatal: bool = False
+    handled: bool = False
     key: PathKey = field(default=(), repr=False, compare=False)
 
 
@@ -93,7 +97,19 @@ class Unsaved:
     reason: str
 
 
-Event = Added | Started | Ended | Asked | Failure | Unsaved
+@final
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """A request failed for `reason`; retry `number` of `most` follows after so many seconds."""
+
+    model: str
+    reason: str
+    number: int
+    most: int
+    seconds: float
+
+
+Event = Added | Started | Ended | Asked | Failure | Unsaved | Retrying
 Observer = Callable[[Event], None]
 
 

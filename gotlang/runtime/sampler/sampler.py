@@ -14,10 +14,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cache.base import Cache, StoredSample
-from gotlang.errors import BudgetExceeded, CacheError, EvaluationError, GotError, ModelError
+from gotlang.errors import BudgetExceeded, CacheError, GotError, LimitExceeded, ModelError
 from gotlang.models.base import AlreadyCached, Model, Permit, Reply, Request
 from gotlang.runtime.sampler.budget import Allowance, Budget
-from gotlang.runtime.sampler.events import Asked, MissingSample, Observer, Sample, SampleSource, Unsaved
+from gotlang.runtime.sampler.events import (
+    Asked,
+    MissingSample,
+    Observer,
+    Retrying,
+    Sample,
+    SampleSource,
+    Unsaved,
+)
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.limits import RequestQueue
 
@@ -109,6 +117,7 @@ class _Pending:
     request: Request
     key: str
     operation: Operation | None
+    timeout_s: float | None = None
     numbers: list[int] = field(default_factory=list)
     found: dict[int, Found] = field(default_factory=dict)
     sources: dict[int, SampleSource] = field(default_factory=dict)
@@ -124,11 +133,13 @@ class _Pending:
                 if not waiter.done():
                     waiter.set_result(found)
 
-    def give_up(self, numbers: Iterable[int], reason: str, *, cut_off: bool = False) -> None:
+    def give_up(
+        self, numbers: Iterable[int], reason: str, *, cut_off: bool = False, seconds: float = 0.0
+    ) -> None:
         """Those of these samples that are not there will not come."""
         for number in numbers:
             if number not in self.found:
-                self.give(number, MissingSample(reason, cut_off))
+                self.give(number, MissingSample(reason, cut_off, seconds))
 
     async def wait(self, number: int) -> Found:
         """Wait for a sample that another operation asks for."""
@@ -181,7 +192,7 @@ class Sampler:
     def check(self, samples: int) -> None:
         """Raises EvaluationError if a run may not ask for that many samples more."""
         if self.asked + samples > MAX_SAMPLES:
-            raise EvaluationError(f"this run needs more than {MAX_SAMPLES:,} model calls")
+            raise LimitExceeded(f"this run needs more than {MAX_SAMPLES:,} model calls")
 
     async def sample(
         self,
@@ -192,19 +203,21 @@ class Sampler:
         operation: Operation | None,
         *,
         batched: bool = True,
+        timeout_s: float | None = None,
     ) -> tuple[list[Sample], frozenset[int]]:
         """The samples of a request with these numbers, in their order, and the numbers of those that were
         stored before.
 
         `key` is the request's, `operation` the operation that asks (None for none of a graph). `batched` asks
-        for all that are missing in one request, if the endpoint supports `n`. Raises nothing unless it is
-        cancelled: a sample that cannot be had is a MissingSample.
+        for all that are missing in one request, if the endpoint supports `n`. `timeout_s` is how many seconds
+        a response may take from when its request is sent. Raises nothing unless it is cancelled: a sample
+        that cannot be had is a MissingSample.
         """
         # At temperature 0 equal requests are equal calls: every sample is the first.
         if request.settings.temperature == 0:
             numbers = [0] * len(numbers)
         process = self._process
-        pending = _Pending(model, request, key, operation)
+        pending = _Pending(model, request, key, operation, timeout_s)
         mine = pending.numbers
         for number in numbers:
             if (key, number) not in process:
@@ -311,10 +324,24 @@ class Sampler:
                     if self._look_up(store, pending, numbers):
                         raise AlreadyCached
 
+        def waiting(reason: str, number: int, most: int, seconds: float) -> None:
+            if self.observe is not None:
+                self.observe(Retrying(model.name, reason, number, most, seconds))
+
+        limit, late = asyncio.timeout(None), False
+
+        def send() -> None:
+            look_again()
+            if pending.timeout_s is not None:
+                limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
+
         try:
             look_again()
-            permit = Permit(look_again, allowance.retry)
-            reply = await model.ask(pending.request, allowance.calls, numbers[0], permit)
+            permit = Permit(send, allowance.retry, waiting)
+            async with limit:
+                reply = await model.ask(pending.request, allowance.calls, numbers[0], permit)
+            if late := pending.timeout_s is not None and reply.latency_s > pending.timeout_s:
+                raise TimeoutError  # a simulated model does not take the time that it says it took
             answered = len(reply.completions)
             if not answered:
                 raise ModelError(
@@ -341,7 +368,12 @@ class Sampler:
         except Exception as error:
             # A model is foreign code; what it raises against its contract ends this request, not the others.
             allowance.abandoned()
-            pending.give_up(numbers, f"`{model.name}` raised {type(error).__name__}: {error}")
+            reason = f"`{model.name}` raised {type(error).__name__}: {error}"
+            seconds = pending.timeout_s or 0.0 if late or limit.expired() else 0.0
+            if seconds:
+                spent.requests += 1 + allowance.retries
+                reason = f"no response within {seconds:g} seconds"
+            pending.give_up(numbers, reason, seconds=seconds)
         else:
             spent.add(answered, reply.requests, reply.usage, model.price, reply.latency_s)
             if reply.notes:

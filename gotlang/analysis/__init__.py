@@ -1,0 +1,22 @@
+"""What is known of a checked program before it runs, beside its types: constants, recursion, files."""
+
+from __future__ import annotations
+
+from gotlang.analysis.constants import check_constants
+from gotlang.analysis.foreign import Files, check_foreign
+from gotlang.analysis.recursion import check_recursion
+from gotlang.diagnostics import Diagnostic, Report
+from gotlang.semantics.check import Checked
+
+__all__ = ["Files", "analyze"]
+
+
+def analyze(checked: Checked, files: Files | None) -> list[Diagnostic]:
+    """The errors of declarations whose types are right; without `files`, not those of its Python."""
+    report = Report()
+    check_constants(checked, report)
+    if checked.ok:
+        check_recursion(checked, report)
+    if files is not None:
+        check_foreign(checked, files, report)
+    return report.diagnostics

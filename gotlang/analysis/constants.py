@@ -1,0 +1,439 @@
+"""Refuses what is sure to fail by its constants: settings and rounds out of range, positions beyond the end,
+divisions by zero, branches that never run. A param counts with every value that it may have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, assert_never, final
+
+from gotlang.analysis.expressions import NOTHING, ExpressionConstants, least, most, plus, times
+from gotlang.analysis.worlds import ALL_OF_RANGE, ONE, Bound, Data, Env, Known
+from gotlang.diagnostics import Report
+from gotlang.errors import CompileError, TemplateError
+from gotlang.operations import OPERATIONS
+from gotlang.operations.checks import MOST
+from gotlang.operations.record import PROMPT_SETTINGS, SettingRule, Syntax
+from gotlang.semantics.builtins import BUILTINS
+from gotlang.semantics.check import Checked
+from gotlang.semantics.params import constant_value
+from gotlang.semantics.prompts import COUNT
+from gotlang.semantics.steps import REPEAT, setting
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.types import fits
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """What flows through a pipeline: at most so many thoughts, and the value of each, if it is known."""
+
+    most: Bound | None = None
+    it: Known | Data | None = None
+
+
+START = _Pool(ONE)
+UNKNOWN = _Pool()
+
+
+def check_constants(checked: Checked, report: Report) -> None:
+    """Report what fails by constants in the declarations of a program that have no errors."""
+    _Constants(checked, report).program()
+
+
+@final
+class _Constants:
+    """One walk over the declarations of a program."""
+
+    def __init__(self, checked: Checked, report: Report) -> None:
+        self.checked = checked
+        self.report = report
+        self.expressions = ExpressionConstants(checked.symbols, report)
+        symbols = checked.symbols
+        self.wrong = [d.span for d in checked.diagnostics if d.severity == "error"]
+        params = {
+            name: _param(d) if self._right(d) else Data()
+            for name, d in symbols.nodes.items()
+            if isinstance(d, n.Param)
+        }
+        self.params = Env(dict(params))
+
+    def _right(self, d: n.Declaration) -> bool:
+        """Whether a declaration has no error."""
+        here = d.span
+        return not any(
+            wrong.source == here.source and here.start <= wrong.start < here.end for wrong in self.wrong
+        )
+
+    def program(self) -> None:
+        """Every declaration; in one with an error only settings and rounds are told."""
+        for module in self.checked.modules:
+            for d in module.declarations:
+                self.expressions.wrong = not self._right(d)
+                match d:
+                    case n.Scheme() | n.Score():
+                        self.suite(d.body, START, self._inputs(d.parameters))
+                    case n.Prompt():
+                        self._prompt(d)
+                    case _:
+                        pass
+
+    def _inputs(self, parameters: Iterable[n.TypedName]) -> Env:
+        return self.params.inside({parameter.name.text: Data() for parameter in parameters})
+
+    def _prompt(self, node: n.Prompt) -> None:
+        for given in node.settings:
+            name = given.name.text
+            rule = COUNT if name == "count" else PROMPT_SETTINGS.get(name)
+            env = self._inputs(node.parameters) if name == "count" else self.params
+            if rule is not None:
+                self._setting(name, given.value, rule, env)
+        if node.examples and not self.expressions.wrong:
+            self._examples(node)
+
+    def _examples(self, node: n.Prompt) -> None:
+        """Report an example whose output no response expresses, or whose inputs the text cannot show."""
+        from gotlang.ir.build import build_prompt
+
+        try:
+            prompt = build_prompt(node, self.checked.symbols.prompts[node.name.text])
+        except CompileError as error:
+            self.report.diagnostics += error.diagnostics
+            return
+        for place, example in zip(node.examples, prompt.examples, strict=True):
+            try:
+                _ = prompt.user.render(dict(example.inputs)) if prompt.user is not None else ""
+            except TemplateError as error:
+                message = f"the text cannot show this example: {error.message}"
+                self.report.error("GOT0405", message, place.span)
+
+    # ---------------------------------------------------------------- settings
+
+    def _setting(self, name: str, value: e.Expression, rule: SettingRule, env: Env) -> None:
+        """Report a setting that is out of range for some value that the params may have."""
+        for world, found in self.expressions.values(value, env):
+            if all(fits(type_, found) is not None for type_ in rule.types):
+                return  # of another type, which is told already
+            if (why := rule.refused(name, found)) is not None:
+                at = "" if isinstance(value, e.Constant) else f"this is {json.dumps(found)}"
+                self.expressions.fail(why, value.span, world, frozenset(world), "GOT0312", at)
+                return
+
+    def _rounds(self, node: n.RepeatBlock, pool: _Pool, env: Env) -> None:
+        """Report a number of rounds that is out of range; none at all where that leaves nothing."""
+        for world, found in self.expressions.values(node.count, env):
+            if not isinstance(found, int):
+                continue
+            needs, starts = frozenset(world), pool is START
+            message = None
+            if found < 0:
+                message = "a block cannot be repeated fewer than 0 times"
+            elif found > MOST:
+                message = f"a block is repeated {MOST:,} times at most"
+            elif found == 0 and not world:
+                message = "this block never runs"
+            elif found == 0 and starts:
+                message = "without a round nothing is left: a scheme starts with no thoughts"
+            if message is not None:
+                self.expressions.fail(message, node.count.span, world, needs, "GOT0333")
+                return
+
+    # ---------------------------------------------------------------- statements
+
+    def suite(self, suite: n.Suite, pool: _Pool, env: Env) -> _Pool:
+        """The statements of a block; what the last one leaves."""
+        env = env.inside()
+        for index, statement in enumerate(suite.statements):
+            found = self.statement(statement, pool, env)
+            if not isinstance(statement, n.Bind) or index == len(suite.statements) - 1:
+                pool = found
+        return pool
+
+    def statement(self, node: n.Statement, pool: _Pool, env: Env) -> _Pool:
+        """One statement; names that it binds are added to `env`."""
+        match node:
+            case n.Step():
+                return self.step(node, pool, env)
+            case n.Evaluate(value=value) | n.Return(value=value):
+                return self._value(value, pool, env)
+            case n.Bind():
+                return self._bind(node, pool, env)
+            case n.Foreach():
+                return self._foreach(node, pool, env)
+            case n.Reduce():
+                here = self._here(pool, env)
+                if node.iterable is not None:
+                    self.expressions.check(node.iterable, here)
+                self.suite(node.body, _Pool(Bound(lambda world: 2)), env)
+                return _Pool(ONE)
+            case n.RepeatBlock():
+                return self._repeat(node, pool, env)
+            case n.If():
+                return self._if(node, pool, env)
+            case n.Match():
+                return self._match(node, pool, env)
+            case n.Try():
+                around, self.expressions.tried = self.expressions.tried, True
+                one = self.suite(node.body, pool, env)
+                self.expressions.tried = around
+                return _Pool(most(one.most, self.suite(node.otherwise, pool, env).most))
+            case n.Repeated(again=again, body=body):
+                here = self._here(pool, env)
+                self._settings(again, REPEAT, pool, here)
+                return _Pool(times(self.suite(body, pool, env).most, self._number(again, "k", here)))
+            case n.Skip():
+                return _Pool(Bound(lambda world: 0))
+            case n.Labelled():
+                return self._labelled(node, pool, env)
+        assert_never(node)
+
+    def _here(self, pool: _Pool, env: Env) -> Env:
+        """The names for what looks at the current thoughts."""
+        return env.inside({"it": pool.it or Data(), "thoughts": Data(pool.most)})
+
+    def _value(self, value: e.Expression, pool: _Pool, env: Env) -> _Pool:
+        """The pool of an expression, or of a scheme's call."""
+        here = self._here(pool, env)
+        if isinstance(value, e.Call) and value.function.text in self.checked.symbols.schemes:
+            for argument in value.arguments:
+                self.expressions.check(argument.value, here)
+            many = isinstance(d := self.checked.symbols.nodes.get(value.function.text), n.Scheme) and d.many
+            return UNKNOWN if many else _Pool(pool.most)
+        variable = here.find(value.name) if isinstance(value, e.Reference) else None
+        if isinstance(variable, Data):
+            return _Pool(variable.most)
+        return _Pool(ONE, self.expressions.known("it", value, here))
+
+    def _bind(self, node: n.Bind, pool: _Pool, env: Env) -> _Pool:
+        value = node.value
+        match value:
+            case n.Suite():
+                found = self.suite(value, pool, env)
+            case (
+                n.Step()
+                | n.Repeated()
+                | n.Foreach()
+                | n.Reduce()
+                | n.RepeatBlock()
+                | n.If()
+                | n.Match()
+                | n.Try()
+                | n.Labelled()
+            ):
+                found = self.statement(value, pool, env.inside())
+            case _:
+                found = self._value(value, pool, env)
+        left = self.checked.pools.get(id(node))
+        name = (found.it or Data()) if left is None or left.single else Data(found.most)
+        env.names[node.name.text] = replace(name, name=node.name.text) if isinstance(name, Known) else name
+        return found
+
+    # ---------------------------------------------------------------- blocks
+
+    def _foreach(self, node: n.Foreach, pool: _Pool, env: Env) -> _Pool:
+        here = self._here(pool, env)
+        names: dict[str, Known | Data] = {node.element.text: pool.it or Data()}
+        count = pool.most
+        if node.iterable is not None:
+            needs = self.expressions.look(node.iterable, here)
+            self.expressions.check(node.iterable, here)
+            names = self.expressions.elements(node.names, node.iterable, needs, here)
+            count = self.expressions.length(node.iterable, here)
+        inside = env.inside(names)
+        if node.after is not None:
+            self.expressions.check(node.after, inside)
+        body = self.suite(node.body, _Pool(ONE, names[node.element.text]), inside)
+        left = times(count, body.most)
+        env.names.setdefault(node.element.text, Data(left))
+        return _Pool(left)
+
+    def _repeat(self, node: n.RepeatBlock, pool: _Pool, env: Env) -> _Pool:
+        here = self._here(pool, env)
+        self._rounds(node, pool, here)
+        inside = env.inside()
+        if node.counter is not None:
+            rounds = e.Call(node.count.span, e.Identifier(node.count.span, "range"), (_argument(node.count),))
+            counter = self.expressions.known(node.counter.text, rounds, here, each=True)
+            inside.names[node.counter.text] = counter if node.until is None else Data()
+        body = self.suite(node.body, UNKNOWN if pool is not START else _Pool(None, None), inside)
+        if node.until is not None:
+            self.expressions.check(node.until, self._here(body, inside))
+        return _Pool(ONE if pool.most is ONE and body.most is ONE else None)
+
+    def _if(self, node: n.If, pool: _Pool, env: Env) -> _Pool:
+        here = self._here(pool, env)
+        left: list[_Pool] = []
+        over, decided = False, None
+        for condition, body in node.branches:  # the last one is looked at again for `else`
+            decided = self._decided(condition, here)
+            if over or decided is False:
+                why = "the condition before it is always true" if over else "its condition is always false"
+                self._error("GOT0331", "this branch never runs", condition, why, "delete the branch")
+            inside = self.expressions.under(condition, here, True)
+            left.append(self.suite(body, pool, inside))
+            here = self.expressions.under(condition, here, False)
+            over = over or decided is True
+        if node.otherwise is not None:
+            if decided is True:
+                at = "this is always true"
+                self._error(
+                    "GOT0331", "`else` never runs", condition, at, "delete `else`, or mend the condition"
+                )
+            left.append(self.suite(node.otherwise, pool, here))
+        else:
+            left.append(pool)
+        bound = left[0].most
+        for other in left[1:]:
+            bound = most(bound, other.most)
+        return _Pool(bound)
+
+    def _match(self, node: n.Match, pool: _Pool, env: Env) -> _Pool:
+        here = self._here(pool, env)
+        self.expressions.check(node.subject, here)
+        left = [pool.most] if node.otherwise is None else [self.suite(node.otherwise, pool, here).most]
+        for branch in node.branches:
+            fields = [name for pattern in branch.patterns for name in getattr(pattern, "fields", ())]
+            names = [*fields, *([branch.name] if branch.name is not None else [])]
+            inside = env.inside({name.text: Data() for name in names})
+            left.append(self.suite(branch.body, pool, inside).most)
+        return _Pool(reduce(most, left))
+
+    def _decided(self, condition: e.Expression, env: Env) -> bool | None:
+        """What a condition always is whatever the params are; None where that depends."""
+        if self.expressions.look(condition, env) != NOTHING:
+            self.expressions.check(condition, env)
+            return None
+        values = [value for _, value in self.expressions.values(condition, env)]
+        return values[0] if values and isinstance(values[0], bool) else None
+
+    def _error(self, code: str, message: str, node: e.Expression, at: str, help: str) -> None:
+        self.report.error(code, message, node.span, at, help=help)
+
+    def _labelled(self, node: n.Labelled, pool: _Pool, env: Env) -> _Pool:
+        here = self._here(pool, env)
+        sources = [
+            UNKNOWN if isinstance(source, n.LabelReference) else self._value(source, pool, here)
+            for source in node.sources
+        ]
+        inside = env.inside()
+        for name, known in zip(node.names, sources, strict=False):
+            inside.names[name.text] = known.it or Data(known.most)
+        bound = sources[0].most if sources else pool.most
+        for known in sources[1:]:
+            bound = plus(bound, known.most)
+        return self.suite(node.body, _Pool(bound) if sources else pool, inside)
+
+    # ---------------------------------------------------------------- steps
+
+    def step(self, node: n.Step, pool: _Pool, env: Env) -> _Pool:
+        """One step; the most thoughts that it leaves."""
+        name, here = node.operation.text, self._here(pool, env)
+        if name not in OPERATIONS:
+            return UNKNOWN
+        self._settings(node, OPERATIONS[name].syntax, pool, here)
+        if node.again is not None:
+            self._settings(node.again, REPEAT, pool, here)
+        if name == "Pool":
+            return self._pool(node, here)
+        for operand in node.operands:
+            parts = [a.value for a in operand.arguments] if isinstance(operand, e.Call) else None
+            if parts is None or operand.function.text in BUILTINS:  # type: ignore[union-attr]
+                self.expressions.check(operand, here)
+            else:
+                for part in parts:
+                    self.expressions.check(part, here)
+        return self._left(node, pool, here)
+
+    def _settings(self, node: n.Step, syntax: Syntax, pool: _Pool, env: Env) -> None:
+        for argument in node.settings or ():
+            name = argument.name.text if argument.name is not None else syntax.first
+            rule = syntax.settings.get(name or "")
+            if name == "positions":
+                self.expressions.position(argument.value, env, pool.most)
+            elif rule is None or rule.per_thought:
+                self.expressions.check(argument.value, env)
+            elif name is not None:
+                self._setting(name, argument.value, rule, env)
+
+    def _left(self, node: n.Step, pool: _Pool, env: Env) -> _Pool:
+        name = node.operation.text
+        if self.expressions.wrong and not node.operands:
+            return UNKNOWN
+        match name:
+            case "Map":
+                return _Pool(pool.most, self.expressions.known("it", node.operands[0], env))
+            case "Generate" | "Improve" | "Aggregate":
+                each = times(self._number(node, "k", env), self._again(node, env))
+                operand = node.operands[0]
+                called = operand.function.text if isinstance(operand, e.Call) else ""
+                declared = self.checked.symbols.prompts.get(called)
+                if declared is None or declared.many:
+                    return UNKNOWN
+                if name == "Aggregate":
+                    return _Pool(each)
+                made = times(pool.most, each)
+                return _Pool(made if name == "Generate" else plus(pool.most, made))
+            case "Retrieve":
+                return _Pool(times(pool.most, self._number(node, "k", env)))
+            case "KeepBestN":
+                return _Pool(least(pool.most, self._number(node, "n", env)), pool.it)
+            case "Select":
+                positions = setting(node, "positions")
+                return _Pool(
+                    pool.most if positions is None else self.expressions.length(positions, env), pool.it
+                )
+            case "Vote":
+                return _Pool(ONE, pool.it)
+            case "Score" | "Validate" | "KeepValid" | "GroundTruth":
+                return _Pool(pool.most, pool.it)
+            case "ValidateAndImprove" | "Call":
+                return _Pool(pool.most)
+        return UNKNOWN
+
+    def _number(self, node: n.Step, name: str, env: Env) -> Bound | None:
+        value = setting(node, name)
+        return ONE if value is None else self.expressions.number(value, env)
+
+    def _again(self, node: n.Step, env: Env) -> Bound | None:
+        return ONE if node.again is None else self._number(node.again, "k", env)
+
+    def _pool(self, node: n.Step, env: Env) -> _Pool:
+        """The pool of several thoughts, lists of thoughts or values."""
+        found = [self._value(operand, START, env) for operand in node.operands]
+        bound: Bound | None = Bound(lambda world: 0)
+        for pool in found:
+            bound = plus(bound, pool.most)
+        if len(found) == 1:
+            return replace(found[0], most=bound)
+        listed = e.ListDisplay(node.span, node.operands)
+        return _Pool(bound, self.expressions.known("it", listed, env, each=True))
+
+
+def _argument(value: e.Expression) -> e.Argument:
+    return e.Argument(value.span, None, value)
+
+
+def _param(node: n.Param) -> Known:
+    """A param with the values that it may have: the default, those that are listed, those of a range (of a
+    wide one its ends)."""
+    default = constant_value(node.default)
+    values = [default]
+    match node.domain:
+        case n.Choices(values=choices):
+            values += [constant_value(choice) for choice in choices]
+        case n.Range():
+            low, high = constant_value(node.domain.low), constant_value(node.domain.high)
+            whole = isinstance(low, int) and isinstance(high, int) and isinstance(default, int | list)
+            values += range(low, high + 1) if whole and high - low <= ALL_OF_RANGE else [low, high]
+            values += [0] if low < 0 < high else []
+    if node.each and isinstance(default, list):
+        values = [default, *([value] * len(default) for value in values[1:])]
+    span = node.domain.span if node.domain is not None else node.default.span
+    return Known(node.name.text, span, tuple(_distinct(values)))
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return list({(type(value), repr(value)): value for value in values}.values())

@@ -1,0 +1,375 @@
+"""Looks for expressions that fail before anything runs: what is constant in them is computed first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, assert_never, final
+
+from gotlang.analysis.worlds import Bound, Condition, Data, Env, Known, Unknown, World, Worlds
+from gotlang.diagnostics import Label, Report
+from gotlang.errors import EvaluationError
+from gotlang.ir.evaluate import is_literal
+from gotlang.operations.names import free_names
+from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.builtins import BUILTINS, CONSTANTS
+from gotlang.semantics.symbols import Symbols
+from gotlang.span import NOWHERE, Span
+from gotlang.syntax import expressions as e
+
+Needs = frozenset[Known]
+NOTHING: Final[Needs] = frozenset()
+
+_PAIR = "%pair"
+"""The name of a pair whose parts have names."""
+
+_USUAL: Final[Mapping[str, tuple[Any, ...]]] = {
+    "chunks": ([], None), "range": (0, 1, None), "split": ("", None), "hmean": (1.0,) * 9,
+}  # fmt: skip
+"""Built-ins that fail by one argument alone, with harmless values of the others."""
+
+
+@final
+class ExpressionConstants:
+    """Looks at expressions with what is known of the names in them; every place is reported once."""
+
+    def __init__(self, symbols: Symbols, report: Report) -> None:
+        self.symbols = symbols
+        self.report = report
+        self.worlds = Worlds()
+        self.tried = False
+        """Whether what fails for some values only has another way (`try`)."""
+        self.wrong = False
+        """Whether the declaration has an error, so that the types in it may not be right."""
+        declared = {*symbols.functions, *symbols.scores, *symbols.prompts, *symbols.schemes}
+        self._builtin = BUILTINS.keys() - declared
+
+    def fail(
+        self, message: str, span: Span, world: World, needs: Needs, code: str = "GOT0330", at: str = ""
+    ) -> None:
+        """Report what fails, with the values of the params that make it fail."""
+        if code == "GOT0330" and (self.wrong or (self.tried and needs)):
+            return
+        named = sorted((known for known in needs if known in world), key=lambda known: known.name)
+        labels = tuple(
+            Label(known.span, f"`{known.name}` may be {json.dumps(world[known])}"[:80])
+            for known in named
+            if known.span is not NOWHERE
+        )
+        self.report.error(code, message, span, at, labels=labels)
+
+    # ---------------------------------------------------------------- values
+
+    def values(self, node: e.Expression, env: Env) -> list[tuple[World, Any]]:
+        """The values of an expression that is known before a run, in each world; empty for any other. What
+        fails is reported."""
+        needs = self.look(node, env)
+        return self._settled(node, env, needs) if needs is not None else []
+
+    def known(self, name: str, node: e.Expression, env: Env, *, each: bool = False) -> Known | Data:
+        """A name for the value of an expression, or for each element of it."""
+        needs = self.look(node, env)
+        if needs is None:
+            return Data() if each else Data(self.bound(node, env), (node, env))
+        self._settled(node, env, needs)
+        return Known(name, NOWHERE, of=(node, env), each=each, needs=needs)
+
+    def check(self, node: e.Expression, env: Env) -> None:
+        """Report what fails in an expression."""
+        if (needs := self.look(node, env)) is not None and not is_literal(node):
+            self._settled(node, env, needs)
+
+    def _settled(self, node: e.Expression, env: Env, needs: Needs) -> list[tuple[World, Any]]:
+        if isinstance(node, e.Constant):
+            return [({}, node.value)]
+        found: list[tuple[World, Any]] = []
+        try:
+            for world in self.worlds.of(needs, env):
+                try:
+                    found.append((world, self.worlds.value(node, env, world)))
+                except EvaluationError as error:
+                    self._blame(node, env, world, needs, error.message)
+                    return []
+        except Unknown:
+            return []
+        return found
+
+    def _blame(self, node: e.Expression, env: Env, world: World, needs: Needs, message: str) -> None:
+        """Report the smallest part of an expression that fails in a world."""
+        for part in always_evaluated(node):
+            try:
+                self.worlds.value(part, env, world)
+            except EvaluationError as error:
+                self._blame(part, env, world, needs, error.message)
+                return
+            except Unknown:
+                return
+        self.fail(message, node.span, world, self._of(node, env) or needs)
+
+    def _of(self, node: e.Expression, env: Env) -> Needs:
+        """The names with known values in a part of an expression."""
+        return frozenset(found for name in free_names(node) if isinstance(found := env.find(name), Known))
+
+    # ---------------------------------------------------------------- what is known
+
+    def look(self, node: e.Expression, env: Env) -> Needs | None:
+        """The names with known values that an expression's value depends on; None if it depends on anything
+        else. In that case its known parts have been computed, and what fails in them is reported."""
+        match node:
+            case e.Constant():
+                return NOTHING
+            case e.Reference(name=name):
+                found = env.find(name)
+                if found is None:
+                    return NOTHING if name in CONSTANTS else None
+                return frozenset([found]) if isinstance(found, Known) else None
+            case e.Unary(operand=operand):
+                return self._all([operand], env)
+            case e.Binary():
+                return self._binary(node, env)
+            case e.Compare(first=first, rest=rest):
+                return self._all([first, *(operand for _, operand in rest)], env)
+            case e.Conditional():
+                return self._conditional(node, env)
+            case e.Index():
+                return self._index(node, env)
+            case e.Slice():
+                return self._all([part for part in (node.value, node.start, node.stop) if part], env)
+            case e.Field(value=value):
+                return self._all([value], env)
+            case e.Call():
+                return self._call(node, env)
+            case e.ListDisplay(elements=elements):
+                return self._all(elements, env)
+            case e.RecordDisplay(entries=entries) | e.Case(entries=entries):
+                return self._all([value for _, value in entries], env)
+            case e.Comprehension():
+                return self._comprehension(node, env)
+        assert_never(node)
+
+    def _all(self, parts: Iterable[e.Expression], env: Env) -> Needs | None:
+        looked = [(part, self.look(part, env)) for part in parts]
+        return self._together([(part, env, needs) for part, needs in looked])
+
+    def _together(self, parts: list[tuple[e.Expression, Env, Needs | None]]) -> Needs | None:
+        """What parts need together; where one is not known, the others are computed now."""
+        if all(needs is not None for _, _, needs in parts):
+            return NOTHING.union(*(needs for _, _, needs in parts if needs))
+        for part, env, needs in parts:
+            if needs is not None and not isinstance(part, e.Constant | e.Reference):
+                self._settled(part, env, needs)
+        return None
+
+    def _binary(self, node: e.Binary, env: Env) -> Needs | None:
+        left = self.look(node.left, env)
+        if node.operator in ("and", "or"):
+            inner = self.under(node.left, env, node.operator == "and")
+            return self._together([(node.left, env, left), (node.right, inner, self.look(node.right, inner))])
+        right = self.look(node.right, env)
+        if left is None and right is not None and node.operator in ("/", "//", "%"):
+            for world, value in self._settled(node.right, env, right):
+                if value == 0:
+                    self.fail("division by zero", node.right.span, world, right)
+                    break
+            return None
+        return self._together([(node.left, env, left), (node.right, env, right)])
+
+    def _conditional(self, node: e.Conditional, env: Env) -> Needs | None:
+        then, otherwise = self.under(node.condition, env, True), self.under(node.condition, env, False)
+        return self._together(
+            [
+                (node.condition, env, self.look(node.condition, env)),
+                (node.then, then, self.look(node.then, then)),
+                (node.otherwise, otherwise, self.look(node.otherwise, otherwise)),
+            ]
+        )
+
+    def _index(self, node: e.Index, env: Env) -> Needs | None:
+        value, index = self.look(node.value, env), self.look(node.index, env)
+        if value is None and index is not None:
+            self.position(node.index, env, self.bound(node.value, env))
+            return None
+        return self._together([(node.value, env, value), (node.index, env, index)])
+
+    def position(self, node: e.Expression, env: Env, most: Bound | None) -> None:
+        """Report a position, or one of a list of them, beyond the elements of a list."""
+        needs = self.look(node, env)
+        if needs is None:
+            return
+        if most is None:
+            self._settled(node, env, needs)
+            return
+        try:
+            for world in self.worlds.of(needs | most.needs, env):
+                found, count = self.worlds.value(node, env, world), most.of(world)
+                for at in found if isinstance(found, list) else [found]:
+                    if isinstance(at, int) and not -count <= at < count:
+                        there = f"{count:g} element{'s' * (count != 1)}"
+                        needs |= most.needs
+                        self.fail(f"position {at} of at most {there}", node.span, world, needs)
+                        return
+        except (EvaluationError, Unknown):
+            self._settled(node, env, needs)
+
+    def _call(self, node: e.Call, env: Env) -> Needs | None:
+        name = node.function.text
+        arguments = [argument.value for argument in node.arguments]
+        looked = [(argument, env, self.look(argument, env)) for argument in arguments]
+        if name in THOUGHT_FUNCTIONS or name not in self._builtin:
+            self._together([*looked, (node, env, None)])
+            return None
+        needs = self._together(looked)
+        if needs is None and name in _USUAL:
+            for position, (argument, _, part) in enumerate(looked):
+                if part is not None and position < len(_USUAL[name]):
+                    self._argument(node, position, self._settled(argument, env, part), part)
+        return needs
+
+    def _argument(self, node: e.Call, position: int, values: list[tuple[World, Any]], needs: Needs) -> None:
+        """Report an argument that makes a built-in fail whatever the others are."""
+        name = node.function.text
+        for world, value in values:
+            given = list(_USUAL[name][: len(node.arguments)])
+            given[position] = value
+            try:
+                BUILTINS[name].call(*(other for other in given if other is not None))
+            except EvaluationError as error:
+                self.fail(error.message, node.arguments[position].value.span, world, needs)
+                return
+
+    def _comprehension(self, node: e.Comprehension, env: Env) -> Needs | None:
+        iterable = self.look(node.iterable, env)
+        names = self.elements(node.names, node.iterable, iterable, env)
+        inner = env.inside(names)
+        condition = self.look(node.condition, inner) if node.condition is not None else NOTHING
+        if node.condition is not None:
+            inner = self.under(node.condition, inner, True)
+        parts = [(node.element, inner, self.look(node.element, inner))]
+        if node.condition is not None:
+            parts.append((node.condition, inner, condition))
+        found = self._together([(node.iterable, env, iterable), *parts])
+        return found - {*names.values()} if found is not None else None
+
+    def elements(
+        self, names: Sequence[e.Identifier], iterable: e.Expression, needs: Needs | None, env: Env
+    ) -> dict[str, Known | Data]:
+        """The names for each element of a list, or for both parts of each of its pairs."""
+        if needs is None:
+            return {name.text: Data() for name in names}
+        element = Known(names[-1].text, NOWHERE, of=(iterable, env), each=True, needs=needs)
+        if len(names) == 1:
+            return {names[0].text: element}
+        inner, found = env.inside({_PAIR: element}), dict[str, Known | Data]()
+        for position, name in enumerate(names):
+            part = e.Index(name.span, e.Reference(name.span, _PAIR), e.Constant(name.span, position))
+            found[name.text] = Known(name.text, NOWHERE, of=(part, inner), needs=frozenset([element]))
+        return found
+
+    def under(self, condition: e.Expression, env: Env, holds: bool) -> Env:
+        """The names where a condition holds, or does not; what depends on data tells nothing."""
+        return env.inside(None, *self._conditions(condition, env, holds))
+
+    def _conditions(self, node: e.Expression, env: Env, holds: bool) -> list[Condition]:
+        if isinstance(node, e.Unary) and node.operator == "not":
+            return self._conditions(node.operand, env, not holds)
+        if isinstance(node, e.Binary) and node.operator == ("and" if holds else "or"):
+            left = self._conditions(node.left, env, holds)
+            return [*left, *self._conditions(node.right, env, holds)]
+        if isinstance(node, e.Reference) and isinstance(named := env.find(node.name), Data) and named.of:
+            return self._conditions(*named.of, holds)
+        quiet = ExpressionConstants(self.symbols, Report())
+        needs = quiet.look(node, env)
+        return [Condition(node, env, holds, needs)] if needs else []
+
+    # ---------------------------------------------------------------- lengths
+
+    def bound(self, node: e.Expression, env: Env) -> Bound | None:
+        """The most elements of a list that is known only in a run."""
+        match node:
+            case e.Reference(name=name):
+                found = env.find(name)
+                return found.most if isinstance(found, Data) else None
+            case e.ListDisplay(elements=elements):
+                return Bound(lambda world: len(elements))
+            case e.Call(function=function, arguments=[_, parts]) if function.text == "chunks":
+                return self.number(parts.value, env) if "chunks" in self._builtin else None
+            case e.Comprehension(iterable=iterable):
+                return self.length(iterable, env)
+            case e.Conditional(then=then, otherwise=otherwise):
+                one, other = self.bound(then, env), self.bound(otherwise, env)
+                return most(one, other) if one is not None and other is not None else None
+        return None
+
+    def length(self, node: e.Expression, env: Env) -> Bound | None:
+        """The most elements of a list, known or not."""
+        needs = self.look(node, env)
+        if needs is None:
+            return self.bound(node, env)
+        return Bound(lambda world: len(self.worlds.value(node, env, world)), needs)
+
+    def number(self, node: e.Expression, env: Env) -> Bound | None:
+        """A known number as a bound."""
+        needs = self.look(node, env)
+        if needs is None:
+            return None
+        return Bound(lambda world: self.worlds.value(node, env, world), needs)
+
+
+def times(left: Bound | None, right: Bound | None) -> Bound | None:
+    """The product of two bounds."""
+    if left is None or right is None:
+        return None
+    return Bound(lambda world: left.of(world) * right.of(world), left.needs | right.needs)
+
+
+def plus(left: Bound | None, right: Bound | None) -> Bound | None:
+    """The sum of two bounds."""
+    if left is None or right is None:
+        return None
+    return Bound(lambda world: left.of(world) + right.of(world), left.needs | right.needs)
+
+
+def least(left: Bound | None, right: Bound | None) -> Bound | None:
+    """The smaller of two bounds; None is no bound."""
+    if left is None or right is None:
+        return left or right
+    return Bound(lambda world: min(left.of(world), right.of(world)), left.needs | right.needs)
+
+
+def most(left: Bound | None, right: Bound | None) -> Bound | None:
+    """The larger of two bounds."""
+    if left is None or right is None:
+        return None
+    return Bound(lambda world: max(left.of(world), right.of(world)), left.needs | right.needs)
+
+
+def always_evaluated(node: e.Expression) -> list[e.Expression]:
+    """The parts of an expression that have a value wherever it has one, in the order of evaluation."""
+    match node:
+        case e.Conditional(condition=condition):
+            return [condition]
+        case e.Binary(operator="and" | "or", left=left):
+            return [left]
+        case e.Comprehension(iterable=iterable):
+            return [iterable]
+        case e.Compare(first=first, rest=rest):
+            return [first, rest[0][1]]
+        case e.Call(arguments=arguments):
+            return [argument.value for argument in arguments]
+        case e.Unary(operand=operand):
+            return [operand]
+        case e.Binary(left=left, right=right):
+            return [left, right]
+        case e.Index(value=value, index=index):
+            return [value, index]
+        case e.Slice():
+            return [part for part in (node.value, node.start, node.stop) if part is not None]
+        case e.Field(value=value):
+            return [value]
+        case e.ListDisplay(elements=elements):
+            return list(elements)
+        case e.RecordDisplay(entries=entries) | e.Case(entries=entries):
+            return [value for _, value in entries]
+        case e.Constant() | e.Reference():
+            return []
+    assert_never(node)

@@ -1,0 +1,199 @@
+"""Values that are known before a run: constants, params at the values that they may have, names bound to
+such. A world gives each of these names one value, so what depends on several of them is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from gotlang.errors import EvaluationError
+from gotlang.ir.evaluate import Evaluator
+from gotlang.span import Span
+from gotlang.syntax import expressions as e
+
+MOST_WORLDS = 300
+"""Combinations of values that are looked at for one expression."""
+
+ALL_OF_RANGE = 64
+"""The width of a range of whole numbers up to which every one is looked at; of a wider one, its ends."""
+
+_STEPS = 20_000
+"""Elements that one expression may iterate over before it counts as unknown."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """A name with known values: `values` themselves, or those of an expression `of`, where that holds `each`
+    element of it. `needs` are the names that it depends on."""
+
+    name: str
+    span: Span
+    values: tuple[Any, ...] = ()
+    of: tuple[e.Expression, Env] | None = None
+    each: bool = False
+    needs: frozenset[Known] = frozenset()
+
+
+World = Mapping[Known, Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most elements of a list that is known only in a run, in each world."""
+
+    of: Callable[[World], float]
+    needs: frozenset[Known] = frozenset()
+
+
+ONE = Bound(lambda world: 1)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A name with a value that is known only in a run; where it is a list, with the most elements of it.
+    `of` is the expression that it is bound to, if it is one."""
+
+    most: Bound | None = None
+    of: tuple[e.Expression, Env] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition that holds at a place, or does not."""
+
+    node: e.Expression
+    env: Env
+    holds: bool
+    needs: frozenset[Known]
+
+
+@final
+class Env:
+    """Names in force at a place, and the conditions around it."""
+
+    __slots__ = ("conditions", "names", "parent")
+
+    def __init__(
+        self,
+        names: dict[str, Known | Data],
+        parent: Env | None = None,
+        conditions: tuple[Condition, ...] = (),
+    ) -> None:
+        self.names = names
+        self.parent = parent
+        self.conditions = conditions
+
+    def find(self, name: str) -> Known | Data | None:
+        """What a name is; None for one that is not bound here."""
+        env: Env | None = self
+        while env is not None:
+            if (found := env.names.get(name)) is not None:
+                return found
+            env = env.parent
+        return None
+
+    def inside(self, names: dict[str, Known | Data] | None = None, *conditions: Condition) -> Env:
+        """A block inside this one."""
+        return Env(names or {}, self, (*self.conditions, *conditions))
+
+
+@final
+class _Values(dict[str, Any]):
+    """The values of names in a world."""
+
+    __slots__ = ("_env", "_world")
+
+    def __init__(self, env: Env, world: World) -> None:
+        super().__init__()
+        self._env = env
+        self._world = world
+
+    def __missing__(self, name: str) -> Any:
+        found = self._env.find(name)
+        if not isinstance(found, Known):
+            raise KeyError(name)
+        return self._world[found]
+
+
+@final
+class Worlds:
+    """Evaluates expressions in worlds; everything is computed by the run's own evaluator."""
+
+    def __init__(self) -> None:
+        self._evaluator = Evaluator(steps=_STEPS)
+
+    def value(self, node: e.Expression, env: Env, world: World) -> Any:
+        """The value of an expression. Raises EvaluationError; Unknown where it takes too long to tell."""
+        try:
+            return self._evaluator(node, _Values(env, world))
+        except EvaluationError:
+            if self._evaluator.exhausted:
+                raise Unknown from None
+            raise
+
+    def of(self, needs: frozenset[Known], env: Env) -> Iterator[World]:
+        """The worlds in which the conditions around a place hold, of the names that are needed."""
+        conditions = []
+        wanted = set(needs)
+        for condition in env.conditions:
+            if needs and not _bases(condition.needs).isdisjoint(_bases(needs)):
+                wanted |= condition.needs
+                conditions.append(condition)
+        order: list[Known] = []
+        for known in wanted:
+            _in_order(known, order)
+        found = 0
+        for world in self._worlds(order, 0, {}):
+            if all(self._holds(condition, world) for condition in conditions):
+                yield world
+                found += 1
+                if found >= MOST_WORLDS:
+                    return
+
+    def _holds(self, condition: Condition, world: World) -> bool:
+        try:
+            return bool(self.value(condition.node, condition.env, world)) is condition.holds
+        except (EvaluationError, Unknown):
+            return False
+
+    def _worlds(self, order: list[Known], at: int, world: dict[Known, Any]) -> Iterator[dict[Known, Any]]:
+        if at == len(order):
+            yield world
+            return
+        known = order[at]
+        values = known.values
+        if known.of is not None:
+            try:
+                value = self.value(*known.of, world)
+            except (EvaluationError, Unknown):
+                return  # reported where it is bound
+            values = tuple(value[:MOST_WORLDS]) if known.each else (value,)
+        for value in values:
+            yield from self._worlds(order, at + 1, world | {known: value})
+
+
+class Unknown(Exception):
+    """A value takes too long to compute before a run."""
+
+
+def _in_order(known: Known, order: list[Known]) -> None:
+    if known not in order:
+        for need in known.needs:
+            _in_order(need, order)
+        order.append(known)
+
+
+def _bases(needs: frozenset[Known]) -> set[Known]:
+    found: set[Known] = set()
+    waiting = list(needs)
+    while waiting:
+        known = waiting.pop()
+        if known not in found:
+            found.add(known)
+            waiting += known.needs
+    return found

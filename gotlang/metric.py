@@ -1,0 +1,238 @@
+"""How a result is scored: against the inputs of its scheme, never against those of a step inside it.
+
+The score of a result is the first of these that a program has (docs/results.md):
+
+1. a `Score` step of the scheme's own body, or of another scheme with its inputs, that takes thoughts of the
+   result's type, asks no model and looks at nothing but `it`, the inputs and params: `Score() mistakes(it,
+   numbers)` (a `repeat` and a labelled block belong to the body, a `foreach` and a `reduce` do not);
+2. a declared score that asks no model, with the result as its first parameter and the scheme's inputs, by
+   name and type, as the others (at least one), if there is just one such score;
+3. the score that the result itself has from the scheme's last `Score`, if that looks at nothing but the
+   inputs, though it may ask a model, and only steps that judge and choose follow it.
+
+Without any of them the score of a result is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from gotlang.errors import EvaluationError
+from gotlang.ir import program as ir
+from gotlang.ir.evaluate import Evaluator
+from gotlang.ir.program import Program, Scheme
+from gotlang.operations.names import free_names
+from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.span import NOWHERE
+from gotlang.statistics import bounded
+from gotlang.syntax.expressions import Call, Constant, Expression, Reference
+from gotlang.syntax.format import format_expression
+from gotlang.syntax.walk import walk
+from gotlang.types import ANY, Type, accepts
+
+_JUDGES = (ir.KeepBestN, ir.KeepValid, ir.Select, ir.Vote, ir.Validate, ir.GroundTruth)
+"""Steps after which a thought has the score that it had before."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScoreKind:
+    """What a score is: its name in the program, whether lower is better, its arguments `of` as the program
+    writes them, and the `best` possible value (None: unknown)."""
+
+    name: str = "score"
+    lower: bool = False
+    of: str = ""
+    best: float | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The score of one result; `reason` says why there is none."""
+
+    value: float | None = None
+    reason: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """How results are scored: by `step` on the result and the inputs, or by the `own` score that the scheme
+    gave them. Neither: the program does not say how, and `help` says what to write."""
+
+    kind: ScoreKind
+    step: ir.Score | None = None
+    own: bool = False
+    help: str | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether the program says how a result is scored."""
+        return self.own or self.step is not None
+
+    def score(
+        self,
+        own: float | None,
+        value: Any,
+        inputs: Mapping[str, Any],
+        evaluate: Evaluator,
+        params: Mapping[str, Any],
+    ) -> Score:
+        """The score of a result, whose scheme scored it with `own`."""
+        if self.step is None:
+            missing = None if own is not None or not self.own else "the scheme gave the result no score"
+            return Score(own if self.own else None, missing)
+        names = {**params, **inputs, "it": value}
+        try:
+            if self.step.score is None and self.step.value is not None:
+                return Score(bounded(evaluate(self.step.value, names)))
+            given = {name: evaluate(argument, names) for name, argument in self.step.arguments}
+            return Score(bounded(evaluate(evaluate.scores[str(self.step.score)].value, {**params, **given})))
+        except EvaluationError as error:
+            return Score(reason=f"`{self.kind.name}` has no value: {error.message}")
+
+
+def metric_of(program: Program, scheme: Scheme) -> Metric:
+    """How the results of a scheme are scored."""
+    step = None if scheme.many else local_score(program, scheme)
+    if step is not None:
+        return Metric(_kind(program, step), step)
+    last = _last_score(program, scheme)
+    if last is not None:
+        return Metric(_kind(program, last), own=True)
+    return Metric(ScoreKind(), help=_help(program, scheme))
+
+
+def local_score(program: Program, like: Scheme) -> ir.Score | None:
+    """A score of results that asks no model and looks at the inputs only: a step, or a declared one."""
+    scores = {score.name: score for score in program.scores}
+    for step in _result_steps(program, like):
+        if isinstance(step, ir.Score) and _known(program, like, _values(step)) and not _of_thoughts(step):
+            declared = scores.get(step.score or "")
+            if step.score is None or (declared is not None and not declared.body.steps):
+                return step
+    fitting = [score for score in program.scores if _matches(score, like)]
+    if len(fitting) != 1 or like.many:
+        return None
+    first, *others = (name for name, _ in fitting[0].parameters)
+    arguments = ((first, Reference(NOWHERE, "it")), *((name, Reference(NOWHERE, name)) for name in others))
+    one = Constant(NOWHERE, 1)
+    return ir.Score("", like.result, True, "", fitting[0].name, arguments, None, one, span=fitting[0].span)
+
+
+def ground_truth(program: Program, like: Scheme) -> ir.GroundTruth | None:
+    """A `GroundTruth` step of results that looks at nothing but the inputs and the known answer."""
+    for step in _result_steps(program, like):
+        if isinstance(step, ir.GroundTruth) and _known(program, like, [step.condition]):
+            return step
+    return None
+
+
+def _result_steps(program: Program, like: Scheme) -> Iterator[ir.Step]:
+    """Steps of this scheme and of others with its inputs, whose output could be a result."""
+    alike = [s for s in program.schemes if s.parameters == like.parameters and s.name != like.name]
+    for scheme in (like, *alike):
+        for step in _own_steps(scheme.body):
+            if step.type == like.result:
+                yield step
+
+
+def _own_steps(region: ir.Region) -> Iterator[ir.Step]:
+    """The steps that take the whole of what a region works on: its own, and those in a `repeat` or a labelled
+    block."""
+    for step in region.steps:
+        yield step
+        if isinstance(step, ir.Repeat | ir.Block):
+            yield from _own_steps(step.body)
+
+
+def _matches(score: ir.ScoreFunction, scheme: Scheme) -> bool:
+    """Whether a declared score takes a result of a scheme, and some of its inputs."""
+    inputs = dict(scheme.parameters)
+    (_, first), *others = score.parameters or ((None, None),)
+    return (
+        not score.body.steps
+        and first is not None
+        and bool(others)
+        and accepts(first, scheme.result)
+        and all(name in inputs and accepts(type_, inputs[name]) for name, type_ in others)
+    )
+
+
+def _last_score(program: Program, scheme: Scheme) -> ir.Score | None:
+    """The `Score` of a scheme's own body that the result has its score from."""
+    region, at = scheme.body, scheme.body.result
+    while True:
+        step = next((each for each in region.steps if each.result == at), None)
+        if isinstance(step, ir.Repeat | ir.Block):
+            region, at = step.body, step.body.result
+        elif isinstance(step, _JUDGES):
+            at = step.pool
+        else:
+            break
+    return step if isinstance(step, ir.Score) and _known(program, scheme, _values(step)) else None
+
+
+def _help(program: Program, scheme: Scheme) -> str | None:
+    """What to write so that results have a score; None for a program that scores nothing at all."""
+    used = [
+        step for body in program.bodies.values() for step in body.all_steps() if isinstance(step, ir.Score)
+    ]
+    if not used:
+        return None
+    takes = {each.name: each.parameters for each in program.prompts}
+    takes |= {each.name: each.parameters for each in program.scores}
+    inputs, name = dict(scheme.parameters), used[-1].score or "quality"
+    given = "".join(
+        f", {_input(*each, inputs)}" for each in takes.get(name, ((name, ANY), *inputs.items()))[1:]
+    )
+    return f"end scheme `{scheme.name}` with a score against its inputs, such as `Score() {name}(it{given})`"
+
+
+def _input(name: str, type_: Type, inputs: Mapping[str, Type]) -> str:
+    """The input for a parameter of a score: the one of its name, otherwise the first that fits."""
+    fitting = (each for each, known in inputs.items() if accepts(type_, known))
+    return name if name in inputs else next(fitting, "...")
+
+
+def _kind(program: Program, step: ir.Score) -> ScoreKind:
+    declared = next((score for score in program.scores if score.name == step.score), None)
+    of = ", ".join(map(format_expression, _values(step)))
+    if declared is None:
+        return ScoreKind(step.score or "score", of=of)
+    return ScoreKind(declared.name, declared.lower, of, declared.best)
+
+
+def _values(step: ir.Score) -> list[Expression]:
+    return [value for _, value in step.arguments] + ([step.value] if step.value is not None else [])
+
+
+def _of_thoughts(step: ir.Score) -> bool:
+    """Whether a score looks at more of a thought than its value, such as the model's confidence."""
+    nodes = [node for value in _values(step) for node in walk(value)]
+    return any(isinstance(node, Call) and node.function.text in THOUGHT_FUNCTIONS for node in nodes)
+
+
+def _known(program: Program, like: Scheme, values: Sequence[Expression]) -> bool:
+    """Whether expressions look at nothing but the thought, the inputs, the params and the known answer."""
+    names = {"it", "truth", *dict(like.parameters), *(param.name for param in program.params)}
+    return all(free_names(value).keys() <= names for value in values)
+
+
+def steps(program: Program, scheme: Scheme) -> list[ir.Step]:
+    """Every step of a scheme, of its blocks and of the schemes it calls, in the order of the text."""
+    out: list[ir.Step] = []
+    seen: set[str] = set()
+
+    def add(region: ir.Region) -> None:
+        for step in region.all_steps():
+            out.append(step)
+            if isinstance(step, ir.Invoke) and step.scheme not in seen:
+                seen.add(step.scheme)
+                add(program.scheme(step.scheme).body)
+
+    add(scheme.body)
+    return out

@@ -1,0 +1,69 @@
+"""Sample spaces: where the samples of an operation are numbered from, by its path in the program.
+
+Two operations of a run that ask for the same must not share samples, and no sample may move because of an
+edit elsewhere, of the order in which operations end, or of a setting that its request does not show. So an
+operation's first number is a hash of what tells it apart: the calls, elements, rounds and merges around it,
+and its line. A space is the hash of a path so far.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final, final
+
+from gotlang.operations.step import Line
+
+Space = bytes
+
+ROOT: Final[Space] = b""
+"""The space of a run's scheme, and of shared samples, which are numbered from 0."""
+
+_SMALLEST = 1 << 52
+"""Numbers are below 2**53, so that JSON holds them anywhere, and above those of shared samples."""
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def inside(space: Space, *marks: str | int) -> Space:
+    """The space of a part of a path: what `marks` tell apart from its like."""
+    return _hashed(space + _written(marks))
+
+
+def at_line(space: Space, line: Line | None) -> Space:
+    """The space of an operation: of a line, in the space of what is around it."""
+    return _hashed(space + _line(line)) if line is not None else space
+
+
+def _hashed(path: bytes) -> Space:
+    return hashlib.blake2b(path, digest_size=16).digest()
+
+
+def _written(marks: Iterable[str | int]) -> bytes:
+    return "\0".join(map(str, marks)).encode("utf-8", "surrogatepass")
+
+
+@lru_cache(maxsize=4096)
+def _line(line: Line) -> bytes:
+    return _written(line)
+
+
+def first_number(space: Space) -> int:
+    """The number of a space's first sample; the others follow it."""
+    return _SMALLEST | int.from_bytes(space[:8], "big") >> 12 if space else 0
+
+
+@final
+class Ranks:
+    """Numbers equal values in their order, so that others may come and go between them."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def marks(self, value: Any) -> tuple[str, int]:
+        """What tells a value apart: itself, and how many equal ones came before it."""
+        text = str(value) if type(value) is int else _encode(value)
+        rank = self._seen.get(text, 0)
+        self._seen[text] = rank + 1
+        return text, rank

@@ -1,0 +1,94 @@
+"""Which of a built-in's types fits a call, and what the call gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gotlang.semantics.builtins import Builtin, BuiltinType
+from gotlang.types import (
+    NEVER,
+    NONE,
+    STR,
+    AnyType,
+    DictType,
+    ListType,
+    OptionalType,
+    PairType,
+    RecordType,
+    Type,
+    Variable,
+    accepts,
+    is_text,
+    join,
+    listed,
+    ordered,
+    parts_as,
+    present,
+)
+
+Found = dict[str, Type]
+"""The types that variables stand for in a call."""
+
+
+def result(builtin: Builtin, given: Sequence[Type]) -> Type | None:
+    """What a built-in gives for arguments of some types; None if it does not take them."""
+    for type_ in builtin.types:
+        found: Found = {}
+        wanted = parameters(type_, len(given))
+        if len(wanted) == len(given) and all(map(lambda w, g: _solve(w, g, found), wanted, given)):
+            return substituted(type_.gives, found)
+    return None
+
+
+def parameters(type_: BuiltinType, count: int) -> tuple[Type, ...]:
+    """The types that a built-in takes, for a call with so many arguments if it takes any number."""
+    further = count - len(type_.takes)
+    return type_.takes + (type_.rest,) * further if type_.rest is not None and further > 0 else type_.takes
+
+
+def misfit(builtin: Builtin, given: Sequence[Type]) -> tuple[int, Type]:
+    """The first argument that a built-in does not take, and what it should be, where most fit."""
+    best: tuple[int, Type] = (-1, NEVER)
+    for type_ in builtin.types:
+        found: Found = {}
+        wanted = parameters(type_, len(given))
+        for position, (one, other) in enumerate(zip(wanted, given, strict=False)):
+            before = dict(found)
+            if not _solve(one, other, found):
+                if position > best[0]:
+                    best = (position, substituted(one, before, keep=True))
+                break
+    return best
+
+
+def substituted(type_: Type, found: Found, keep: bool = False) -> Type:
+    """A type with its variables replaced; one that nothing decides is `never`, or stays."""
+    if isinstance(type_, Variable):
+        return found.get(type_.name, type_ if keep else NEVER)
+    return parts_as(type_, lambda part: substituted(part, found, keep))
+
+
+def _solve(wanted: Type, given: Type, found: Found) -> bool:
+    """Whether an argument fits, with the variables of its type widened by it."""
+    match wanted, given:
+        case Variable(name=name), _:
+            joined = join(found.get(name, NEVER), given)
+            if joined is None or (wanted.ordered and not ordered(joined)):
+                return False
+            found[name] = joined
+            return True
+        case ListType(element), _ if is_text(given):
+            return _solve(element, STR, found)  # a text can be the list of its characters
+        case ListType(), PairType() if (list_ := listed(given)) is not None:
+            return _solve(wanted, list_, found)
+        case ListType(inner) | DictType(inner), AnyType():
+            return _solve(inner, given, found)
+        case ListType(element), ListType(other):
+            return _solve(element, other, found)
+        case DictType(value), DictType(other):
+            return _solve(value, other, found)
+        case DictType(value), RecordType(fields):
+            return all(_solve(value, other, found) for _, other in fields)
+        case OptionalType(inner), _:
+            return given == NONE or _solve(inner, present(given), found)
+    return accepts(wanted, given)

@@ -1,0 +1,241 @@
+"""The checker at one step of a pipeline: its settings, and what its operation's type rule asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from gotlang.operations import OPERATIONS
+from gotlang.operations.names import free_names, looks_at_pool
+from gotlang.operations.record import MODEL_SETTINGS, SEED, K, SettingRule, Syntax
+from gotlang.scope import Facts, PoolType, Scope, ScoredBy, Variable
+from gotlang.semantics.builtins import BUILTINS
+from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.facts import require_one_score
+from gotlang.span import Span
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.syntax.format import format_expression
+from gotlang.types import ANY, BOOL, EMPTY, FLOAT, Type, accepts, join, widen
+
+if TYPE_CHECKING:
+    from gotlang.semantics.pipelines import PipelineChecker
+
+REPEAT = Syntax(
+    {"k": K, "temperature": MODEL_SETTINGS["temperature"], "seed": SEED},
+    "Generate(k=5) sort(part) Repeat(3)",
+    first="k",
+    required=True,
+    operands=(0, 0),
+)
+"""`Repeat(k)` after a step or a call, or over a block: the same k times in separate contexts, the later ones
+at another temperature or with seeds from one on."""
+
+
+def setting(step: n.Step, name: str) -> e.Expression | None:
+    """The expression of a step's setting, given by name or as the one that needs no name."""
+    operation = OPERATIONS.get(step.operation.text)
+    first = operation.syntax.first if operation is not None else REPEAT.first
+    for argument in step.settings or ():
+        if (argument.name.text if argument.name is not None else first) == name:
+            return argument.value
+    return None
+
+
+def check_setting(
+    name: str, value: e.Expression, wanted: SettingRule, scope: Scope, expressions: ExpressionChecker
+) -> None:
+    """Check the type of a setting's value; its range is checked with the constants."""
+    found = expressions.infer(value, scope)
+    if not any(accepts(type_, found) for type_ in wanted.types):
+        types = " or ".join(map(str, wanted.types))
+        expressions.mismatch(value, wanted.types[0], found, f"`{name}` must be {types}")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StepCheck:
+    """The checker at one step: what an operation's type rule asks (`gotlang.operations.stages.Checking`)."""
+
+    checker: PipelineChecker
+    node: n.Step
+    pool: PoolType
+    scope: Scope
+
+    @property
+    def each(self) -> Scope:
+        """The names for what is evaluated once per thought."""
+        return self.checker.each(self.pool, self.scope)
+
+    @property
+    def whole(self) -> Scope:
+        """The names for what is evaluated once for all thoughts."""
+        return self.checker.whole(self.pool, self.scope)
+
+    @property
+    def truth(self) -> Type:
+        """The type of the ground truth."""
+        return self.checker.truth
+
+    @property
+    def repeated(self) -> bool:
+        """Whether `Repeat(k)` follows the step."""
+        return self.node.again is not None and self.node.again.operation.text == "Repeat"
+
+    def setting(self, name: str) -> e.Expression | None:
+        """The expression of a setting; None if it is omitted."""
+        return setting(self.node, name)
+
+    def infer(self, node: e.Expression, scope: Scope) -> Type:
+        """The type of an expression."""
+        return self.checker.expressions.infer(node, scope)
+
+    def expect(self, node: e.Expression, scope: Scope, wanted: Type, what: str) -> Type:
+        """The type of an expression; an error if it is not the one wanted."""
+        return self.checker.expressions.expect(node, scope, wanted, what)
+
+    def error(
+        self, code: str, message: str, span: Span | None = None, at: str = "", help: str | None = None
+    ) -> None:
+        """Report an error, at the step unless a place is given."""
+        self.checker.report.error(code, message, span or self.node.span, at, help=help)
+
+    def selected(self, condition: e.Expression) -> Type:
+        """The type of the thoughts of which a condition holds."""
+        return self.checker.expressions.selected(condition, self.pool, self.each)
+
+    def needs_thoughts(self, purpose: str = "to work on") -> None:
+        """Report a step without thoughts before it."""
+        if self.pool.type == EMPTY:
+            name = self.node.operation.text
+            self.error("GOT0306", f"`{name}` has no thoughts {purpose}", help="begin with `Generate`")
+
+    def joined(self, operand: e.Expression, result: Type) -> Type | None:
+        """The common type of improved thoughts and those they started from; None, and an error, if they
+        differ."""
+        found = join(self.pool.type, result)
+        if found is None:
+            message = "an improved thought must have the type of the one it started from"
+            at = f"this returns {widen(result)}, the pool has {widen(self.pool.type)}"
+            self.error("GOT0201", message, operand.span, at)
+        return found
+
+    def prompt(self, operand: e.Expression, scope: Scope) -> tuple[Type, bool]:
+        """The result type of the prompt that an operand calls, and whether it gives several values."""
+        operation, symbols = self.node.operation.text, self.checker.symbols
+        if not isinstance(operand, e.Call):
+            self.infer(operand, scope)
+            at, help = "not a call of a prompt", "write `name(arguments)`"
+            self.error("GOT0313", f"`{operation}` needs a prompt", operand.span, at, help)
+            return ANY, False
+        name = operand.function.text
+        signature = symbols.prompts.get(name)
+        if signature is not None:
+            symbols.used.add(name)
+            self.checker.expressions.match(operand, signature, "prompt", scope)
+            if self._plainly(operand, "temperature") == 0 and self._plainly(operand, "retries"):
+                message = "at temperature 0 every sample is the same response"
+                help = "remove `retries`, or raise the temperature"
+                self.error("GOT0344", message, operand.span, "nothing to retry", help)
+            return signature.result, signature.many
+        for argument in operand.arguments:
+            self.infer(argument.value, scope)
+        if name not in symbols.callables():
+            self.checker.report.unknown("GOT0103", "prompt", name, operand.function.span, symbols.prompts)
+            return ANY, False
+        kind = "scheme" if name in symbols.schemes else "score" if name in symbols.scores else "function"
+        symbols.used.add(name)
+        own = f"write `{name}(...)` on a line of its own" if kind == "scheme" else None
+        message = f"`{operation}` needs a prompt, and `{name}` is a {kind}"
+        self.error("GOT0313", message, operand.span, help=own)
+        return ANY, False
+
+    def _by_prompt(self, operand: e.Expression, scope: Scope, wanted: Type, must: str) -> bool:
+        """Whether an operand calls a prompt, which then must return one value of a type."""
+        if not isinstance(operand, e.Call) or operand.function.text not in self.checker.symbols.prompts:
+            return False
+        if (name := operand.function.text) in BUILTINS:
+            help = "rename the prompt, or bind the value of the function to a name before"
+            self.error("GOT0102", f"`{name}` is a prompt and a built-in function", operand.span, help=help)
+        result, many = self.prompt(operand, scope)
+        if many or not accepts(wanted, result):
+            self.error("GOT0201", f"a {must}", operand.span, f"this returns {widen(result)}")
+        return True
+
+    def knowing(self, facts: Facts, type_: Type, scope: Scope, place: str) -> Scope:
+        """The names of a scope, with a thought as the current one of which only this is known; a score that
+        asks a model cannot stand in the `place`."""
+        it = Variable("it", type_, "thought", facts=facts, used=True)
+        return scope.inside(*([it] if type_ != EMPTY else []), place=place)
+
+    def judgement(self, operand: e.Expression, scope: Scope) -> None:
+        """Check a condition of validity, or a prompt that returns a bool."""
+        if not self._by_prompt(operand, scope, BOOL, "validating prompt must return bool"):
+            self.expect(operand, scope, BOOL, "the condition of validity")
+
+    def score(self, operand: e.Expression) -> ScoredBy:
+        """Check a score, a prompt that returns a number, or an expression; what it scores by."""
+        symbols, name = self.checker.symbols, operand.function.text if isinstance(operand, e.Call) else ""
+        lower = False
+        if isinstance(operand, e.Call) and name in symbols.scores:
+            symbols.used.add(name)
+            self.checker.expressions.match(operand, symbols.scores[name], "score", self.each)
+            declared = symbols.nodes[name]
+            lower = isinstance(declared, n.Score) and declared.direction == "lower"
+        elif not self._by_prompt(operand, self.each, FLOAT, "scoring prompt must return a number"):
+            self.expect(operand, self.each, FLOAT, "a score")
+            name = format_expression(operand)
+        return ScoredBy(f"`{name}`", lower, operand.span)
+
+    def compares_scores(self) -> None:
+        """Report thoughts whose scores cannot be compared with each other."""
+        require_one_score(self.pool.facts, self.node.span, self.checker.report)
+
+    def looks_at_thoughts(self, operand: e.Expression, scope: Scope) -> bool:
+        """Whether an operand uses any thoughts of a scope, the current ones or named ones."""
+        found = map(scope.find, free_names(operand))
+        return looks_at_pool(operand) or any(v is not None and v.kind != "value" for v in found)
+
+    def gives_logprobs(self, operand: e.Expression) -> bool:
+        """Whether the step, or else the prompt that an operand calls, asks for log-probabilities."""
+        return self._plainly(operand, "logprobs") is True
+
+    def _plainly(self, operand: e.Expression, name: str) -> Any:
+        """The constant that is a setting of the step, or else of the prompt that an operand calls; None for
+        any other."""
+        given, nodes = self.setting(name), self.checker.symbols.nodes
+        declared = nodes.get(operand.function.text) if isinstance(operand, e.Call) else None
+        if given is None and isinstance(declared, n.Prompt):
+            given = next((s.value for s in declared.settings if s.name.text == name), None)
+        return given.value if isinstance(given, e.Constant) else None
+
+    def shares(self) -> None:
+        """Report `share` at a step whose operand asks no model."""
+        share, operand = self.setting("share"), self.node.operands[0]
+        if share is None:
+            return
+        nodes, name = self.checker.symbols.nodes, operand.function.text if isinstance(operand, e.Call) else ""
+        declared = nodes.get(name)
+        asks = isinstance(declared, n.Score) and len(declared.body.statements) > 1
+        if not (asks or isinstance(declared, n.Prompt)):
+            message, help = "nothing to share: this asks no model", "remove `share`"
+            self.error("GOT0317", message, share.span, help=help)
+
+    def value_pool(self, operand: e.Expression) -> PoolType:
+        """The pool of an expression: bound thoughts, or any other value as one new thought."""
+        return self.checker.value_pool(operand, self.pool, self.scope)
+
+    def function(self, operand: e.Expression) -> bool:
+        """Whether an operand calls an imported Python function."""
+        return isinstance(operand, e.Call) and operand.function.text in self.checker.symbols.functions
+
+    def corpus(self, operand: e.Expression) -> bool:
+        """Whether an operand searches a corpus, or calls a function instead; marks it as used."""
+        symbols = self.checker.symbols
+        if not isinstance(operand, e.Call):
+            return False
+        name = operand.function.text
+        if name not in symbols.corpora and name not in symbols.functions:
+            return False
+        symbols.used.add(name)
+        return True

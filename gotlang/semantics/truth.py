@@ -1,0 +1,71 @@
+"""Where `GroundTruth` may stand: it measures the result, so what follows must leave that as it is."""
+
+from __future__ import annotations
+
+from gotlang.diagnostics import Label, Report
+from gotlang.syntax import nodes as n
+
+_KEEPS_RESULT = {"Score", "Validate", "GroundTruth"}
+
+
+def check_ground_truth(scheme: n.Scheme, report: Report) -> None:
+    """Report a `GroundTruth` that does not measure the result of its scheme, and a second one."""
+    _suite(scheme.body, None, [], report)
+
+
+def _suite(suite: n.Suite, why: Label | None, seen: list[n.Step], report: Report) -> None:
+    """Check a block; `why` it does not end with the result, `seen` what measures it before."""
+    for at, statement in enumerate(suite.statements):
+        following = suite.statements[at + 1 :]
+        changes = next((each for each in following if not _keeps_result(each)), None)
+        late = Label(changes.span, "this changes it") if changes is not None else why
+        value = statement.value if isinstance(statement, n.Bind) else statement
+        if isinstance(statement, n.Bind) and following:
+            late = Label(statement.name.span, "a name, not the result")
+        match value:
+            case n.Step(operation=operation) if operation.text == "GroundTruth":
+                _measure(value, late, seen, report)
+            case n.Suite():
+                _suite(value, late, seen, report)
+            case n.Foreach() | n.Reduce() | n.RepeatBlock():
+                _suite(
+                    value.body, Label(value.body.statements[0].span, "done any number of times"), seen, report
+                )
+            case n.Labelled():
+                _suite(value.body, late, seen, report)
+            case n.If() | n.Match() | n.Try():
+                before, most = list(seen), list(seen)
+                for branch in _branches(value):
+                    own = list(before)
+                    _suite(branch, late, own, report)
+                    most = max(most, own, key=len)
+                seen[:] = most
+
+
+def _branches(block: n.If | n.Match | n.Try) -> list[n.Suite]:
+    match block:
+        case n.If():
+            inside = [body for _, body in block.branches]
+        case n.Match():
+            inside = [branch.body for branch in block.branches]
+        case n.Try():
+            inside = [block.body]
+    return [*inside, *([block.otherwise] if block.otherwise is not None else [])]
+
+
+def _keeps_result(statement: n.Statement) -> bool:
+    return isinstance(statement, n.Step) and statement.operation.text in _KEEPS_RESULT
+
+
+def _measure(step: n.Step, late: Label | None, seen: list[n.Step], report: Report) -> None:
+    if seen:
+        labels = (Label(seen[-1].span, "measured here already"),)
+        help = "measure it once: join the conditions with `and`"
+        report.error("GOT0325", "the result is measured twice", step.span, labels=labels, help=help)
+    elif late is not None:
+        message, help = (
+            "`GroundTruth` measures the result, and this is not it",
+            "make it the scheme's last step",
+        )
+        report.error("GOT0325", message, step.span, labels=(late,), help=help)
+    seen.append(step)

@@ -1,0 +1,161 @@
+"""Holds the check to its word: what passes never fails in a run but by data, what is right passes.
+
+Programs are generated over the whole language and edited as people edit. What is refused must be refused
+where the edit is, or in a declaration that uses what was edited.
+
+    python -m tests.soundness --programs 20000
+
+`tests/test_soundness.py` runs a few of the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections import Counter
+from collections.abc import Set
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+from gotlang.api import Options, compile
+from gotlang.compiler import compile_source
+from gotlang.diagnostics import Diagnostic, render
+from gotlang.errors import GotError, RunError
+from gotlang.models.simulated import SimulatedModel
+from gotlang.span import Source
+from tests.support.edits import edited
+from tests.support.typed_programs import TypedProgram, typed_program
+
+EDITS = 3
+"""Edited versions of each program."""
+MOST_CALLS = 300
+
+BY_DATA = re.compile(
+    r"holds for no thought|thoughts is valid|position -?\d+ of \d+ |zero|of an empty list|has no value|"
+    r"is not a (whole )?number|no thought|negative|budget does not allow|left nothing|leaves nothing|"
+    r"more than [\d,]+ |too large|no such name"
+)
+"""Reasons for a failure that are in the data, or in a limit."""
+
+
+class Unsound(AssertionError):
+    """A program that shows that the check is wrong."""
+
+
+def errors_of(text: str) -> tuple[Source, list[Diagnostic]]:
+    """A program's errors."""
+    source = Source.of("law.got", text)
+    compilation = compile_source(source)
+    return source, [found for found in compilation.diagnostics if found.severity == "error"]
+
+
+def run(program: TypedProgram, text: str, level: int) -> None:
+    """Run what passed the check. Raises Unsound if it fails by anything but data."""
+    try:
+        compiled = compile(text, "law.got")
+        scheme = compiled.scheme("main" if "main" in compiled.schemes else None)
+        inputs = {
+            name: value for name, value in program.inputs.items() if name in {p for p, _ in scheme.parameters}
+        }
+        options = Options(
+            model=SimulatedModel(program.simulators()), cache=None, level=level, max_calls=MOST_CALLS
+        )
+        compiled.run(inputs, scheme=scheme.name, options=options)
+    except RunError as error:
+        for failure in error.failures or (error,):
+            reason = getattr(failure, "reason", None) or str(failure)
+            if not BY_DATA.search(str(reason)):
+                raise Unsound(f"-O{level}: {reason}") from None
+    except GotError as error:
+        if not BY_DATA.search(str(error)) and "input" not in str(error):
+            raise Unsound(f"-O{level}: {type(error).__name__}: {error}") from error
+
+
+def declarations(text: str) -> list[tuple[int, int, str]]:
+    """The first line, the line after the last, and the text of each declaration."""
+    lines = text.split("\n")
+    starts = [i for i, line in enumerate(lines) if line and not line.startswith(" ")] + [len(lines)]
+    return [(a, b, "\n".join(lines[a:b])) for a, b in pairwise(starts)]
+
+
+def in_place(text: str, touched: frozenset[int], names: Set[str], source: Source, found: Diagnostic) -> bool:
+    """Whether an error is in a declaration that was edited, or in one that uses a name in an edited line."""
+    line = source.text.count("\n", 0, found.span.start)
+    if line in touched:
+        return True
+    lines = text.split("\n")
+    names = {*names, *(name for at in touched for name in re.findall(r"\w+", " ".join(lines[at : at + 1])))}
+    for first, after, own in declarations(text):
+        if any(first <= at < after for at in touched):
+            names |= set(re.findall(r"\w+", own.split("\n")[0]))
+            if first <= line < after:
+                return True
+    return any(
+        first <= line < after and names & set(re.findall(r"\w+", own))
+        for first, after, own in declarations(text)
+    )
+
+
+def hold(seed: str) -> Counter[str]:
+    """One generated program and its edits; the codes of the errors. Raises Unsound."""
+    program = typed_program(seed)
+    source, errors = errors_of(program.text)
+    if errors and {found.code for found in errors} == {"GOT0330"}:
+        return Counter({"GOT0330": 1})  # a constant of its own that has no value
+    if errors:
+        raise Unsound(
+            "a right program is refused:\n"
+            + "\n".join(render(e, {source.name: source}) for e in errors)
+            + "\n"
+            + program.text
+        )
+    codes: Counter[str] = Counter()
+    for number in range(EDITS + 1):
+        text, touched, names = program.text, frozenset[int](), frozenset[str]()
+        if number:
+            text, touched, names = edited(Random(f"{seed}/{number}"), program.text)
+        source, errors = errors_of(text)
+        codes.update({e.code for e in errors} or {"runs"})
+        try:
+            if not errors:
+                for level in (0, 2):
+                    run(program, text, level)
+            for found in errors:
+                if not in_place(text, touched, names, source, found):
+                    raise Unsound("refused elsewhere:\n" + render(found, {source.name: source}))
+        except Unsound as error:
+            raise Unsound(f"{error}\nlines {sorted(line + 1 for line in touched)}\n{text}") from None
+        except Exception as error:
+            raise Unsound(f"{type(error).__name__}: {error}\n{text}") from error
+    return codes
+
+
+def main() -> None:
+    """Run from the command line; the programs that fail are written to `--keep`."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--programs", type=int, default=20_000)
+    options.add_argument("--first", type=int, default=0)
+    options.add_argument("--most", type=int, default=1, help="stop after so many failures")
+    options.add_argument("--keep", type=Path, default=Path("unsound"))
+    chosen = options.parse_args()
+    codes: Counter[str] = Counter()
+    failures = 0
+    began = time.perf_counter()
+    for number in range(chosen.first, chosen.first + chosen.programs):
+        try:
+            codes += hold(str(number))
+        except Unsound as error:
+            chosen.keep.mkdir(exist_ok=True)
+            (chosen.keep / f"{number}.txt").write_text(str(error))
+            print(f"program {number}: {str(error)[:200]}")
+            failures += 1
+            if failures == chosen.most:
+                break
+    print(f"{chosen.programs} programs, {failures} failures, {time.perf_counter() - began:.0f} s")
+    print(", ".join(f"{code}: {count}" for code, count in codes.most_common()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""The compiler's work grows no faster than its programs: counted in lines of Python, not in seconds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from math import log
+from typing import Any
+
+import pytest
+
+from gotlang.compiler import Compiled, compile_source
+from gotlang.span import Source
+from gotlang.syntax.parse import parse
+
+HEAD = 'prompt p(x: int) -> int:\n    "{{ x }}"\nscore d(x: int) -> lower, best 0:\n    x\n'
+SAMPLED = "Generate(k=2) p(it)\n{0}Score() d(it)\n{0}KeepBestN(1)\n"
+
+
+def _scheme(*lines: str) -> str:
+    return HEAD + "scheme s(x: int) -> int:\n    Pool() x\n" + "".join(lines)
+
+
+PROGRAMS: dict[str, Callable[[int], str]] = {
+    "steps": lambda n: _scheme(*["    " + SAMPLED.format("    ")] * n),
+    "bindings": lambda n: _scheme(
+        "    y0 = Pool() x\n",
+        *[f"    y{i + 1} = Map() y{i} + x\n" for i in range(n)],
+        f"    Pool() y{n}\n",
+    ),
+    "conditions": lambda n: _scheme(
+        *[f"    if it > {i}:\n        Generate() p(it + {i})\n" for i in range(n)]
+    ),
+    "blocks": lambda n: _scheme(*[f"    step {i}:\n        " + SAMPLED.format("        ") for i in range(n)]),
+    "labels": lambda n: _scheme(
+        "    step 0:\n        Generate() p(it)\n",
+        *[f"    step {i + 1} from step {i} as a:\n        Generate() p(a)\n" for i in range(n)],
+    ),
+    "foreach": lambda n: _scheme(
+        *["    foreach y:\n        " + SAMPLED.format("        ") for _ in range(n)], "    Vote()\n"
+    ),
+}
+
+
+def lines_run(work: Callable[[], Any]) -> int:
+    """The lines of Python that a call goes through, each turn of a loop counted."""
+    count = 0
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def work(text: str) -> dict[str, int]:
+    source = Source.of("chain.got", text)
+    found: list[Any] = []
+    parsed = lines_run(lambda: parse(source))
+    checked = lines_run(lambda: found.append(compile_source(source)))
+    assert isinstance(found[0], Compiled)
+    return {
+        "parse": parsed,
+        "check": checked - parsed,
+        "build": lines_run(lambda: found[0].program(0)),
+        "optimize": lines_run(lambda: found[0].program(2)),
+    }
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_work_is_linear(kind: str) -> None:
+    work(PROGRAMS[kind](2))  # what is made once
+    few, many = work(PROGRAMS[kind](25)), work(PROGRAMS[kind](100))
+    for stage, lines in many.items():
+        assert log(lines / few[stage]) / log(4) < 1.1, stage
+    assert many["check"] < 2 * many["parse"]

@@ -1,0 +1,153 @@
+"""Responses that no honest endpoint sends: they cost neither memory nor more than the time-out."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import http.server
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import ClassVar
+
+import pytest
+
+from gotlang.errors import ModelError
+from gotlang.models.base import Message, ModelOptions, Reply, Request
+from gotlang.models.endpoint import Endpoint
+from gotlang.models.openai import OpenAIModel
+
+TIMEOUT_S = 2.0
+GOOD = json.dumps({"choices": [{"message": {"content": "hi"}}]}).encode()
+
+
+class Hostile(http.server.BaseHTTPRequestHandler):
+    """What is sent is said by the first part of the path."""
+
+    protocol_version = "HTTP/1.1"
+    seen: ClassVar[list[dict[str, str]]] = []
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.seen.append({name.lower(): value for name, value in self.headers.items()})
+        with suppress(OSError):
+            getattr(self, "send_" + self.path.split("/")[1])()
+
+    def respond(self, body: bytes, status: int = 200, length: int | None = None, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def send_charset(self) -> None:
+        self.respond(GOOD, Content_Type="application/json; charset=rot13")
+
+    def send_redirect(self) -> None:
+        self.respond(b"", 307, Location="http://elsewhere.example/v1")
+
+    def send_huge(self) -> None:
+        self.respond(b"", length=10**9)
+        for _ in range(1000):
+            self.wfile.write(b" " * 10**6)
+
+    def send_bomb(self) -> None:
+        self.respond(gzip.compress(b"[" * 10**8), Content_Encoding="gzip")
+
+    def send_nested(self) -> None:
+        self.respond(b"[" * 10**7)
+
+    def send_headers(self) -> None:
+        self.send_response(200)
+        while True:
+            self.send_header("X-More", "y" * 1000)
+            self.flush_headers()
+
+    def send_slow(self) -> None:
+        self.respond(b"", length=10**6)
+        for _ in range(100):
+            self.wfile.write(b" ")
+            time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The server's address."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as found:
+        found.daemon_threads = True
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{found.server_port}"
+        found.shutdown()
+
+
+def ask(url: str) -> Reply | ModelError:
+    """One completion from there, or why there is none."""
+
+    async def run() -> Reply | ModelError:
+        model = OpenAIModel("m", ModelOptions(timeout_s=TIMEOUT_S, retries=3), endpoint=Endpoint(url, "key"))
+        try:
+            return await model.ask(Request("m", (Message("user", "x"),)), 1)
+        except ModelError as error:
+            return error
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+def test_a_body_is_utf_8_whatever_its_charset_says(server: str) -> None:
+    found = ask(f"{server}/charset")
+    assert isinstance(found, Reply)
+    assert found.completions[0].text == "hi"
+    assert Hostile.seen[-1]["accept-encoding"] == "identity"
+
+
+def test_usage_that_is_missing_counts_as_reserved(server: str) -> None:
+    found = ask(f"{server}/charset")
+    assert isinstance(found, Reply)
+    assert found.usage.output_tokens == 2048
+
+
+@pytest.mark.parametrize(
+    ("what", "words", "lost"),
+    [
+        ("redirect", "redirected to http://elsewhere.example/v1", 0),
+        ("huge", "longer than 32,000,000 bytes", 1),
+        ("bomb", "compressed although the request did not accept that", 1),
+    ],
+)
+def test_it_is_refused_and_not_asked_for_again(server: str, what: str, words: str, lost: int) -> None:
+    before = len(Hostile.seen)
+    found = ask(f"{server}/{what}")
+    assert isinstance(found, ModelError)
+    assert words in str(found)
+    assert found.lost == lost
+    assert len(Hostile.seen) == before + 1
+
+
+_MEASURED = """
+import re, sys
+from pathlib import Path
+from tests.test_hostile_bodies import ask
+kind = type(ask(sys.argv[1])).__name__
+print(kind, int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
+"""
+
+
+@pytest.mark.parametrize("what", ["huge", "bomb", "nested", "headers", "slow"])
+def test_it_takes_neither_memory_nor_more_than_the_time_out(server: str, what: str) -> None:
+    began = time.monotonic()
+    command = [sys.executable, "-c", _MEASURED, f"{server}/{what}"]
+    kind, megabytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert kind == "ModelError"
+    assert int(megabytes) < 300
+    # Four tries at most, each with its time-out and the waits between them.
+    assert time.monotonic() - began < 4 * (TIMEOUT_S + 1) + 10
