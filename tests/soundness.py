@@ -116,9 +116,9 @@ def hold(seed: str) -> Counter[str]:
         text, touched, names = program.text, frozenset[int](), frozenset[str]()
         if number:
             text, touched, names = edited(Random(f"{seed}/{number}"), program.text)
-        source, errors = errors_of(text)
-        codes.update({e.code for e in errors} or {"runs"})
         try:
+            source, errors = errors_of(text)
+            codes.update({e.code for e in errors} or {"runs"})
             if not errors:
                 for level in (0, 2):
                     run(program, text, level)
@@ -149,7 +149,7 @@ def main() -> None:
         except Unsound as error:
             chosen.keep.mkdir(exist_ok=True)
             (chosen.keep / f"{number}.txt").write_text(str(error))
-            print(f"program {number}: {str(error)[:200]}")
+            print(f"program {number}: {str(error)[:200]}", flush=True)
             failures += 1
             if failures == chosen.most:
                 break

@@ -113,6 +113,25 @@ def test_a_generated_program_stays_in_its_bounds(program: Generated) -> None:
             assert outside(costs, result.outcome) == {}
 
 
+def test_a_merge_may_leave_what_no_thought_is_behind() -> None:
+    text = dedent("""
+        prompt numbers(x: int) -> many int:
+            "{{ x }}"
+
+        scheme fewest(x: int) -> int:
+            foreach y in [x, x]:
+                Generate() numbers(y)
+            reduce a, b:
+                Pool() a, 3
+                Select([-1, 0])
+                Vote()
+    """)
+    model = SimulatedModel({"numbers": lambda rng, x: "[4, 3, 3]"})
+    program, options = compile(text), Options(model=model)
+    estimate = program.explain({"x": 1}, options=options, simulate=False)
+    assert outside(estimate.costs, program.run({"x": 1}, options=options).outcome) == {}
+
+
 def test_formulas_hold_for_other_params() -> None:
     program, (numbers, _) = program_of("sorting"), inputs_of(row_of("got_rounds"))
     formula = program.explain(numbers, scheme="got_rounds", simulate=False).costs.calls.formula

@@ -172,6 +172,8 @@ class Worlds:
                 value = self.value(*known.of, world)
             except (EvaluationError, Unknown):
                 return  # reported where it is bound
+            if known.each and not isinstance(value, list):
+                return  # an element of no list: reported with its type
             values = tuple(value[:MOST_WORLDS]) if known.each else (value,)
         for value in values:
             yield from self._worlds(order, at + 1, world | {known: value})

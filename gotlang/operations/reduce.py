@@ -146,7 +146,7 @@ class _Merges:
         item = replace(item, single=True)
         place = {"level": 1, "position": 1, "last": False}
         merged, _ = self.one(item, item, place)
-        wide = replace(item.or_(merged), hops=item.hops, volume=item.volume, single=True)
+        wide = replace(item.or_(merged), hops=item.hops, single=True)
         found, cost = self.one(wide, wide, place)
         last, last_cost = self.one(wide, wide, {**place, "last": True})
         low, high = count.bounds
@@ -168,8 +168,9 @@ class _Merges:
             parts=() if exact is None else tuple(exact.leaves),
         )
         hops = item.hops + (found.hops.or_(last.hops) - item.hops) * Amount.of(levels)
-        each = Amount(Polynomial.of(item.volume.bounds[0]), None)
-        return replace(found.or_(item), hops=hops, volume=each, count=ONE), bill
+        either = found.or_(last).or_(wide)
+        each = Amount(Polynomial.of(either.volume.bounds[0]), None)
+        return replace(either, hops=hops, volume=each, count=ONE), bill
 
 
 BLOCK = BlockRecord(
