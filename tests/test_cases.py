@@ -24,7 +24,7 @@ from gotlang.ir.text import to_text
 from gotlang.span import Source
 from gotlang.syntax.format import format_module
 from gotlang.syntax.parse import parse
-from tests.support.stages import PRELUDE, TYPED, run_text, stages_text
+from tests.support.stages import PRELUDE, TYPED, programs_text, run_text, stages_text
 from tests.support.tree import dump
 
 CASES = Path(__file__).parent / "cases"
@@ -92,6 +92,7 @@ STAGES: dict[str, Callable[[Source], str]] = {
     "passes": _passes,
     "run": run_text,
     "operations": stages_text,
+    "programs": programs_text,
 }
 
 

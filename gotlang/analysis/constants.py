@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, assert_never, final
 
-from gotlang.analysis.expressions import NOTHING, ExpressionConstants, least, most, plus, times
+from gotlang.analysis.expressions import NOTHING, ExpressionConstants, least, most, param_place, plus, times
 from gotlang.analysis.worlds import ALL_OF_RANGE, ONE, Bound, Data, Env, Known
 from gotlang.diagnostics import Report
 from gotlang.errors import CompileError, TemplateError
 from gotlang.operations import OPERATIONS
 from gotlang.operations.checks import MOST
 from gotlang.operations.record import PROMPT_SETTINGS, SettingRule, Syntax
-from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.check import Checked
+from gotlang.semantics.facts import callees_first
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.prompts import COUNT
 from gotlang.semantics.steps import REPEAT, setting
@@ -69,17 +69,21 @@ class _Constants:
         )
 
     def program(self) -> None:
-        """Every declaration; in one with an error only settings and rounds are told."""
-        for module in self.checked.modules:
-            for d in module.declarations:
-                self.expressions.wrong = not self._right(d)
-                match d:
-                    case n.Scheme() | n.Score():
-                        self.suite(d.body, START, self._inputs(d.parameters))
-                    case n.Prompt():
-                        self._prompt(d)
-                    case _:
-                        pass
+        """Every declaration; in one with an error only settings and rounds are told. Those that call others
+        come first, so that what they give is known."""
+        declared = [d for module in self.checked.modules for d in module.declarations]
+        bodies = [d for d in declared if isinstance(d, n.Scheme | n.Score)]
+        callees = {d.name.text: rank for rank, (d, _) in enumerate(callees_first(bodies))}
+        for d in sorted(bodies, key=lambda d: callees[d.name.text], reverse=True):
+            self.expressions.wrong = not self._right(d)
+            names = [parameter.name.text for parameter in d.parameters]
+            self.suite(d.body, START, self._inputs(d.parameters))
+            for inputs in self.expressions.calls.of(d.name.text, names, self.params):
+                self.suite(d.body, START, inputs)
+        for prompt in declared:
+            if isinstance(prompt, n.Prompt):
+                self.expressions.wrong = not self._right(prompt)
+                self._prompt(prompt)
 
     def _inputs(self, parameters: Iterable[n.TypedName]) -> Env:
         return self.params.inside({parameter.name.text: Data() for parameter in parameters})
@@ -166,7 +170,7 @@ class _Constants:
             case n.Reduce():
                 here = self._here(pool, env)
                 if node.iterable is not None:
-                    self.expressions.check(node.iterable, here)
+                    self._over(node.iterable, here, "reduce")
                 self.suite(node.body, _Pool(Bound(lambda world: 2)), env)
                 return _Pool(ONE)
             case n.RepeatBlock():
@@ -198,8 +202,7 @@ class _Constants:
         """The pool of an expression, or of a scheme's call."""
         here = self._here(pool, env)
         if isinstance(value, e.Call) and value.function.text in self.checked.symbols.schemes:
-            for argument in value.arguments:
-                self.expressions.check(argument.value, here)
+            self.expressions.check(value, here)
             many = isinstance(d := self.checked.symbols.nodes.get(value.function.text), n.Scheme) and d.many
             return UNKNOWN if many else _Pool(pool.most)
         variable = here.find(value.name) if isinstance(value, e.Reference) else None
@@ -239,7 +242,7 @@ class _Constants:
         count = pool.most
         if node.iterable is not None:
             needs = self.expressions.look(node.iterable, here)
-            self.expressions.check(node.iterable, here)
+            self._over(node.iterable, here, "foreach")
             names = self.expressions.elements(node.names, node.iterable, needs, here)
             count = self.expressions.length(node.iterable, here)
         inside = env.inside(names)
@@ -249,6 +252,9 @@ class _Constants:
         left = times(count, body.most)
         env.names.setdefault(node.element.text, Data(left))
         return _Pool(left)
+
+    def _over(self, iterable: e.Expression, env: Env, what: str) -> None:
+        self.expressions.needs_elements(iterable, env, f"`{what}` over an empty list leaves nothing")
 
     def _repeat(self, node: n.RepeatBlock, pool: _Pool, env: Env) -> _Pool:
         here = self._here(pool, env)
@@ -339,12 +345,11 @@ class _Constants:
         if name == "Pool":
             return self._pool(node, here)
         for operand in node.operands:
-            parts = [a.value for a in operand.arguments] if isinstance(operand, e.Call) else None
-            if parts is None or operand.function.text in BUILTINS:  # type: ignore[union-attr]
-                self.expressions.check(operand, here)
+            if isinstance(operand, e.Call) and operand.function.text in self.checked.symbols.prompts:
+                for argument in operand.arguments:
+                    self.expressions.check(argument.value, here)
             else:
-                for part in parts:
-                    self.expressions.check(part, here)
+                self.expressions.check(operand, here)
         return self._left(node, pool, here)
 
     def _settings(self, node: n.Step, syntax: Syntax, pool: _Pool, env: Env) -> None:
@@ -352,6 +357,7 @@ class _Constants:
             name = argument.name.text if argument.name is not None else syntax.first
             rule = syntax.settings.get(name or "")
             if name == "positions":
+                self.expressions.needs_elements(argument.value, env, "`Select` is given no position")
                 self.expressions.position(argument.value, env, pool.most)
             elif rule is None or rule.per_thought:
                 self.expressions.check(argument.value, env)
@@ -431,8 +437,7 @@ def _param(node: n.Param) -> Known:
             values += [0] if low < 0 < high else []
     if node.each and isinstance(default, list):
         values = [default, *([value] * len(default) for value in values[1:])]
-    span = node.domain.span if node.domain is not None else node.default.span
-    return Known(node.name.text, span, tuple(_distinct(values)))
+    return Known(node.name.text, param_place(node), tuple(_distinct(values)))
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:

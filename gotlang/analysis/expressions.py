@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, assert_never, final
 
-from gotlang.analysis.worlds import Bound, Condition, Data, Env, Known, Unknown, World, Worlds
+from gotlang.analysis.calls import KnownCalls
+from gotlang.analysis.worlds import Bound, Condition, Data, Env, Known, Unknown, World, Worlds, bases
 from gotlang.diagnostics import Label, Report
 from gotlang.errors import EvaluationError
 from gotlang.ir.evaluate import is_literal
@@ -16,6 +17,7 @@ from gotlang.semantics.builtins import BUILTINS, CONSTANTS
 from gotlang.semantics.symbols import Symbols
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
 
 Needs = frozenset[Known]
 NOTHING: Final[Needs] = frozenset()
@@ -37,24 +39,31 @@ class ExpressionConstants:
         self.symbols = symbols
         self.report = report
         self.worlds = Worlds()
+        self.calls = KnownCalls()
+        self._told: set[tuple[str, Span]] = set()
         self.tried = False
         """Whether what fails for some values only has another way (`try`)."""
         self.wrong = False
         """Whether the declaration has an error, so that the types in it may not be right."""
         declared = {*symbols.functions, *symbols.scores, *symbols.prompts, *symbols.schemes}
+        params = [node for node in symbols.nodes.values() if isinstance(node, n.Param)]
+        self._params = {param.name.text: param_place(param) for param in params}
         self._builtin = BUILTINS.keys() - declared
 
     def fail(
         self, message: str, span: Span, world: World, needs: Needs, code: str = "GOT0330", at: str = ""
     ) -> None:
         """Report what fails, with the values of the params that make it fail."""
-        if code == "GOT0330" and (self.wrong or (self.tried and needs)):
+        if code in ("GOT0330", "GOT0343") and (self.wrong or (self.tried and needs)):
             return
+        if (code, span) in self._told:
+            return
+        self._told.add((code, span))
         named = sorted((known for known in needs if known in world), key=lambda known: known.name)
         labels = tuple(
-            Label(known.span, f"`{known.name}` may be {json.dumps(world[known])}"[:80])
+            Label(place, f"`{known.name}` may be {json.dumps(world[known])}"[:80])
             for known in named
-            if known.span is not NOWHERE
+            if (place := known.place(world)) is not NOWHERE
         )
         self.report.error(code, message, span, at, labels=labels)
 
@@ -217,6 +226,7 @@ class ExpressionConstants:
         looked = [(argument, env, self.look(argument, env)) for argument in arguments]
         if name in THOUGHT_FUNCTIONS or name not in self._builtin:
             self._together([*looked, (node, env, None)])
+            self._given(node, [needs for *_, needs in looked], env)
             return None
         needs = self._together(looked)
         if needs is None and name in _USUAL:
@@ -224,6 +234,30 @@ class ExpressionConstants:
                 if part is not None and position < len(_USUAL[name]):
                     self._argument(node, position, self._settled(argument, env, part), part)
         return needs
+
+    def _given(self, node: e.Call, looked: list[Needs | None], env: Env) -> None:
+        """Note the known arguments of a scheme's or score's call, to follow them into it."""
+        declared = self.symbols.nodes.get(node.function.text)
+        if not isinstance(declared, n.Scheme | n.Score) or self.wrong or self.tried:
+            return
+        order = [parameter.name.text for parameter in declared.parameters]
+        places: dict[str, Span] = {}
+        values: list[e.Expression] = []
+        depends: set[Known] = set()
+        for argument, needs, name in zip(node.arguments, looked, order, strict=False):
+            if needs is not None:
+                places[argument.name.text if argument.name is not None else name] = argument.value.span
+                values.append(argument.value)
+                depends |= needs
+        for name, place in self._params.items() if depends else ():
+            if isinstance(known := env.find(name), Known) and not bases([known]).isdisjoint(bases(depends)):
+                places[name] = place
+                values.append(e.Reference(place, name))
+                depends.add(known)
+        if values:
+            listed = e.ListDisplay(node.span, tuple(values))
+            found = self._settled(listed, env, frozenset(depends))
+            self.calls.add(declared.name.text, places, [given for _, given in found])
 
     def _argument(self, node: e.Call, position: int, values: list[tuple[World, Any]], needs: Needs) -> None:
         """Report an argument that makes a built-in fail whatever the others are."""
@@ -283,6 +317,13 @@ class ExpressionConstants:
 
     # ---------------------------------------------------------------- lengths
 
+    def needs_elements(self, node: e.Expression, env: Env, message: str) -> None:
+        """Report what fails in a list, and a list without elements where one is needed."""
+        for world, found in self.values(node, env):
+            if found == []:
+                self.fail(message, node.span, world, frozenset(world), "GOT0343", "this is []")
+                return
+
     def bound(self, node: e.Expression, env: Env) -> Bound | None:
         """The most elements of a list that is known only in a run."""
         match node:
@@ -313,6 +354,11 @@ class ExpressionConstants:
         if needs is None:
             return None
         return Bound(lambda world: self.worlds.value(node, env, world), needs)
+
+
+def param_place(node: n.Param) -> Span:
+    """Where a param gets its values."""
+    return node.default.span if node.domain is None else node.domain.span
 
 
 def times(left: Bound | None, right: Bound | None) -> Bound | None:

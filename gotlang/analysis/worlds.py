@@ -3,7 +3,7 @@ such. A world gives each of these names one value, so what depends on several of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -26,14 +26,19 @@ _STEPS = 20_000
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
     """A name with known values: `values` themselves, or those of an expression `of`, where that holds `each`
-    element of it. `needs` are the names that it depends on."""
+    element of it. `needs` are the names that it depends on. `span` is its place, which may be another in each
+    world."""
 
     name: str
-    span: Span
+    span: Span | Callable[[World], Span]
     values: tuple[Any, ...] = ()
     of: tuple[e.Expression, Env] | None = None
     each: bool = False
     needs: frozenset[Known] = frozenset()
+
+    def place(self, world: World) -> Span:
+        """Where it gets the value that it has in a world."""
+        return self.span if isinstance(self.span, Span) else self.span(world)
 
 
 World = Mapping[Known, Any]
@@ -141,7 +146,7 @@ class Worlds:
         conditions = []
         wanted = set(needs)
         for condition in env.conditions:
-            if needs and not _bases(condition.needs).isdisjoint(_bases(needs)):
+            if needs and not bases(condition.needs).isdisjoint(bases(needs)):
                 wanted |= condition.needs
                 conditions.append(condition)
         order: list[Known] = []
@@ -190,7 +195,8 @@ def _in_order(known: Known, order: list[Known]) -> None:
         order.append(known)
 
 
-def _bases(needs: frozenset[Known]) -> set[Known]:
+def bases(needs: Iterable[Known]) -> set[Known]:
+    """Names with all that they depend on."""
     found: set[Known] = set()
     waiting = list(needs)
     while waiting:

@@ -75,6 +75,10 @@ class Checking(Typed, Protocol):
     def score(self, operand: Expression) -> ScoredBy:
         """Check what scores a thought: a score, a prompt that answers with a number, or an expression."""
 
+    def prefers_high(self, node: Expression, *, mirrored: bool = False) -> None:
+        """Report an expression of which higher is better that rises with a score of which lower is better.
+        A score alone is right where it is `mirrored`."""
+
     def compares_scores(self) -> None:
         """Report thoughts whose scores cannot be compared with each other."""
 

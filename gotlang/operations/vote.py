@@ -46,6 +46,7 @@ def _check(node: n.Step, c: Checking) -> PoolType:
     c.needs_thoughts()
     if (weight := c.setting("weight")) is not None:
         c.expect(weight, c.each, FLOAT, "`weight`")
+        c.prefers_high(weight, mirrored=True)
         if "score" in free_names(weight) or any(is_own_score(part) for part in walk(weight)):
             c.compares_scores()
     if (key := c.setting("key")) is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from gotlang.diagnostics import Label, Report
 from gotlang.operations.names import free_names
@@ -103,8 +104,12 @@ def _reached(name: str, calls: Mapping[str, Mapping[str, None]]) -> set[str]:
     return seen
 
 
-def callees_first(schemes: Sequence[n.Scheme]) -> Iterator[tuple[n.Scheme, set[str]]]:
-    """Schemes with the names of those that they call, which come first where they do not call each other."""
+_Body = TypeVar("_Body", bound="n.Scheme | n.Score")
+
+
+def callees_first(schemes: Sequence[_Body]) -> Iterator[tuple[_Body, set[str]]]:
+    """Schemes or scores with the names of those that they call, which come first where they do not call each
+    other."""
     nodes = {scheme.name.text: scheme for scheme in schemes}
     calls = {name: _called(node, nodes) for name, node in nodes.items()} if len(nodes) > 1 else {}
     seen: set[str] = set()

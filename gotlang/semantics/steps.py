@@ -10,6 +10,7 @@ from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import MODEL_SETTINGS, SEED, K, SettingRule, Syntax
 from gotlang.scope import Facts, PoolType, Scope, ScoredBy, Variable
 from gotlang.semantics.builtins import BUILTINS
+from gotlang.semantics.directions import is_lower, rises_with
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.facts import require_one_score
 from gotlang.span import Span
@@ -185,7 +186,20 @@ class StepCheck:
         elif not self._by_prompt(operand, self.each, FLOAT, "scoring prompt must return a number"):
             self.expect(operand, self.each, FLOAT, "a score")
             name = format_expression(operand)
+            self.prefers_high(operand)
         return ScoredBy(f"`{name}`", lower, operand.span)
+
+    def prefers_high(self, node: e.Expression, *, mirrored: bool = False) -> None:
+        """Report an expression of which higher is better that rises with a score of which lower is better.
+        A score alone is right where it is `mirrored`."""
+        for part in rises_with(node):
+            if not (mirrored and part is node) and is_lower(part, self.checker.symbols, self.pool, self.each):
+                shown = format_expression(part)
+                message = f"higher is better here, but this rises with `{shown}`"
+                help = "declare it as a score, `-> lower`"
+                help += ", and weigh by that alone" if mirrored else f", or put a minus before `{shown}`"
+                self.error("GOT0345", message, node.span, f"of `{shown}` lower is better", help)
+                return
 
     def compares_scores(self) -> None:
         """Report thoughts whose scores cannot be compared with each other."""

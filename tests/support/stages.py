@@ -25,6 +25,7 @@ from gotlang.report.graphs import plan
 from gotlang.runtime.plain import RequestLog, operations
 from gotlang.span import Source
 from gotlang.types import INT
+from tests.support.answers import any_model
 
 PRELUDE = """\
 prompt digit(of: any) -> int:
@@ -120,6 +121,38 @@ def _run(program: Program, values: dict[str, Any]) -> Iterator[str]:
                 for thought in line["thoughts"]
             ]
             yield f"  {line['path']}: {line['kind']} {json.dumps(made)} {json.dumps(known)}"
+
+
+INPUTS = {"n": 3, "x": 2, "xs": [3, 1, 2], "ys": [5, 4], "q": "Which?", "word": "one", "words": ["a", "b"]}
+"""What a reader's programs are run with, by the names of their inputs."""
+
+
+def programs_text(source: Source) -> str:
+    """What a reader sees of a program: what the check says of it, and where nothing is wrong what its last
+    scheme gives for `INPUTS`, with a model that says some value of the prompt's type. A program after a line
+    `---` does what was said of the one before."""
+    parts = (Source.of(source.name, text) for text in source.text.split("---\n"))
+    return "\n---\n".join("\n".join(_read(part)) for part in parts)
+
+
+def _read(source: Source) -> Iterator[str]:
+    found = compile_source(source).diagnostics
+    yield from (render(each, {source.name: source}) for each in found)
+    if any(each.severity == "error" for each in found):
+        return
+    program = compile(source.text, source.name)
+    scheme = program.scheme(list(program.schemes)[-1])
+    given = {name: INPUTS[name] for name, _ in scheme.parameters}
+    try:
+        result = program.run(
+            given, scheme=scheme.name, options=Options(model=any_model(program.ir(0)), cache=None)
+        )
+    except RunError as error:
+        yield f"error: {error.message}"
+        yield from (f"  failed: {failure.operation}: {failure.reason}" for failure in error.failures)
+        return
+    yield f"value: {json.dumps(result.value)}"
+    yield from (f"failed: {failure.operation}: {failure.reason}" for failure in result.outcome.failures)
 
 
 def stages_text(source: Source) -> str:
