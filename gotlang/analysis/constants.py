@@ -231,7 +231,9 @@ class _Constants:
                 found = self._value(value, pool, env)
         left = self.checked.pools.get(id(node))
         name = (found.it or Data()) if left is None or left.single else Data(found.most)
-        env.names[node.name.text] = replace(name, name=node.name.text) if isinstance(name, Known) else name
+        text = node.name.text
+        if env.find(text) is None:  # one that is in force already is refused
+            env.names[text] = replace(name, name=text) if isinstance(name, Known) else name
         return found
 
     # ---------------------------------------------------------------- blocks

@@ -506,7 +506,8 @@ class Writer:
         for setting in ("temperature 0.5", "max_tokens 200", "share true", "retries 1", 'system "Be brief."'):
             if self.chance(6):
                 self.write("    " + setting)
-        self.write('    "' + " ".join(self.template(n, k) for n, k in prompt.inputs) + '"')
+        # Its name is in the text: equal requests may share a sample, whichever prompt they are of.
+        self.write(f'    "{prompt.name} ' + " ".join(self.template(n, k) for n, k in prompt.inputs) + '"')
 
     def declare_scores(self) -> None:
         for _ in range(self.rng.randint(1, 3)):
@@ -785,10 +786,17 @@ class Writer:
             return pool
         return self.branches([("try:", names.inside()), ("else:", names.inside())], pool, depth)
 
+    def fresh_in(self, kind: Kind, names: Names) -> bool:
+        """Whether no field of a case is a name in force already."""
+        cases = self.types.cases[kind[1]] if kind[0] == "alt" else {}
+        return names.values.keys().isdisjoint(field for fields in cases.values() for field in fields)
+
     def match(self, pool: Pool, names: Names, depth: int) -> Pool:
         if not pool.single:
             return pool
-        subjects = [(n, k) for n, k in names.values.items() if k[0] in ("alt", "lit")]
+        subjects = [
+            (n, k) for n, k in names.values.items() if k[0] in ("alt", "lit") and self.fresh_in(k, names)
+        ]
         if not subjects:
             return self.if_(pool, names, depth)
         subject, kind = self.rng.choice(subjects)
