@@ -194,8 +194,8 @@ model_options = together(
     text(
         "--model",
         "SPEC",
-        "`simulated`, `openai:NAME` for any OpenAI-compatible endpoint, `local:NAME`, `replay:FILE`, or of "
-        "another provider that `gotc models` lists. "
+        "`simulated`, `openai:NAME` or NAME alone for any OpenAI-compatible endpoint, `local:NAME`, "
+        "`replay:FILE`, or of another provider that `gotc models` lists. "
         "[default: openai:$OPENAI_MODEL if a key is set, otherwise simulated]",
     ),
     base_url_option,

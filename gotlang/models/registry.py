@@ -134,7 +134,7 @@ class ModelPool:
             return self._own
         spec = model_spec(name, self._own)
         if spec not in self._opened:
-            _check_vendor(name or self._own, self._options)
+            _check_vendor(name or self._own, spec, self._options)
             # The chosen endpoint is that of the run's own provider; others have theirs.
             same = spec.partition(":")[0] == model_spec("any", self._own).partition(":")[0]
             options = self._options if same else replace(self._options, base_url=None)
@@ -154,12 +154,13 @@ class ModelPool:
                 stack.push_async_callback(model.close)
 
 
-def _check_vendor(name: str, options: ModelOptions) -> None:
+def _check_vendor(name: str, spec: str, options: ModelOptions) -> None:
     """Raise UsageError for the model of another vendor, named without a provider, that would be OpenAI's."""
-    if ":" not in name and _OTHER_VENDORS.match(name) and url_of(options.base_url) == OPENAI.url:
+    openai = spec.partition(":")[0] == DEFAULT_PROVIDER and url_of(options.base_url) == OPENAI.url
+    if openai and ":" not in name and _OTHER_VENDORS.match(name):
         raise UsageError(
-            f"`{name}` names no provider, and OpenAI has no such model",
-            help="write `--model PROVIDER:NAME` (`gotc models` lists the providers), or give the URL of an "
+            f"a model named without its provider is OpenAI's, which has no `{name}`",
+            help=f"write `PROVIDER:{name}` (`gotc models` lists the providers), or give the URL of an "
             "OpenAI-compatible endpoint with `--base-url`",
         )
 
