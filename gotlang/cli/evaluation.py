@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
@@ -92,7 +92,7 @@ class Job:
     max_failed: float
     quiet: bool
     command: list[str]
-    progress: Progress = field(default_factory=Progress)
+    progress: Progress
 
     def run(self, work: Callable[..., T], **settings: Any) -> T:
         """Call a method of the program, with progress on stderr.
@@ -146,7 +146,7 @@ class Job:
 
 def job(chosen: dict[str, Any], scheme: Callable[[Program], Scheme]) -> Job:
     """What the parameters ask for; reports inferred columns. Raises UsageError, CompileError."""
-    from gotlang.cli.inputs import options_for, program, report_inferred, report_simulated
+    from gotlang.cli.inputs import model_notice, options_for, program, report_inferred
 
     loaded = program(chosen["file"], chosen["tuned"])
     options = options_for(loaded, chosen)
@@ -155,13 +155,13 @@ def job(chosen: dict[str, Any], scheme: Callable[[Program], Scheme]) -> Job:
         raise UsageError("standard output is used for the results", help="name a file: `--html report.html`")
     check_writable(chosen["html"], "--html")
     data = loaded.dataset(chosen["data"], scheme=scheme(loaded), columns=columns, limit=chosen["limit"])
-    report_simulated(loaded, options, chosen)
     if not chosen["quiet"]:
         report_inferred(data.matching)
     # Waiting for a batch costs nothing: the more rows wait, the fewer batches there are.
     parallel = _ALL_AT_ONCE if chosen["batch"] else chosen["parallel"]
     command = _one_row(chosen) if options.cache is not None else []
-    return Job(loaded, options, data, parallel, chosen["max_failed"], chosen["quiet"], command)
+    progress = Progress(notice=model_notice(options, chosen["model"], quiet=chosen["quiet"]))
+    return Job(loaded, options, data, parallel, chosen["max_failed"], chosen["quiet"], command, progress)
 
 
 def _one_row(chosen: dict[str, Any]) -> list[str]:

@@ -83,21 +83,22 @@ def options_for(program: Program, chosen: dict[str, Any]) -> Options:
 
 
 def _asks(program: Program, chosen: Mapping[str, Any]) -> bool:
-    """Whether a model is asked: not by a scheme that reaches no prompt, nor Python, which might use one."""
+    """Whether a model is asked: not by a scheme that reaches no prompt."""
     if not program.prompts or "scheme" not in chosen:
         return bool(program.prompts)
     ir = program.ir(0)
-    return not ir.reached(program.scheme(chosen["scheme"])).isdisjoint({*program.prompts, *ir.functions})
+    return not ir.reached(program.scheme(chosen["scheme"])).isdisjoint(program.prompts)
 
 
 def _no_model() -> str:
     return "OPENAI_MODEL is not set" if os.environ.get("OPENAI_API_KEY") else "no model is configured"
 
 
-def report_simulated(program: Program, options: Options, chosen: Mapping[str, Any]) -> None:
-    """Report on stderr, once a run can begin, that no model is configured and responses are simulated."""
-    if options.simulated and chosen["model"] is None and not chosen["quiet"] and _asks(program, chosen):
-        complain(f"{_no_model()}: responses are simulated (choose a model with --model)")
+def model_notice(options: Options, model: str | None, *, quiet: bool) -> str:
+    """What is told with the first response if it is simulated because no `model` was chosen; else empty."""
+    if model is not None or quiet or not options.simulated:
+        return ""
+    return f"{_no_model()}: responses are simulated (choose a model with --model)"
 
 
 def _tuned_options(chosen: dict[str, Any]) -> dict[str, Any]:

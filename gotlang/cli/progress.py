@@ -36,11 +36,14 @@ class Progress:
     many there are, and `row_done` is called for each that ended.
 
     `budget` tells what was spent and its limits (None: unknown yet), `priced` whether prices are known. `now`
-    gives seconds on any clock.
+    gives seconds on any clock. `notice` is reported once, with the first response.
     """
 
-    def __init__(self, *, rows: int | None = None, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, *, rows: int | None = None, notice: str = "", now: Callable[[], float] = time.monotonic
+    ) -> None:
         self.rows = rows
+        self.notice = notice
         self.rows_done = 0
         self.budget: Any = None
         self.priced = True
@@ -72,6 +75,7 @@ class Progress:
                 self._retry = None
                 for sample in event.samples:
                     if isinstance(sample, tuple):
+                        self._notify()
                         self.paid += sample[1] == "model"
                         self.cached += sample[1] != "model"
             case Failure():
@@ -84,6 +88,11 @@ class Progress:
                 if event.reason and not self._trouble:
                     complain(f"completions cannot be cached at the moment: {event.reason}")
                 self._trouble = event.reason or self._trouble
+
+    def _notify(self) -> None:
+        if self.notice:
+            complain(self.notice)
+            self.notice = ""
 
     def attach(self, session: Session) -> None:
         """Report what a session spends."""

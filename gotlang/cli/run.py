@@ -170,11 +170,9 @@ def _stored(chosen: Mapping[str, Any], options: Options) -> dict[str, Any]:
 
 
 def _run(order: Order) -> int:
-    from gotlang.cli.inputs import report_simulated
     from gotlang.cli.progress import proceed
 
     quiet = order.chosen["quiet"]
-    report_simulated(order.program, order.options, {**order.chosen, "scheme": order.scheme})
     try:
         result, seconds = _execute(order)
     except RunError as error:
@@ -254,12 +252,15 @@ def _execute(order: Order) -> tuple[Result, float]:
     """Run it; the result, and the seconds it really took. Raises GotError, and KeyboardInterrupt after a
     second Ctrl-C, or after one if there is no result."""
     from gotlang.api import RequestLog, operations
+    from gotlang.cli.inputs import model_notice
     from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
 
     started = time.monotonic()
     name = secrets.token_hex(4)
-    progress, asks, program = Progress(), RequestLog(), order.program
-    interruption = Interrupted(proceed(order.options))
+    quiet, options = order.chosen["quiet"], order.options
+    progress = Progress(notice=model_notice(options, order.chosen["model"], quiet=quiet))
+    asks, program = RequestLog(), order.program
+    interruption = Interrupted(proceed(options))
     journal = _Journal(_record(order, name))
     with ExitStack() as stack:
         traces = list(_traces(order, name, stack))
@@ -278,13 +279,13 @@ def _execute(order: Order) -> tuple[Result, float]:
                 yield from operations(outcome.graph, order.sources, asks, outcome.failures)
 
         interrupts = stack.enter_context(Interrupts(progress, lambda: journal.end("interrupted", progress)))
-        stack.enter_context(display(progress, quiet=order.chosen["quiet"]))
+        stack.enter_context(display(progress, quiet=quiet))
         try:
             result = program.run(
                 order.given.inputs,
                 scheme=order.scheme,
                 truth=order.given.truth,
-                options=replace(order.options, observe=observe),
+                options=replace(options, observe=observe),
                 run_id=name,
                 on_session=on_session,
             )
@@ -298,8 +299,8 @@ def _execute(order: Order) -> tuple[Result, float]:
             journal.end(state, progress, error=error.message, graph=graph)
             if progress.stopping:
                 raise interruption from None
-            if progress.paid and not order.chosen["quiet"]:
-                complain(progress.summary())
+            if progress.paid and not quiet:
+                complain(progress.summary(simulated=options.simulated))
             raise
         except BaseException:
             journal.end("failed", progress, error="an internal error of gotc")
@@ -366,14 +367,19 @@ def _summary(result: Result, sources: Mapping[str, Source], seconds: float) -> N
     """What a run gave and cost. `seconds` is how long it really took."""
     style = Style.of(sys.stderr)
     outcome = result.outcome
-    simulated = " · simulated: no real model was asked" if result.simulated else ""
     complain("")
-    complain(style.bold(f"{outcome.scheme} by {result.model}{simulated}") + style.dim(f" · run {result.run}"))
+    complain(style.bold(f"{outcome.scheme}{_model(result)}") + style.dim(f" · run {result.run}"))
     for name, text in _rows(result, seconds):
         complain(f"  {style.dim(name.ljust(_WIDTH))} {text}")
     _failures(outcome.failures, sources)
     for note in outcome.notes:
         complain(f"  {style.yellow('note'.ljust(_WIDTH))} {note}")
+
+
+def _model(result: Result) -> str:
+    if not result.outcome.ledger.accounts[0].calls:
+        return " · no model was asked"
+    return f" by {result.model}" + (" · simulated: no real model was asked" if result.simulated else "")
 
 
 def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
@@ -401,7 +407,8 @@ def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
         yield "lost", f"{count(spent.lost, 'request')} failed and may have been billed"
     path = f"{count(outcome.hops, 'call')}, {duration(outcome.times[0])}"
     yield "critical path", f"{path} · {count(outcome.thought_count, 'thought')}, volume {outcome.volume}"
-    yield "time", duration(seconds) + (f" ({duration(outcome.wall_s)} simulated)" if result.simulated else "")
+    virtual = result.simulated and without.calls
+    yield "time", duration(seconds) + (f" ({duration(outcome.wall_s)} simulated)" if virtual else "")
 
 
 def _metric(result: Result) -> str:

@@ -120,14 +120,18 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
 
 
 def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
-    """The options of its runs; says on stderr if no model is configured and responses are simulated."""
+    """The options of its runs."""
+    from dataclasses import replace
+
+    from gotlang.cli.inputs import model_notice
+    from gotlang.cli.progress import Progress
+
     cache = chosen["cache"] or str(opt.CACHE)
     options = opt.run_options(
         {**chosen, "model": plan.model, "cache": cache, "seed": plan.seed, "max_usd": None}
     )
-    if plan.model is None and options.simulated:
-        complain("no model is configured: responses are simulated (choose a model with --model)")
-    return options
+    notice = model_notice(options, plan.model, quiet=chosen["quiet"])
+    return replace(options, observe=Progress(notice=notice))
 
 
 def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
