@@ -46,7 +46,9 @@ def _text(path: Path) -> str:
 def not_found(path: Path) -> UsageError:
     """The error for a missing file, which suggests the file next to it with the nearest name."""
     try:
-        near = nearest(path.name, [other.name for other in path.parent.iterdir()])
+        near = nearest(
+            path.name, [other.name for other in path.parent.iterdir() if nearest(path.stem, [other.stem])]
+        )
     except OSError:
         near = None
     help = f"did you mean {path.parent / near}?" if near else None
