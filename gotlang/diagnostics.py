@@ -161,9 +161,16 @@ class Report:
         self.diagnostics.append(Diagnostic(code, message, span, at, help=help, severity="warning"))
 
     def unknown(
-        self, code: str, what: str, name: str, span: Span, known: Iterable[str], note: str = ""
+        self,
+        code: str,
+        what: str,
+        name: str,
+        span: Span,
+        known: Iterable[str],
+        note: str = "",
+        help: str = "",
     ) -> None:
-        """Add an error for an unknown name, with the nearest known one."""
+        """Add an error for an unknown name, with `help` or the nearest known one."""
         guess = nearest(name, known)
         self.error(
             code,
@@ -171,5 +178,5 @@ class Report:
             span,
             f"no such {what.split()[-1]}",
             notes=(note,) if note else (),
-            help=f"did you mean `{guess}`?" if guess else None,
+            help=help or (f"did you mean `{guess}`?" if guess else None),
         )

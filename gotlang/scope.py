@@ -49,12 +49,13 @@ class ScoredBy:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of each thought of a pool. `scores` are those that one of them or another may have, where
-    all are `scored`."""
+    all are `scored`. `rounds` is the number of a `repeat` that may be 0, so that nothing more is known."""
 
     scored: bool = False
     scores: tuple[ScoredBy, ...] = ()
     validated: bool = False
     logprobs: bool = False
+    rounds: Span = field(default=NOWHERE, compare=False)
 
     def has(self, fact: Fact) -> bool:
         """Whether a fact is known."""

@@ -229,7 +229,10 @@ class ExpressionChecker:
             message = "`it` is the current thought, and here there is none, or more than one"
             self._error("GOT0105", message, node.span, help=help)
         elif name in _ELSEWHERE:
-            self._error("GOT0105", f"`{name}` is defined only {_ELSEWHERE[name]}", node.span)
+            help = "to show all of them to one prompt, write `Aggregate()`" if name == "thoughts" else ""
+            self._error(
+                "GOT0105", f"`{name}` is defined only {_ELSEWHERE[name]}", node.span, help=help or None
+            )
         elif name in self.symbols.callables():
             self._error("GOT0105", f"`{name}` must be called", node.span, help=f"write `{name}(...)`")
         else:

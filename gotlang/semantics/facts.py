@@ -8,7 +8,7 @@ from typing import TypeVar
 from gotlang.diagnostics import Label, Report
 from gotlang.operations.names import free_names
 from gotlang.scope import Fact, Facts, Scope
-from gotlang.span import Span
+from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import walk
@@ -36,7 +36,15 @@ def require(fact: Fact, facts: Facts, what: str, span: Span, report: Report, hel
     if not facts.has(fact):
         code, missing, usual = _MISSING[fact]
         verb = "have" if what == "these thoughts" else "has"
-        report.error(code, f"{what} {verb} {missing}", span, help=help or usual)
+        label = Label(facts.rounds, "with 0 rounds, the thoughts from before remain")
+        labels = () if facts.rounds == NOWHERE else (label,)
+        report.error(code, f"{what} {verb} {missing}", span, labels=labels, help=help or usual)
+
+
+def leaving_one(facts: Facts) -> str:
+    """How a block ends that leaves one of several thoughts, of which so much is known."""
+    unscored = "`Vote()`, or with `Score() ...` and `KeepBestN(1)`"
+    return f"end with {'`KeepBestN(1)` or `Vote()`' if facts.scored else unscored}"
 
 
 def require_one_score(facts: Facts, span: Span, report: Report) -> None:

@@ -18,7 +18,7 @@ from gotlang.operations.record import Syntax
 from gotlang.operations.reduce import REDUCE_STEP
 from gotlang.scope import EVERYTHING, NOTHING, SKIPPED, START, UNKNOWN, Facts, PoolType, Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
-from gotlang.semantics.facts import require
+from gotlang.semantics.facts import leaving_one, require
 from gotlang.semantics.matches import check_match
 from gotlang.semantics.mismatch import code_and_help
 from gotlang.semantics.repetitions import check_again, check_repeated
@@ -116,7 +116,7 @@ class PipelineChecker:
         elif together or (fits and (pool.single or signature.many)):
             return
         elif fits:
-            help = "end with `KeepBestN(1)` or `Vote()`, or declare `many` before the result's type"
+            help = f"{leaving_one(pool.facts)}, or declare `many` before the result's type"
             message = f"{scheme} may output several thoughts, and its result is one {wanted}"
             self.report.error("GOT0302", message, span, "outputs any number", help=help)
         else:
@@ -365,14 +365,10 @@ class PipelineChecker:
         if found.type == ANY:
             return PoolType(ANY, True, pair.facts)  # an error before this one
         if not body.single:
-            message, help = "a merge must output one thought", "end the block with `KeepBestN(1)`"
-            last = node.body.statements[-1]
-            if (
-                isinstance(last, n.Step)
-                and last.operation.text == "Generate"
-                and len(node.body.statements) == 1
-            ):
+            first, help = node.body.statements[0], leaving_one(body.facts)
+            if isinstance(first, n.Step) and first.operation.text == "Generate":
                 help = "write `Aggregate()`: `Generate()` asks for each of the two"
+            message = "a merge must output one thought"
             self.report.error("GOT0307", message, span, "outputs any number", help=help)
         if not accepts(pair.type, body.type):
             message = f"a merge of {widen(element)} must output {widen(element)}"
@@ -431,7 +427,9 @@ class PipelineChecker:
         result = PoolType(type_, entry.single and body.single, body.facts)
         if node.until is not None:
             self.expressions.condition(node.until, self.whole(result, inside), "the condition of `until`")
-        return result if self._at_least_once(node.count, scope) else replace(result, facts=entry.facts)
+        if body.facts == entry.facts or self._at_least_once(node.count, scope):
+            return result
+        return replace(result, facts=replace(entry.facts, rounds=node.count.span))
 
     def _at_least_once(self, count: e.Expression, scope: Scope) -> bool:
         """Whether a block is surely done: so many times plainly, or as often as a param says that cannot be
@@ -631,7 +629,11 @@ class PipelineChecker:
         if least <= count and (most is None or count <= most):
             return True
         wanted = f"{least} or more" if most is None else str(least) if least == most else f"{least} to {most}"
-        wanted = "nothing" if most == 0 else wanted
+        if most == 0:
+            wanted, example = (
+                "nothing",
+                "a step before it makes them the current thoughts, such as `Pool() a, b`",
+            )
         message = f"`{name}(...)` takes {wanted} after its settings, not {count}"
         self.report.error("GOT0310", message, node.span, help=example)
         return False

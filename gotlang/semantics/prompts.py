@@ -45,7 +45,7 @@ def check_prompt(
     """Check one prompt; `sources` are the texts of the program's files, for places in templates."""
     report = expressions.report
     prompt, names = f"prompt `{node.name.text}`", [name for name, _ in signature.parameters]
-    if node.user is None and node.instruction is None:
+    if node.user is None and node.instruction is None and not any(map(_is_prefixed, node.settings)):
         help = 'write it in triple quotes: """..."""'
         report.error("GOT0401", f"{prompt} has no text", node.name.span, help=help)
     _settings(node, signature, expressions)
@@ -76,6 +76,10 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
     seen: set[str] = set()
     for setting in node.settings:
         name, span = setting.name.text, setting.name.span
+        if _is_prefixed(setting):
+            help = f"remove the `{name}`: `{{{{ name }}}}` inserts a value"
+            report.error("GOT0402", "a text has no prefix", span, help=help)
+            continue
         if name not in known:
             note = f"a prompt has: {', '.join(PROMPT_SETTINGS)}; and `count` with `many`"
             report.unknown("GOT0402", "setting", name, span, known, note)
@@ -90,6 +94,13 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
             report.error("GOT0402", "`count` is for prompts that return several values", span, help=help)
         inputs = [Variable(p, type_) for p, type_ in signature.parameters] if name == "count" else []
         check_setting(name, setting.value, known[name], Scope().inside(*inputs), expressions)
+
+
+def _is_prefixed(setting: n.Setting) -> bool:
+    """Whether this is a text as Python writes some: `f"..."`."""
+    text = isinstance(setting.value, e.Constant) and isinstance(setting.value.value, str)
+    name = setting.name
+    return text and name.text.lower() in {"f", "r", "fr", "rf"} and name.span.end == setting.value.span.start
 
 
 def _structured(node: n.Prompt, signature: Signature, span: Span, report: Report) -> None:

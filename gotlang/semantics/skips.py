@@ -7,6 +7,7 @@ from typing import Literal, final
 
 from gotlang.diagnostics import Label, Report
 from gotlang.scope import PoolType
+from gotlang.semantics.facts import leaving_one
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.walk import children, walk
@@ -124,7 +125,7 @@ class SkipChecker:
             why, help = "some elements may have been skipped", "take all of them, or bind each to a name"
         elif last is not None and not last.single:
             why = "its block may leave several thoughts for an element"
-            help = "end the block with `KeepBestN(1)` or `Vote()`, or take all of them"
+            help = f"{leaving_one(last.facts)}, or take all of them"
         else:
             return
         name = statement.name if isinstance(statement, n.Bind) else node.element

@@ -36,6 +36,14 @@ from gotlang.types import (
 if TYPE_CHECKING:
     from gotlang.semantics.symbols import Symbols
 
+_PYTHON = {
+    "Optional": "write `int?` for an `int` or none",
+    "Literal": 'write the texts: `"yes" | "no"`',
+    "List": "write `list[int]`",
+    "tuple": "write `pair[int, str]`, or a record such as `{name: str, age: int}`",
+    "set": "write `list[int]`",
+}
+"""Python's names of types, and what is written here."""
 MAX_TYPE = 200
 """The most parts of a type, with named types expanded."""
 
@@ -256,7 +264,7 @@ class _Resolver:
 
     def _named(self, name: Identifier, arguments: tuple[n.TypeNode, ...]) -> Part:
         inner = [self.part(argument) for argument in arguments]
-        text, report, symbols = name.text, self.report, self.symbols
+        text, report = name.text, self.report
         if text == "list":
             if len(inner) != 1:
                 message = "`list` takes the type of its elements"
@@ -274,8 +282,14 @@ class _Resolver:
                 report.error("GOT0204", message, name.span, help="write `dict[str, int]`")
                 return DictType(ANY)
             return DictType(inner[1])
-        if inner:
+        found = self._found(name)
+        if inner and found is not None:
             report.error("GOT0204", f"`{text}` takes no type in brackets", name.span)
+        return ANY if found is None else found
+
+    def _found(self, name: Identifier) -> Part | None:
+        """The type of a name; None if there is none, which is reported."""
+        text, symbols = name.text, self.symbols
         if text in SIMPLE:
             return SIMPLE[text]
         if text == "any":
@@ -288,11 +302,12 @@ class _Resolver:
             made = self.recursive.get(text) or Recursive(text, self.table.definition(text))
             return self.recursive.setdefault(text, made)
         self._unknown(name, (*SIMPLE, "list", "pair", "dict", "any", *symbols.types, *symbols.cases), "type")
-        return ANY
+        return None
 
     def _unknown(self, name: Identifier, known: Iterable[str], kind: str) -> None:
         known = list(known)
-        self.report.unknown("GOT0104", kind, name.text, name.span, known, f"available: {', '.join(known)}")
+        note, help = f"available: {', '.join(known)}", _PYTHON.get(name.text, "")
+        self.report.unknown("GOT0104", kind, name.text, name.span, known, note, help)
 
 
 def cases_in(alias: n.TypeAlias) -> tuple[n.CaseTypeNode, ...]:

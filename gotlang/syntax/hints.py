@@ -173,6 +173,10 @@ def _hint(
         return _SIGNS[met]
     if terminal == "OPERATION" and wanted == {"NAME"} and before.endswith("."):
         return f"a case goes by its own name: `{met}`"
+    if terminal == "LPAR" and (method := re.search(r"\.(\w+)$", before)) is not None:
+        return f"values have no methods: write `{method[1]}(...)` if it is a built-in"
+    if before == "repeat until":
+        return _PYTHON["while"]
     if (case := re.match(r"(?:\w+ = )?([A-Z]\w*) not in$", before)) is not None:
         return f"put it into parentheses: `({case[1]} not in ...)`"
     if met == "if" and before == "else":
@@ -186,11 +190,11 @@ def _hint(
     if met == "=":
         return _of_equal_sign(wanted, before, text[at:], text.startswith("prompt"))
     if terminal == "_NL":
-        return _of_line_end(wanted, opening)
+        return _of_line_end(wanted, opening, before)
     if met in {"//", "/"} and text[at : at + 2] in {"//", "/*"}:
         return "a comment starts with `#`"
     if terminal in {"STRING", "LONG_STRING"} and re.search(r"\b[fFrRbBuU]{1,2}$", before):
-        return "string prefixes are not supported; a prompt inserts values with `{{ name }}`"
+        return 'texts have no prefix: write `"..." + name`, or `"..." + str(name)` for what is no text'
     return (
         _of_declaration(met, wanted, opening)
         or _of_pattern(met, wanted, before)
@@ -205,16 +209,18 @@ def _of_equal_sign(wanted: set[str], before: str, rest: str, in_prompt: bool) ->
         return f"write settings in parentheses: `{settings[1]}({settings[2]}={value[1] if value else '...'})`"
     if before.endswith(("+", "-", "*", "/")):
         return "write `x = x + 1`"
+    if wanted == {"COMMA", "RPAR"}:
+        return "an input has no default: with the type `int?` it may be left out, and a `param` has one"
     if in_prompt and "INT" in wanted:
         return "prompt settings are written without `=`: `temperature 1.0`"
     return "to compare, write `==`" if "COMPARE" in wanted else None
 
 
-def _of_line_end(wanted: set[str], opening: str) -> str | None:
+def _of_line_end(wanted: set[str], opening: str, before: str) -> str | None:
     if "COLON" not in wanted or "EQUAL" in wanted:
         return None
     if opening == "import":
-        return 'name what to import: `import python "tools.py": name`'
+        return f"name what to import: `{before}: name`"
     return "the first line of a block ends with `:`"
 
 
