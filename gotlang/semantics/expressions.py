@@ -229,10 +229,9 @@ class ExpressionChecker:
             message = "`it` is the current thought, and here there is none, or more than one"
             self._error("GOT0105", message, node.span, help=help)
         elif name in _ELSEWHERE:
-            help = "to show all of them to one prompt, write `Aggregate()`" if name == "thoughts" else ""
-            self._error(
-                "GOT0105", f"`{name}` is defined only {_ELSEWHERE[name]}", node.span, help=help or None
-            )
+            way = "name the step that leaves them, `xs = ...`, or show them to one prompt in an `Aggregate()`"
+            message = f"`{name}` is defined only {_ELSEWHERE[name]}"
+            self._error("GOT0105", message, node.span, help=way if name == "thoughts" else None)
         elif name in self.symbols.callables():
             self._error("GOT0105", f"`{name}` must be called", node.span, help=f"write `{name}(...)`")
         else:

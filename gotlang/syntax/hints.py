@@ -174,7 +174,8 @@ def _hint(
     if terminal == "OPERATION" and wanted == {"NAME"} and before.endswith("."):
         return f"a case goes by its own name: `{met}`"
     if terminal == "LPAR" and (method := re.search(r"\.(\w+)$", before)) is not None:
-        return f"values have no methods: write `{method[1]}(...)` if it is a built-in"
+        ours = "xs + [x]" if method[1] == "append" else f"{method[1]}(...)"
+        return f"values have no methods: write `{ours}`"
     if before == "repeat until":
         return _PYTHON["while"]
     if (case := re.match(r"(?:\w+ = )?([A-Z]\w*) not in$", before)) is not None:

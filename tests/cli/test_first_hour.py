@@ -411,7 +411,7 @@ HELPS = {
     "a vote": ("Vote() x, x", "`Pool() a, b`", "Pool() x, x\n    Vote()"),
     "all of them": (
         "foreach y in xs:\n        Pool() y\n    Generate() all_of(thoughts)",
-        "write `Aggregate()`",
+        "in an `Aggregate()`",
         "foreach y in xs:\n        Pool() y\n    Aggregate() all_of(thoughts)",
     ),
 }
