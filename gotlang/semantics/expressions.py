@@ -603,6 +603,10 @@ class ExpressionChecker:
             return symbols.results.get(name, DYNAMIC)
         if name in symbols.prompts:
             help = f"call it in a step of its own: `answer = Generate() {name}(...)`"
+            if (result := symbols.prompts[name].result) == BOOL:
+                help += f", or `Validate() {name}(...)` and then `valid`"
+            elif accepts(FLOAT, result):
+                help += f", or `Score() {name}(...)` and then `score`"
             self._error("GOT0209", f"prompt `{name}` cannot be called in an expression", node.span, help=help)
         elif name in symbols.schemes:
             help = f"call it in a step of its own: `answer = {name}(...)`"

@@ -51,6 +51,14 @@ def code_and_help(node: e.Expression, wanted: Type, found: Type) -> tuple[str, s
         return "GOT0201", f"write `1 if {text if len(text) <= 40 else '...'} else 0`"
     if is_text(found) and accepts(FLOAT, wanted):
         return "GOT0201", f"`{wanted}(...)` reads a number from a text"
+    if (
+        isinstance(found, ListType)
+        and not isinstance(wanted, ListType | Variable)
+        and accepts(wanted, found.element)
+    ):
+        each = "foreach y:" if name == "thoughts" else f"foreach y in {name}:"
+        joined = f", `join({name}, ...)` makes one text of them" if wanted == STR else ""
+        return "GOT0201", f"it is a list: `{each}` takes its elements{joined}"
     if wanted == STR and not is_text(found):
         return "GOT0201", "`str(...)` makes a text of a value"
     if isinstance(wanted, Variable) and wanted.ordered:

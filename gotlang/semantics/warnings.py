@@ -31,9 +31,12 @@ def warn_unused(module: n.Module, symbols: Symbols, report: Report) -> None:
             report.warning(code, message, d.name.span, help="delete it, or use it")
 
 
-def warn_unused_thoughts(suite: n.Suite, report: Report) -> None:
-    """Warn about results of steps that are never used, in a block and those inside it."""
-    taken, names, labels = True, set[str](), set[str]()  # what later statements start from and mention
+def warn_unused_thoughts(suite: n.Suite, report: Report, until: e.Expression | None = None) -> None:
+    """Warn about results of steps that are never used, in a block and those inside it; `until` is looked at
+    after the block."""
+    # What later statements start from and mention.
+    taken, labels = True, set[str]()
+    names = {x.name for x in walk(until) if isinstance(x, e.Reference)} if until is not None else set[str]()
     last = suite.statements[-1]
     for statement in reversed(suite.statements):
         if isinstance(statement, n.Bind):
@@ -57,8 +60,10 @@ def warn_unused_thoughts(suite: n.Suite, report: Report) -> None:
                 names.add(node.name)
             elif isinstance(node, n.LabelReference):
                 labels.add(node.label)
+        value = statement.value if isinstance(statement, n.Bind) else statement
+        after = value.until if isinstance(value, n.RepeatBlock) else None
         for inner in inner_suites(statement):
-            warn_unused_thoughts(inner, report)
+            warn_unused_thoughts(inner, report, after)
 
 
 def _takes_pool(statement: n.Statement) -> bool:
