@@ -469,7 +469,10 @@ class ExpressionChecker:
         if isinstance(value, RecordType | UnionType):
             return self._named_field(node, node.name, value)
         if not isinstance(value, AnyType) and value != NEVER:
-            self._error("GOT0208", f"{widen(value)} has no fields", node.span)
+            name = format_expression(node.value)
+            first = f"it is a list: `{name}[0].{node.name}` is that of its first element"
+            help = first if isinstance(value, ListType) else None
+            self._error("GOT0208", f"{widen(value)} has no fields", node.span, help=help)
         return ANY if value != NEVER else NEVER
 
     def _named_field(self, node: e.Field | e.Index, name: str, value: RecordType | UnionType) -> Type:

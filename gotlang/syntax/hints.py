@@ -188,6 +188,8 @@ def _hint(
         return f"did you mean `{meant}`?"
     if opening in _PYTHON and terminal != "_NL":
         return _PYTHON[opening]
+    if met in {"=", ":"} and wanted <= _STRING:
+        return f'write the text without `{met}`: `{before} "..."`'
     if met == "=":
         return _of_equal_sign(wanted, before, text[at:], text.startswith("prompt"))
     if terminal == "_NL":
@@ -199,6 +201,7 @@ def _hint(
     return (
         _of_declaration(met, wanted, opening)
         or _of_pattern(met, wanted, before)
+        or _of_type(met, wanted, before)
         or _misspelt(terminal, met, [known[terminal] for terminal in wanted if terminal in known])
         or (_misspelt("NAME", opening, _OPENINGS) if re.fullmatch(r"[\w ]+", before) else None)
     )
@@ -210,7 +213,7 @@ def _of_equal_sign(wanted: set[str], before: str, rest: str, in_prompt: bool) ->
         return f"write settings in parentheses: `{settings[1]}({settings[2]}={value[1] if value else '...'})`"
     if before.endswith(("+", "-", "*", "/")):
         return "write `x = x + 1`"
-    if wanted == {"COMMA", "RPAR"}:
+    if wanted == {"COMMA", "RPAR"} or (wanted == {"COLON"} and before.count("(") > before.count(")")):
         return "an input has no default: with the type `int?` it may be left out, and a `param` has one"
     if in_prompt and "INT" in wanted:
         return "prompt settings are written without `=`: `temperature 1.0`"
@@ -236,6 +239,17 @@ def _of_declaration(met: str, wanted: set[str], opening: str) -> str | None:
         return "a param needs a default: `param k = 3 in 1..5`"
     if opening == "param" and "INT" in wanted:
         return "a param's default and range must be constants"
+    return None
+
+
+def _of_type(met: str, wanted: set[str], before: str) -> str | None:
+    """A type as other languages write it."""
+    if (element := re.search(r"(\w+)\[$", before)) is not None and met == "]":
+        return f"write `list[{element[1]}]`"
+    if met.startswith('"') and wanted == {"NAME", "RBRACE"}:
+        return "fields have no quotes: `{name: str}`"
+    if (met == "[" and before.endswith(("->", ":"))) or (met in {"or", "("} and "VBAR" in wanted):
+        return 'one of a few texts is written `"yes" | "no"`'
     return None
 
 
