@@ -21,6 +21,7 @@ from gotlang.span import Source
 
 if TYPE_CHECKING:
     from gotlang.api import Compilation, Matching, Options, Program, Scheme
+    from gotlang.program import CheckedProgram
     from gotlang.types import Type
 
 STDIN = "<stdin>"
@@ -71,15 +72,19 @@ def options_for(program: Program, chosen: dict[str, Any]) -> Options:
     record = Path(chosen["record"]) if chosen.get("record") is not None else None
     params = given_params(program, chosen["set"])
     options = replace(run_options(chosen), params=params, record=record, **_tuned_options(chosen))
-    if options.simulated and _asks(program, chosen) and not program.ir(0).simulators:
+    if _asks(program, chosen):
+        require_model(program, options, chosen["model"])
+    return options
+
+
+def require_model(program: CheckedProgram, options: Options, model: str | None) -> None:
+    """Raise UsageError if nothing can respond to a program's prompts; `model` is the chosen one."""
+    if options.simulated and program.prompts and not program.ir(0).simulators:
         raise UsageError(
-            "this program has no simulator"
-            if chosen["model"]
-            else f"{_no_model()}, and this program has no simulator",
+            "this program has no simulator" if model else f"{_no_model()}, and this program has no simulator",
             help="choose a model with `--model openai:NAME` (OPENAI_API_KEY holds its key), or write "
             "`simulate with` and a Python file",
         )
-    return options
 
 
 def _asks(program: Program, chosen: Mapping[str, Any]) -> bool:

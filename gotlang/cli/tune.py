@@ -120,16 +120,17 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
 
 
 def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
-    """The options of its runs."""
+    """The options of its runs. Raises UsageError if nothing can respond to its prompts."""
     from dataclasses import replace
 
-    from gotlang.cli.inputs import model_notice
+    from gotlang.cli.inputs import model_notice, require_model
     from gotlang.cli.progress import Progress
 
     cache = chosen["cache"] or str(opt.CACHE)
     options = opt.run_options(
         {**chosen, "model": plan.model, "cache": cache, "seed": plan.seed, "max_usd": None}
     )
+    require_model(plan.program, options, plan.model)
     notice = model_notice(options, plan.model, quiet=chosen["quiet"])
     return replace(options, observe=Progress(notice=notice))
 

@@ -236,7 +236,8 @@ class ExpressionChecker:
             self._error("GOT0105", f"`{name}` must be called", node.span, help=f"write `{name}(...)`")
         else:
             known = [*scope.visible(), *self.symbols.params]
-            self.report.unknown("GOT0103", "name", name, node.span, known)
+            help = "write `right`" if name == "correct" and "right" in known else ""
+            self.report.unknown("GOT0103", "name", name, node.span, known, help=help)
         return ANY
 
     def _number(self, node: e.Expression, scope: Scope, operator: str) -> Type:

@@ -191,7 +191,7 @@ def _hint(
     if met in {"=", ":"} and wanted <= _STRING:
         return f'write the text without `{met}`: `{before} "..."`'
     if met == "=":
-        return _of_equal_sign(wanted, before, text[at:], text.startswith("prompt"))
+        return _of_equal_sign(wanted, before, text[at:], text.startswith(("prompt", "study")))
     if terminal == "_NL":
         return _of_line_end(wanted, opening, before)
     if met in {"//", "/"} and text[at : at + 2] in {"//", "/*"}:
@@ -207,16 +207,16 @@ def _hint(
     )
 
 
-def _of_equal_sign(wanted: set[str], before: str, rest: str, in_prompt: bool) -> str | None:
+def _of_equal_sign(wanted: set[str], before: str, rest: str, settings_without_sign: bool) -> str | None:
+    value = _VALUE.match(rest)
     if settings := _SETTING_WITHOUT.fullmatch(before):
-        value = _VALUE.match(rest)
         return f"write settings in parentheses: `{settings[1]}({settings[2]}={value[1] if value else '...'})`"
     if before.endswith(("+", "-", "*", "/")):
         return "write `x = x + 1`"
     if wanted == {"COMMA", "RPAR"} or (wanted == {"COLON"} and before.count("(") > before.count(")")):
         return "an input has no default: with the type `int?` it may be left out, and a `param` has one"
-    if in_prompt and "INT" in wanted:
-        return "prompt settings are written without `=`: `temperature 1.0`"
+    if settings_without_sign and "INT" in wanted:
+        return f"settings are written without `=` here: `{before} {value[1] if value else '...'}`"
     return "to compare, write `==`" if "COMPARE" in wanted else None
 
 

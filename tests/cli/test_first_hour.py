@@ -478,6 +478,15 @@ def test_a_scheme_that_only_calls_python_is_not_simulated(folder: Path) -> None:
     assert "no model was asked" in done.stderr and "simulated" not in done.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "eval", "tune"])
+def test_a_program_that_nothing_responds_to_is_told_a_model(folder: Path, command: str) -> None:
+    (folder / "bare.got").write_text(CLASSIFY)
+    given = {"run": ("--input", "text=good"), "eval": ("--data", "texts.csv"), "tune": ()}[command]
+    done = gotc(command, "bare.got", *given, cwd=folder)
+    assert done.returncode == 2
+    assert "error: no model is configured, and this program has no simulator" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("option", "value", "help"),
     [
