@@ -4,7 +4,7 @@ divisions by zero, branches that never run. A param counts with every value that
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, assert_never, final
@@ -89,17 +89,21 @@ class _Constants:
         return self.params.inside({parameter.name.text: Data() for parameter in parameters})
 
     def _prompt(self, node: n.Prompt) -> None:
+        names = [parameter.name.text for parameter in node.parameters]
+        calls = list(self.expressions.calls.of(node.name.text, names, self.params))
         for given in node.settings:
             name = given.name.text
-            rule = COUNT if name == "count" else PROMPT_SETTINGS.get(name)
-            env = self._inputs(node.parameters) if name == "count" else self.params
-            if rule is not None:
-                self._setting(name, given.value, rule, env)
-        if node.examples and not self.expressions.wrong:
-            self._examples(node)
+            if name == "count":
+                for env in (self._inputs(node.parameters), *calls):
+                    self._setting(name, given.value, COUNT, env)
+            elif (rule := PROMPT_SETTINGS.get(name)) is not None:
+                self._setting(name, given.value, rule, self.params)
+        if (node.examples or calls) and not self.expressions.wrong:
+            self._shown(node, names, calls)
 
-    def _examples(self, node: n.Prompt) -> None:
-        """Report an example whose output no response expresses, or whose inputs the text cannot show."""
+    def _shown(self, node: n.Prompt, names: Sequence[str], calls: Iterable[Env]) -> None:
+        """Report an example whose output no response expresses, and one whose inputs, or a call whose
+        arguments, the text cannot show."""
         from gotlang.ir.build import build_prompt
 
         try:
@@ -107,6 +111,16 @@ class _Constants:
         except CompileError as error:
             self.report.diagnostics += error.diagnostics
             return
+        inputs = e.ListDisplay(node.span, tuple(e.Reference(node.span, name) for name in names))
+        for env in calls:
+            for world, found in self.expressions.values(inputs, env):
+                try:
+                    _ = prompt.user.render(dict(zip(names, found, strict=True))) if prompt.user else ""
+                except TemplateError as error:
+                    message = f"prompt `{node.name.text}` cannot show this: {error.message}"
+                    first = env.find(names[0])
+                    assert isinstance(first, Known)
+                    self.expressions.fail(message, first.place(world), world, NOTHING)
         for place, example in zip(node.examples, prompt.examples, strict=True):
             try:
                 _ = prompt.user.render(dict(example.inputs)) if prompt.user is not None else ""
@@ -196,7 +210,7 @@ class _Constants:
 
     def _here(self, pool: _Pool, env: Env) -> Env:
         """The names for what looks at the current thoughts."""
-        return env.inside({"it": pool.it or Data(), "thoughts": Data(pool.most)})
+        return env.inside({"it": pool.it or Data(), "thoughts": Data(pool.most, thoughts=True)})
 
     def _value(self, value: e.Expression, pool: _Pool, env: Env) -> _Pool:
         """The pool of an expression, or of a scheme's call."""
@@ -207,7 +221,7 @@ class _Constants:
             return UNKNOWN if many else _Pool(pool.most)
         variable = here.find(value.name) if isinstance(value, e.Reference) else None
         if isinstance(variable, Data):
-            return _Pool(variable.most)
+            return _Pool(variable.most if variable.thoughts else ONE)
         return _Pool(ONE, self.expressions.known("it", value, here))
 
     def _bind(self, node: n.Bind, pool: _Pool, env: Env) -> _Pool:
@@ -230,7 +244,7 @@ class _Constants:
             case _:
                 found = self._value(value, pool, env)
         left = self.checked.pools.get(id(node))
-        name = (found.it or Data()) if left is None or left.single else Data(found.most)
+        name = (found.it or Data()) if left is None or left.single else Data(found.most, thoughts=True)
         text = node.name.text
         if env.find(text) is None:  # one that is in force already is refused
             env.names[text] = replace(name, name=text) if isinstance(name, Known) else name
@@ -247,12 +261,15 @@ class _Constants:
             self._over(node.iterable, here, "foreach")
             names = self.expressions.elements(node.names, node.iterable, needs, here)
             count = self.expressions.length(node.iterable, here)
+        if node.enumerated is not None and isinstance(names[node.names[0].text], Data):
+            names[node.names[0].text] = _first(node.names[0])  # there is at least one element
         inside = env.inside(names)
         if node.after is not None:
             self.expressions.check(node.after, inside)
+            inside.names["done"] = Data(self.expressions.length(node.after, inside))
         body = self.suite(node.body, _Pool(ONE, names[node.element.text]), inside)
         left = times(count, body.most)
-        env.names.setdefault(node.element.text, Data(left))
+        env.names.setdefault(node.element.text, Data(left, thoughts=True))
         return _Pool(left)
 
     def _over(self, iterable: e.Expression, env: Env, what: str) -> None:
@@ -265,7 +282,8 @@ class _Constants:
         if node.counter is not None:
             rounds = e.Call(node.count.span, e.Identifier(node.count.span, "range"), (_argument(node.count),))
             counter = self.expressions.known(node.counter.text, rounds, here, each=True)
-            inside.names[node.counter.text] = counter if node.until is None else Data()
+            sure = isinstance(counter, Known) and node.until is None
+            inside.names[node.counter.text] = counter if sure else _first(node.counter)
         body = self.suite(node.body, UNKNOWN if pool is not START else _Pool(None, None), inside)
         if node.until is not None:
             self.expressions.check(node.until, self._here(body, inside))
@@ -328,7 +346,7 @@ class _Constants:
         ]
         inside = env.inside()
         for name, known in zip(node.names, sources, strict=False):
-            inside.names[name.text] = known.it or Data(known.most)
+            inside.names[name.text] = known.it or Data(known.most, thoughts=True)
         bound = sources[0].most if sources else pool.most
         for known in sources[1:]:
             bound = plus(bound, known.most)
@@ -347,11 +365,7 @@ class _Constants:
         if name == "Pool":
             return self._pool(node, here)
         for operand in node.operands:
-            if isinstance(operand, e.Call) and operand.function.text in self.checked.symbols.prompts:
-                for argument in operand.arguments:
-                    self.expressions.check(argument.value, here)
-            else:
-                self.expressions.check(operand, here)
+            self.expressions.check(operand, here)
         return self._left(node, pool, here)
 
     def _settings(self, node: n.Step, syntax: Syntax, pool: _Pool, env: Env) -> None:
@@ -422,6 +436,11 @@ class _Constants:
 
 def _argument(value: e.Expression) -> e.Argument:
     return e.Argument(value.span, None, value)
+
+
+def _first(name: e.Identifier) -> Known:
+    """A number that counts from 0, as far as is known."""
+    return Known(name.text, name.span, (0,))
 
 
 def _param(node: n.Param) -> Known:

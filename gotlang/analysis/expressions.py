@@ -236,9 +236,9 @@ class ExpressionConstants:
         return needs
 
     def _given(self, node: e.Call, looked: list[Needs | None], env: Env) -> None:
-        """Note the known arguments of a scheme's or score's call, to follow them into it."""
+        """Note the known arguments of what the program declares, to follow them into it."""
         declared = self.symbols.nodes.get(node.function.text)
-        if not isinstance(declared, n.Scheme | n.Score) or self.wrong or self.tried:
+        if not isinstance(declared, n.Scheme | n.Score | n.Prompt) or self.wrong or self.tried:
             return
         order = [parameter.name.text for parameter in declared.parameters]
         places: dict[str, Span] = {}
@@ -336,6 +336,10 @@ class ExpressionConstants:
                 return self.number(parts.value, env) if "chunks" in self._builtin else None
             case e.Comprehension(iterable=iterable):
                 return self.length(iterable, env)
+            case e.Slice(start=None, stop=e.Constant(value=int(stop))) if stop >= 0:
+                return Bound(lambda world: stop)
+            case e.Slice(start=e.Constant(value=int(start)), stop=e.Constant(value=int(stop))):
+                return Bound(lambda world: max(0, stop - start)) if start >= 0 and stop >= 0 else None
             case e.Conditional(then=then, otherwise=otherwise):
                 one, other = self.bound(then, env), self.bound(otherwise, env)
                 return most(one, other) if one is not None and other is not None else None

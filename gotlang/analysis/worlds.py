@@ -60,10 +60,11 @@ ONE = Bound(lambda world: 1)
 @dataclass(frozen=True, slots=True)
 class Data:
     """A name with a value that is known only in a run; where it is a list, with the most elements of it.
-    `of` is the expression that it is bound to, if it is one."""
+    `of` is the expression that it is bound to, if it is one; of `thoughts`, each is one in a pool."""
 
     most: Bound | None = None
     of: tuple[e.Expression, Env] | None = None
+    thoughts: bool = False
 
 
 @final

@@ -15,7 +15,7 @@ from gotlang.semantics import narrowing
 from gotlang.semantics.builtin_types import misfit, result
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS, Builtin
 from gotlang.semantics.facts import FACT_OF, refuse_asking, require
-from gotlang.semantics.mismatch import code_and_help, in_words
+from gotlang.semantics.mismatch import code_and_help, in_words, of_elements, of_product, of_sum
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
@@ -90,7 +90,7 @@ class ExpressionChecker:
                 return self._reference(node, scope)
             case e.Unary():
                 if node.operator != "not":
-                    return self._number(node.operand, scope, node.operator)
+                    return self._number(node.operand, self.infer(node.operand, scope), node.operator)
                 self.condition(node.operand, scope, "the operand of `not`")
                 return BOOL
             case e.Binary():
@@ -183,7 +183,8 @@ class ExpressionChecker:
         if found == NEVER:
             return NEVER
         if not isinstance(found, AnyType):
-            self._error("GOT0201", f"{widen(found)} has no elements", node.span, "needs a list")
+            message, help = f"{widen(found)} has no elements", of_elements(node, found)
+            self._error("GOT0201", message, node.span, "needs a list", help=help)
         return ANY
 
     def parts(
@@ -203,6 +204,8 @@ class ExpressionChecker:
             message, at = "two names take pairs apart", f"the elements are {widen(element)}"
             source = format_expression(iterable) if iterable is not None else "thoughts"
             help = f"for positions, write `{second}, {first} in enumerate({source})`"
+            if isinstance(element, ListType):
+                help = "a list may have any length: give it one name, and write `x[0]`, `x[1]`"
             self._error("GOT0110", message, place, at, help=help)
         return [Variable(x.text, t, "value", x.span) for x, t in zip(names, types, strict=True)]
 
@@ -240,12 +243,15 @@ class ExpressionChecker:
             self.report.unknown("GOT0103", "name", name, node.span, known, help=help)
         return ANY
 
-    def _number(self, node: e.Expression, scope: Scope, operator: str) -> Type:
-        found = self.infer(node, scope)
-        if not accepts(FLOAT, found):
-            self.mismatch(node, FLOAT, found, f"`{operator}` needs a number")
-            return ANY
-        return found
+    def _number(self, node: e.Expression, found: Type, operator: str, other: Type = NEVER) -> Type:
+        if accepts(FLOAT, found):
+            return found
+        message, repeated = f"`{operator}` needs a number", of_product(found, other)
+        if operator == "*" and repeated:
+            self._error("GOT0201", message, node.span, f"this is {widen(found)}", help=repeated)
+        else:
+            self.mismatch(node, FLOAT, found, message)
+        return ANY
 
     def _binary(self, node: e.Binary, scope: Scope) -> Type:
         operator = node.operator
@@ -257,8 +263,9 @@ class ExpressionChecker:
         if operator == "+":
             parts = [self._solid(part, self.infer(part, scope)) for part in (node.left, node.right)]
             return self._plus(node, *parts)
-        left = self._number(node.left, scope, operator)
-        right = self._number(node.right, scope, operator)
+        one, other = self.infer(node.left, scope), self.infer(node.right, scope)
+        left = self._number(node.left, one, operator, other)
+        right = self._number(node.right, other, operator, one)
         power = node.right.value if operator == "**" and isinstance(node.right, e.Constant) else None
         if operator == "/" or (operator == "**" and not (isinstance(power, int) and power >= 0)):
             return FLOAT  # `2 ** -1` is a half
@@ -282,11 +289,7 @@ class ExpressionChecker:
         if accepts(FLOAT, left) and accepts(FLOAT, right):
             return join(left, right) or ANY
         message = f"`+` cannot add {widen(left)} and {widen(right)}"
-        help = "`str(...)` makes a text of a value" if is_text(left) or is_text(right) else None
-        for side, type_, other in ((node.left, left, right), (node.right, right, left)):
-            if type_ == BOOL and accepts(FLOAT, other):
-                help = code_and_help(side, FLOAT, BOOL)[1]
-        self._error("GOT0201", message, node.span, "numbers, texts or lists", help=help)
+        self._error("GOT0201", message, node.span, "numbers, texts or lists", help=of_sum(node, left, right))
         return ANY
 
     def _comparison(self, node: e.Compare, scope: Scope) -> Type:
@@ -339,7 +342,8 @@ class ExpressionChecker:
                 self._error("GOT0206", f"`in` needs a list or a text, not {widen(right)}", span)
                 return
         if never:
-            self._error("GOT0206", f"{widen(right)} never contains {widen(left)}", span)
+            help = "`str(...)` makes a text of a value" if is_text(right) else None
+            self._error("GOT0206", f"{widen(right)} never contains {widen(left)}", span, help=help)
 
     def _conditional(self, node: e.Conditional, scope: Scope, wanted: Type | None) -> Type:
         self.condition(node.condition, scope)
@@ -656,7 +660,10 @@ class ExpressionChecker:
         for argument in node.arguments:
             if argument.name is not None:
                 message = f"`{builtin.name}` takes no named arguments"
-                self._error("GOT0202", message, argument.span, notes=notes)
+                reverse = argument.name.text == "reverse"
+                help = "write `reversed(sorted(...))`" if reverse else "give arguments by their position"
+                self._error("GOT0202", message, argument.span, notes=notes, help=help)
+                return ANY
             types.append(self.infer(argument.value, scope))
         found = result(builtin, types)
         if found is not None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from gotlang.scope import PoolType
 from gotlang.semantics.narrowing import is_subject
+from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.syntax.format import format_expression
 from gotlang.types import (
     BOOL,
     FLOAT,
+    INT,
     NONE,
     STR,
     DictType,
     DynamicType,
     ListType,
     OptionalType,
+    RecordType,
     Type,
     Variable,
     accepts,
@@ -51,6 +55,10 @@ def code_and_help(node: e.Expression, wanted: Type, found: Type) -> tuple[str, s
         return "GOT0201", f"write `1 if {text if len(text) <= 40 else '...'} else 0`"
     if is_text(found) and accepts(FLOAT, wanted):
         return "GOT0201", f"`{wanted}(...)` reads a number from a text"
+    if wanted == BOOL and (is_text(found) or isinstance(found, ListType | DictType)):
+        return "GOT0201", f"write `len({name}) > 0`"
+    if wanted == BOOL and accepts(FLOAT, found):
+        return "GOT0201", f"write `{name} != 0`"
     if (
         isinstance(found, ListType)
         and not isinstance(wanted, ListType | Variable)
@@ -59,11 +67,66 @@ def code_and_help(node: e.Expression, wanted: Type, found: Type) -> tuple[str, s
         each = "foreach y:" if name == "thoughts" else f"foreach y in {name}:"
         joined = f", `join({name}, ...)` makes one text of them" if wanted == STR else ""
         return "GOT0201", f"it is a list: `{each}` takes its elements{joined}"
+    if wanted == INT and found == FLOAT:
+        return "GOT0201", "`round(...)` makes a whole number of it"
+    if isinstance(wanted, RecordType) and isinstance(found, RecordType):
+        return "GOT0201", _of_fields(wanted, found)
     if wanted == STR and not is_text(found):
         return "GOT0201", "`str(...)` makes a text of a value"
     if isinstance(wanted, Variable) and wanted.ordered:
         return "GOT0201", "numbers, texts and lists of them are ordered"
     return "GOT0201", None
+
+
+def _of_fields(wanted: RecordType, found: RecordType) -> str | None:
+    """What to write where fields are missing, or one too many."""
+    there, needed = dict(found.fields), dict(wanted.fields)
+    if missing := [name for name in needed if name not in there]:
+        optional = all(isinstance(needed[name], OptionalType) for name in missing)
+        return "add " + ", ".join(f"`{name}: {'none' if optional else '...'}`" for name in missing)
+    if more := [f"`{name}`" for name in there if name not in needed]:
+        return f"leave out {', '.join(more)}"
+    return None
+
+
+def of_result(wanted: Type, pool: PoolType, many: bool) -> str | None:
+    """What to write at the end of a scheme that gives another type."""
+    if many and pool.single and isinstance(pool.type, ListType) and accepts(wanted, pool.type.element):
+        return "a list is one thought: for its elements, end with `foreach x in it:` and `Pool() x`"
+    return code_and_help(e.Reference(NOWHERE, "it"), wanted, pool.type)[1] if pool.single else None
+
+
+def of_sum(node: e.Binary, left: Type, right: Type) -> str | None:
+    """What to write for `+` between values that have no sum."""
+    sides = ((node.left, left, node.right, right), (node.right, right, node.left, left))
+    for side, type_, element, other in sides:
+        if type_ == BOOL and accepts(FLOAT, other):
+            return code_and_help(side, FLOAT, BOOL)[1]
+        if isinstance(type_, ListType):
+            texts = (format_expression(part) for part in (side, element))
+            name, one = (text if len(text) <= 20 else "x" for text in texts)
+            adding = f"[{one}] + {name}" if side is node.right else f"{name} + [{one}]"
+            return f"an element of a list is `{name}[0]`; to add one to it, write `{adding}`"
+    return "`str(...)` makes a text of a value" if is_text(left) or is_text(right) else None
+
+
+def of_elements(node: e.Expression, found: Type) -> str | None:
+    """What to write for a loop over what is no list."""
+    text = format_expression(node)
+    if is_text(found):
+        return f"write `lines({text})` or `split({text})`"
+    if found == INT:
+        return f"write `range({text})`"
+    return f"write `keys({text})` or `values({text})`" if isinstance(found, DictType | RecordType) else None
+
+
+def of_product(side: Type, other: Type) -> str | None:
+    """What to write for a text or a list that is to be repeated."""
+    if not accepts(FLOAT, other):
+        return None
+    if is_text(side):
+        return 'to repeat a text, write `join(["..." for i in range(n)])`'
+    return "to repeat a list, write `flatten([xs for i in range(n)])`" if isinstance(side, ListType) else None
 
 
 def in_words(wanted: Type) -> str:

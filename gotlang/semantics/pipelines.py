@@ -14,13 +14,14 @@ from typing import final
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.operations.foreach import element_of_done
+from gotlang.operations.names import free_names
 from gotlang.operations.record import Syntax
 from gotlang.operations.reduce import REDUCE_STEP
 from gotlang.scope import EVERYTHING, NOTHING, SKIPPED, START, UNKNOWN, Facts, PoolType, Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.facts import leaving_one, require
 from gotlang.semantics.matches import check_match
-from gotlang.semantics.mismatch import code_and_help
+from gotlang.semantics.mismatch import code_and_help, of_result
 from gotlang.semantics.repetitions import check_again, check_repeated
 from gotlang.semantics.skips import may_skip
 from gotlang.semantics.steps import StepCheck, check_setting
@@ -122,7 +123,9 @@ class PipelineChecker:
         else:
             at = f"this outputs {widen(pool.type if pool.single else ListType(pool.type))}"
             labels = (Label(node.result.span, "declared here"),)
-            self.report.error("GOT0201", f"{scheme} must output {wanted}", span, at, labels=labels)
+            instead = of_result(wanted, pool, signature.many)
+            message = f"{scheme} must output {wanted}"
+            self.report.error("GOT0201", message, span, at, labels=labels, help=instead)
 
     def score(self, node: n.Score, signature: Signature) -> None:
         """Check a score's body: bindings, then the number."""
@@ -204,7 +207,9 @@ class PipelineChecker:
         if isinstance(value, e.Call) and value.function.text in self.symbols.schemes:
             return self.invoke(value, pool, scope)
         name = value.function.text if isinstance(value, e.Call) else None
-        help = "write `Map() ...`, or bind it to a name"
+        text = isinstance(value, e.Constant) and isinstance(value.value, str)
+        step = "Map" if "it" in free_names(value) else "Pool"
+        help = "a comment starts with `#`" if text else f"write `{step}() ...`, or bind it to a name"
         if isinstance(value, e.Case):
             if isinstance(self.expressions.infer(value, self.whole(pool, scope)), AnyType):
                 return UNKNOWN
@@ -372,7 +377,8 @@ class PipelineChecker:
             self.report.error("GOT0307", message, span, "outputs any number", help=help)
         if not accepts(pair.type, body.type):
             message = f"a merge of {widen(element)} must output {widen(element)}"
-            self.report.error("GOT0201", message, span, f"this outputs {widen(body.type)}")
+            help = f"merge a list of {widen(body.type)}: `[... for x in xs]`"
+            self.report.error("GOT0201", message, span, f"this outputs {widen(body.type)}", help=help)
             return PoolType(ANY, True, pair.facts)
         # A list of one is not merged, and the odd one of several moves up as it is.
         return PoolType(pair.type, True, pair.facts)
@@ -518,8 +524,9 @@ class PipelineChecker:
                 self.report.error("GOT0207", "these thoughts have no common type", source.span)
                 found = ANY
         if node.names and len(node.names) != len(pools):
-            message = f"{len(pools)} thoughts and {len(node.names)} names"
-            self.report.error("GOT0202", message, node.names[-1].span)
+            message = f"names and thoughts differ: {len(node.names)} after `as`, {len(pools)} after `from`"
+            help = "give each of them a name, or none"
+            self.report.error("GOT0202", message, node.names[-1].span, help=help)
         for name, known in zip(node.names, pools, strict=False):
             variable = known.variable(name.text, name.span)
             variable.used = True

@@ -94,7 +94,7 @@ class SkipChecker:
 
     def _never(self, node: n.Statement) -> bool:
         found = self.pools.get(id(node))
-        return found is not None and found.type == NEVER
+        return found is not None and found.type == NEVER and any(isinstance(x, n.Skip) for x in walk(node))
 
     def _member(self, node: n.Bind, following: Sequence[n.Statement]) -> None:
         """A name for what may have been skipped: only a `Pool` of several goes on without it."""

@@ -194,6 +194,8 @@ def _hint(
         return _of_equal_sign(wanted, before, text[at:], text.startswith(("prompt", "study")))
     if terminal == "_NL":
         return _of_line_end(wanted, opening, before)
+    if (instead := _of_expression(met, wanted, before)) is not None:
+        return instead
     if met in {"//", "/"} and text[at : at + 2] in {"//", "/*"}:
         return "a comment starts with `#`"
     if terminal in {"STRING", "LONG_STRING"} and re.search(r"\b[fFrRbBuU]{1,2}$", before):
@@ -212,12 +214,25 @@ def _of_equal_sign(wanted: set[str], before: str, rest: str, settings_without_si
     if settings := _SETTING_WITHOUT.fullmatch(before):
         return f"write settings in parentheses: `{settings[1]}({settings[2]}={value[1] if value else '...'})`"
     if before.endswith(("+", "-", "*", "/")):
-        return "write `x = x + 1`"
+        return "a name keeps its value: let the pool hold what changes, `Map() it + 1`"
     if wanted == {"COMMA", "RPAR"} or (wanted == {"COLON"} and before.count("(") > before.count(")")):
         return "an input has no default: with the type `int?` it may be left out, and a `param` has one"
     if settings_without_sign and "INT" in wanted:
         return f"settings are written without `=` here: `{before} {value[1] if value else '...'}`"
     return "to compare, write `==`" if "COMPARE" in wanted else None
+
+
+def _of_expression(met: str, wanted: set[str], before: str) -> str | None:
+    """What is written for an expression of Python."""
+    if met == "for" and "RSQB" in wanted and " for " in before:
+        return "one list inside another: `flatten([[x + y for y in ys] for x in xs])`"
+    if met == ":" and "RSQB" in wanted and re.search(r"\[[^\]]*:[^\]]*$", before):
+        return "a slice has no step: write `[xs[i] for i in range(0, len(xs), 2)]`"
+    if (met == "[" and {"RBRACE", "STRING"} <= wanted) or (
+        met in {"(", "[", ".", "+", "for"} and wanted <= {"COLON", "COMMA", "RBRACE"} and "{" in before
+    ):
+        return "names of fields are constant: for others, write a list, `[{name: x, n: 1} for x in xs]`"
+    return None
 
 
 def _of_line_end(wanted: set[str], opening: str, before: str) -> str | None:
@@ -262,6 +277,8 @@ def _of_pattern(met: str, wanted: set[str], before: str) -> str | None:
         return f"list fields by their own names, `{case} {{name}}:`, or write `{case} as x:` and `x.name`"
     if before or not {"STRING", "OPERATION", "NONE"} <= wanted or "NAME" in wanted:
         return None
+    if met[0].isdigit():
+        return "a `match` looks at cases and texts: for numbers, write `if`, `elif` and `else`"
     own = {"_": "write `else:`", "else": "`else:` comes last", "case": 'write `"sure":`, without `case`'}
     return own.get(met, f'write `"{met}":` for a text; the name of a case starts with a capital')
 
