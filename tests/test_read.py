@@ -313,6 +313,7 @@ UNREADABLE: list[tuple[str, Form | None, Type, str, str]] = [
     ("points for the commas", None, FLOAT, "The answer is 1.234,5", "no number found"),
     ("a version", None, FLOAT, "Release 1.2.3", "no number found"),
     ("texts without bullets", None, NAMES, "Sure, I can help.", "no list[str] found"),
+    ("plain lines", None, NAMES, "Ann\nBob", "no list[str] found (`parse lines` reads plain lines)"),
     ("no JSON", Json(), NUMBERS, "Output: [1, 2]", "not JSON"),
     ("single quotes", Json(), NAMES, "['a']", "not JSON"),
     ("NaN in JSON", Json(), ListType(FLOAT), "[NaN]", "not JSON"),

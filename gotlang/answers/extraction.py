@@ -224,7 +224,8 @@ def _elements(text: str, type_: Type) -> list[Any]:
                 if isinstance(type_, ListType):
                     return [from_text(values[-1], type_)]
                 return list(from_text(values[-1], ListType(type_)))
-    raise ReadError(f"no {ListType(type_)} found")
+    hint = " (`parse lines` reads plain lines)" if type_ == STR and len(lines) > 1 else ""
+    raise ReadError(f"no {ListType(type_)} found{hint}")
 
 
 # ---------------------------------------------------------------- lines
