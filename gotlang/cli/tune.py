@@ -15,6 +15,7 @@ from gotlang.cli import options as opt
 from gotlang.cli.output import (
     check_writable,
     complain,
+    count,
     document,
     duration,
     say,
@@ -156,9 +157,9 @@ def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
     for constraint in done.unmet:
         complain(f"no trial satisfied `{constraint}`")
     simulated = " (simulated)" if done.simulated else ""
-    ended = ", ".join(f"{count} {word}" for word, count in done.ended.items())
-    complain(f"{len(done.trials)} trials ({ended}), {done.rejected} rejected before any call")
-    complain(f"${done.usd:.4f} for {done.calls:,} calls of {done.model}{simulated}; result in {out}")
+    ended = ", ".join(f"{times} {word}" for word, times in done.ended.items())
+    complain(f"{count(len(done.trials), 'trial')} ({ended}), {done.rejected} rejected before any call")
+    complain(f"{dollars(done.usd)} for {done.calls:,} calls of {done.model}{simulated}; result in {out}")
     if done.partial is not None:
         complain(f"ended early: {done.partial}")
     sys.stderr.flush()
@@ -208,7 +209,7 @@ class Watch:
         best = progress.best
         if best is not None and best.result.values is not None:
             parts.append(f"best {best.result.values[0]:.4g} (trial {best.number})")
-        limit = f" of ${self._plan.budget:g}" if self._plan.budget is not None else ""
+        limit = f" of {dollars(self._plan.budget)}" if self._plan.budget is not None else ""
         parts.append(f"{dollars(budget.log.spent_usd)}{limit}")
         fresh = done - (self._first or 0)
         if fresh > 0 and done < progress.trials:

@@ -18,6 +18,7 @@ from typing import Any, final
 
 from gotlang.errors import CacheError
 from gotlang.models.base import Price, Request
+from gotlang.models.prices import dollars
 from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, worst_case
 
 
@@ -109,11 +110,13 @@ class SpendLog:
 
 @final
 class StudyBudget(Budget):
-    """The budget of a study for one worker; `max_usd` is what may be spent for now, None for no limit."""
+    """The budget of a study for one worker; `max_usd`, at first all of it, is what may be spent for now, None
+    for no limit."""
 
     def __init__(self, log: SpendLog, max_usd: float | None) -> None:
         super().__init__(max_usd, None)
         self.log = log
+        self._total = max_usd
         self._names: dict[int, str] = {}
 
     def allow(self, max_usd: float | None) -> None:
@@ -152,7 +155,7 @@ class StudyBudget(Budget):
 
     def reason(self) -> str:
         """Why the next request was not sent, in words."""
-        return (
-            f"the study's budget does not allow the next request: ${self.log.committed_usd:.4f} of "
-            f"${self.max_usd or 0.0:.4f} spent"
-        )
+        spent = f"{dollars(self.log.committed_usd)} spent"
+        if self.max_usd is not None and self._total is not None and self.max_usd < self._total:
+            spent += f", {dollars(self._total - self.max_usd)} reserved for its later stages"
+        return f"the study's budget of {dollars(self._total)} does not allow the next request: {spent}"

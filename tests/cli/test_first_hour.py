@@ -487,6 +487,17 @@ def test_a_program_that_nothing_responds_to_is_told_a_model(folder: Path, comman
     assert "error: no model is configured, and this program has no simulator" in done.stderr
 
 
+def test_a_small_budget_of_a_study_is_told_as_it_is(folder: Path) -> None:
+    """Part of it is reserved for the comparison at the end."""
+    (folder / "small.got").write_text(
+        'simulate with "classify_sim.py"\n' + CLASSIFY.replace('    "In ', '    max_tokens 5\n    "In ')
+    )
+    done = gotc("tune", "small.got", "--max-usd", "0.0003", cwd=folder)
+    assert done.returncode == 3
+    assert "the study's budget of $0.0003 does not allow the next request: $0.0001 spent, " in done.stderr
+    assert "$0.0000" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("option", "value", "help"),
     [
