@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from bisect import insort
+from bisect import bisect, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
+from itertools import chain
+from operator import itemgetter
 from typing import Any, TypeVar, final
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
@@ -196,10 +197,15 @@ async def sample(
     in_waves = step.stop is not None or step.until is not None
     size = max(1, running.wave or math.ceil(k / 3)) if in_waves else None
     while not (responses.over or kept.over or kept.settled()):
-        for at, sampled, values in await responses.ask(size):
+        for (at, _), sampled, values in await responses.ask(size):
             kept.add(calls[at], sampled, values)
         size = size * 2 if size is not None else None
     return Thoughts(running.some(thoughts, kept.thoughts) if k else kept.thoughts)
+
+
+Response = tuple[tuple[int, int], Sample, list[Any]]
+"""The position of a call and the number of a sample, the sample and its values."""
+_slot = itemgetter(0)
 
 
 @final
@@ -214,9 +220,8 @@ class Responses:
         self.batched = batched
         self.unasked: set[int] = set()
         self._wanted = [(at, number) for at in range(len(calls)) for number in range(k)]
-        self._left = list(self._wanted)
-        """Those that were not given out, as a heap."""
-        self._read: dict[tuple[int, int], tuple[Sample, list[Any]]] = {}
+        self._early: list[Response] = []
+        """Those that a sample asked for again comes before."""
         self._next = [k] * len(calls)
         self._most = [k * (1 + call.retries) for call in calls]
 
@@ -225,41 +230,39 @@ class Responses:
         """Whether nothing is left to ask for."""
         return not self._wanted
 
-    async def ask(self, size: int | None = None) -> list[tuple[int, Sample, list[Any]]]:
+    async def ask(self, size: int | None = None) -> list[Response]:
         """Ask for the next samples: each that follows those given out before, with its call and values."""
         slots, self._wanted = self._wanted[:size], self._wanted[size or len(self._wanted) :]
         asked: list[tuple[PromptCall, list[int]]] = [(call, []) for call in self.calls]
         for at, number in slots:
             asked[at][1].append(number)
-        results = await self.running.sample(asked, batched=self.batched)
-        each = [iter(result) for result in results]
-        for at, number in slots:
-            self._take(at, number, next(each[at]))
-        found = []
-        while self._left and self._left[0] in self._read:
-            slot = heappop(self._left)
-            found.append((slot[0], *self._read.pop(slot)))
-        return found
+        samples = chain.from_iterable(await self.running.sample(asked, batched=self.batched))
+        each = zip(slots, samples, strict=True)
+        read = [(slot, sample, self._values(*slot, sample)) for slot, sample in each]
+        if self._early:
+            read = sorted(self._early + read, key=_slot)
+        given = bisect(read, self._wanted[0], key=_slot) if self._wanted else len(read)
+        self._early = read[given:]
+        return read[:given]
 
-    def _take(self, at: int, number: int, sample: Sample) -> None:
+    def _values(self, at: int, number: int, sample: Sample) -> list[Any]:
+        """The values of a sample; where it has none and another may take its place, that is wanted."""
         call = self.calls[at]
         unasked = call.skipped(sample)
         again = not unasked and self._next[at] < self._most[at]
         values = call.values(number, sample, again)
-        self._read[at, number] = sample, values or []
         if unasked:
             self.unasked.add(at)
         elif values is None and again:
-            slot = at, self._next[at]
+            insort(self._wanted, (at, self._next[at]))
             self._next[at] += 1
-            insort(self._wanted, slot)
-            heappush(self._left, slot)
+        return values or []
 
     async def all(self) -> list[list[tuple[Sample, list[Any]]]]:
         """All of them, by call."""
         found: list[list[tuple[Sample, list[Any]]]] = [[] for _ in self.calls]
         while not self.over:
-            for at, sample, values in await self.ask():
+            for (at, _), sample, values in await self.ask():
                 found[at].append((sample, values))
         return found
 

@@ -280,7 +280,7 @@ class Execution:
         if self.frame.again:
             chosen.update(self.frame.again)
         model, shared = context.models(chosen.pop("model", None)), chosen.pop("share", False)
-        timeout, retries = (_setting(name, chosen.pop(name, None)) for name in ("timeout", "retries"))
+        timeout, retries = chosen.pop("timeout", None), chosen.pop("retries", None)
         shown = context.examples.get(id(declared))
         if shown is None:
             shown = context.examples[id(declared)] = examples(declared)
@@ -299,11 +299,14 @@ class Execution:
         key = request.key()
         first = 0 if request.settings.temperature == 0 else self._first(key, turn, shared)
         parents = self._parents(arguments, names, pool)
-        # At temperature 0 every sample is the same response.
-        retries = 0 if request.settings.temperature == 0 or retries is None else count(retries, "retries")
-        return PromptCall(
-            self, declared, model, request, key, first, parents, names, expected, timeout, retries
-        )
+        called = PromptCall(self, declared, model, request, key, first, parents, names, expected)
+        if timeout is not None:
+            called.timeout_s = _setting("timeout", timeout)
+        if retries is not None:
+            more = count(_setting("retries", retries), "retries")
+            # At temperature 0 every sample is the same response.
+            called.retries = more if request.settings.temperature != 0 else 0
+        return called
 
     def _first(self, key: str, turn: int, shared: bool) -> int:
         """The number of a request's first sample; equal requests of one turn are told apart by their rank."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
@@ -328,18 +328,19 @@ class Sampler:
             if self.observe is not None:
                 self.observe(Retrying(model.name, reason, number, most, seconds))
 
-        limit, late = asyncio.timeout(None), False
+        limit = None if pending.timeout_s is None else asyncio.timeout(None)
+        late = False
 
         def send() -> None:
             look_again()
-            if pending.timeout_s is not None:
+            if limit is not None and pending.timeout_s is not None:
                 limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
 
         try:
             look_again()
             permit = Permit(send, allowance.retry, waiting)
-            async with limit:
-                reply = await model.ask(pending.request, allowance.calls, numbers[0], permit)
+            asked = model.ask(pending.request, allowance.calls, numbers[0], permit)
+            reply = await (asked if limit is None else _within(limit, asked))
             if late := pending.timeout_s is not None and reply.latency_s > pending.timeout_s:
                 raise TimeoutError  # a simulated model does not take the time that it says it took
             answered = len(reply.completions)
@@ -369,7 +370,8 @@ class Sampler:
             # A model is foreign code; what it raises against its contract ends this request, not the others.
             allowance.abandoned()
             reason = f"`{model.name}` raised {type(error).__name__}: {error}"
-            seconds = pending.timeout_s or 0.0 if late or limit.expired() else 0.0
+            over = late or (limit is not None and limit.expired())
+            seconds = pending.timeout_s or 0.0 if over else 0.0
             if seconds:
                 spent.requests += 1 + allowance.retries
                 reason = f"no response within {seconds:g} seconds"
@@ -404,6 +406,12 @@ class Sampler:
         """Tell at once of samples that could not be written, or that could be after all."""
         if unsaved and self.store is not None and self.observe is not None:
             self.observe(Unsaved(unsaved, self.store.trouble))
+
+
+async def _within(limit: asyncio.Timeout, asked: Awaitable[Reply]) -> Reply:
+    """A reply that has to be there before a limit."""
+    async with limit:
+        return await asked
 
 
 def _chunks(numbers: list[int], batch: int) -> list[list[int]]:
