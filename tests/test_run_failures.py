@@ -145,7 +145,7 @@ FATAL = {
     "validation": "Generate() good(x)\nValidate() it > 7\nKeepValid()",
     "nothing selected": "Generate() good(x)\nSelect() it > 7",
     "nothing to merge": (
-        "Generate() good(x)\nreduce a, b in [y for y in [1, 2] if y > 5]:\n    Aggregate() good(a + b)"
+        "Generate() good(x)\nreduce a, b in [y for y in [x] if y > 90]:\n    Aggregate() good(a + b)"
     ),
     "every member": "a = Generate() bad(x)\nb = Generate() bad(x + 1)\nPool() a, b",
     "a member": "a = Generate() bad(x)\nb = Generate() good(x)\nPool() a, b",

@@ -345,7 +345,7 @@ class Writer:
 
     def scorer(self, scope: Scope) -> str:
         return str(
-            self.pick("near(it)", "near(it)", f"above(it, {self.number(scope)})", "it", "near(it) + 1 * 2")
+            self.pick("near(it)", "near(it)", f"above(it, {self.number(scope)})", "it", "1 * 2 - near(it)")
         )
 
     def score(self, pool: Pool, scope: Scope) -> Pool:
