@@ -86,7 +86,12 @@ def check(
                 SkipChecker(pipelines.pools, report).suite(d.body)
             case n.Study():
                 known = targets or {}
-                target = known[id(d)] if id(d) in known else _itself(d, modules[0], symbols, report)
+                if id(d) in known:
+                    target = known[id(d)]
+                elif d.program is None and any(map(n.is_lost, d.options)):
+                    target = None  # of which program, may be lost
+                else:
+                    target = _itself(d, modules[0], symbols, report)
                 check_study(d, target, report)
     schemes = [d for d in declarations if isinstance(d, n.Scheme) and symbols.nodes.get(d.name.text) is d]
     for scheme in schemes:

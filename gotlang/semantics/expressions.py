@@ -543,6 +543,10 @@ class ExpressionChecker:
 
     def match(self, call: e.Call, signature: Signature, kind: str, scope: Scope) -> Matched:
         """The arguments of a call by parameter, in the order of the parameters; errors are reported."""
+        if signature.lost:
+            for argument in call.arguments:
+                self.infer(argument.value, scope)
+            return ()
         wanted = dict(signature.parameters)
         positions = list(wanted)
         given: dict[str, e.Expression] = {}

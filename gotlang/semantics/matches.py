@@ -22,7 +22,7 @@ def check_match(checker: PipelineChecker, node: n.Match, pool: PoolType, scope: 
     """Check a `match`; returns its output."""
     type_ = checker.expressions.infer(node.subject, checker.whole(pool, scope))
     seen: dict[Key, Span] = {}
-    right = True
+    right = not any(map(n.is_lost, node.branches))
 
     def inside(known: Type) -> tuple[PoolType, Scope]:
         facts: Narrowed = {node.subject: known} if narrowing.is_subject(node.subject) else {}
@@ -84,6 +84,8 @@ def _possible(checker: PipelineChecker, key: Key, place: Span, type_: Type, seen
 
 def _known(checker: PipelineChecker, keys: list[Key], type_: Type) -> Type:
     """The type of the value where it is one of these; of a case that it never is, that case."""
+    if not keys:
+        return ANY
     if all(possible(type_, key) for key in keys):
         return narrowed_by(type_, keys) or ANY
     return common(checker.symbols.cases.get(str(name), ANY) for _, name in keys) or ANY

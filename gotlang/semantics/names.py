@@ -43,8 +43,9 @@ def check_names(node: n.Scheme | n.Score, symbols: Symbols, report: Report) -> s
     names = _NameChecker(symbols, report)
     own: _Names = ChainMap()
     for parameter in node.parameters:
-        names.taken(parameter.name, an_input=True)
-        own[parameter.name.text] = _Bound(parameter.name.span)
+        if not n.is_lost(parameter):
+            names.taken(parameter.name, an_input=True)
+            own[parameter.name.text] = _Bound(parameter.name.span)
     names.suite(node.body, own)
     return names.wrong
 

@@ -114,7 +114,7 @@ class PipelineChecker:
         together = not pool.single and isinstance(wanted, ListType) and accepts(wanted.element, pool.type)
         if pool.type == EMPTY:
             self.report.error("GOT0301", f"{scheme} has no output", span)
-        elif together or (fits and (pool.single or signature.many)):
+        elif together or (fits and (pool.single or signature.many or signature.lost)):
             return
         elif fits:
             help = f"{leaving_one(pool.facts)}, or declare `many` before the result's type"
@@ -136,15 +136,19 @@ class PipelineChecker:
             self.expressions.expect(node.best, scope, FLOAT, "`best`")
         *bindings, last = node.body.statements
         for statement in bindings:
-            if not isinstance(statement, n.Bind):
+            if n.is_lost(statement):
+                self.statement(statement, UNKNOWN, scope, False)
+            elif not isinstance(statement, n.Bind):
                 message = "a score is bindings and then one number"
                 self.report.error("GOT0303", message, statement.span, help="write `name = ...`")
             else:
                 self._bind(statement, START, scope)
-        if not isinstance(last, n.Evaluate | n.Return):
+        if n.is_lost(last):
+            self.statement(last, UNKNOWN, scope, True)
+        elif not isinstance(last, n.Evaluate | n.Return):
             self.report.error("GOT0303", "a score ends with its number", last.span)
-            return
-        self.expressions.expect(last.value, scope, FLOAT, "a score")
+        else:
+            self.expressions.expect(last.value, scope, FLOAT, "a score")
 
     # ---------------------------------------------------------------- statements
 
@@ -487,7 +491,8 @@ class PipelineChecker:
 
     def _labelled(self, node: n.Labelled, pool: PoolType, scope: Scope) -> PoolType:
         inside = scope.inside()
-        if node.label == e.HOLE:
+        if n.is_lost(node):
+            inside.add(Variable("done", ANY, used=True))  # it may be a `foreach`
             self.suite(node.body, UNKNOWN, inside)
             return UNKNOWN
         if node.sources:
@@ -567,7 +572,7 @@ class PipelineChecker:
         where = self.whole(pool, scope)
         found, variable = self.expressions.infer(node, where, wanted), self.thoughts_named(node, where)
         if variable is None:
-            return PoolType(found, True)
+            return PoolType(found, True) if found != ANY else UNKNOWN
         single = variable.kind == "thought" or isinstance(node, e.Index)
         element = found.element if isinstance(found, ListType) else ANY
         return PoolType(found if single else element, single, variable.facts)

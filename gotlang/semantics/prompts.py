@@ -45,7 +45,8 @@ def check_prompt(
     """Check one prompt; `sources` are the texts of the program's files, for places in templates."""
     report = expressions.report
     prompt, names = f"prompt `{node.name.text}`", [name for name, _ in signature.parameters]
-    if node.user is None and node.instruction is None and not any(map(_is_prefixed, node.settings)):
+    lost = any(n.is_lost(setting) or _is_prefixed(setting) for setting in node.settings)
+    if node.user is None and node.instruction is None and not lost:
         help = 'write it in triple quotes: """..."""'
         report.error("GOT0401", f"{prompt} has no text", node.name.span, help=help)
     _settings(node, signature, expressions)
@@ -57,14 +58,14 @@ def check_prompt(
         if name not in used and used.issubset(names):
             help = f"write `{{{{ {name} }}}}` in its text, or remove the parameter"
             report.warning("GOT0505", f"{prompt} never shows `{name}`", parameter.name.span, help=help)
-    if node.examples and node.user is None and node.instruction is not None:
+    if node.examples and node.user is None and node.instruction is not None and not lost:
         report.error(
             "GOT0405",
             f"{prompt} has no text for its examples' inputs",
             node.examples[0].span,
             help="an example fills in the text: move the part that shows the inputs there from `instruction`",
         )
-    for example in node.examples:
+    for example in node.examples if not signature.lost else ():
         _example(node, example, signature, expressions)
     if node.parse is not None:
         _parse_form(node.parse, signature, symbols, report)
@@ -76,6 +77,8 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
     seen: set[str] = set()
     for setting in node.settings:
         name, span = setting.name.text, setting.name.span
+        if n.is_lost(setting):
+            continue
         if _is_prefixed(setting):
             help = f"remove the `{name}`: `{{{{ name }}}}` inserts a value"
             report.error("GOT0402", "a text has no prefix", span, help=help)
@@ -87,9 +90,9 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
         if name in seen:
             report.error("GOT0402", f"duplicate setting `{name}`", setting.span)
         seen.add(name)
-        if name == "structured":
+        if name == "structured" and not signature.lost:
             _structured(node, signature, span, report)
-        if name == "count" and not node.many:
+        if name == "count" and not node.many and not signature.lost:
             help = "write `many` before the type of the result"
             report.error("GOT0402", "`count` is for prompts that return several values", span, help=help)
         inputs = [Variable(p, type_) for p, type_ in signature.parameters] if name == "count" else []
@@ -131,7 +134,7 @@ def _template(text: e.Constant, signature: Signature, report: Report, source: So
             "GOT0404",
             f"the text of prompt `{signature.name}` shows `{name}`, which is not a parameter",
             _place(text, template.names[name], source),
-            notes=(f"parameters: {signature.takes()}",),
+            notes=(f"parameters: {signature.takes()}",) if not signature.lost else (),
             help=f"did you mean `{guess}`?" if guess else f"add `{name}` to its parameters",
         )
     for problem in template.problems(known):
@@ -221,7 +224,7 @@ def _parse_form(node: n.ParseForm, signature: Signature, symbols: Symbols, repor
             report.error("GOT0406", f"invalid tag name `{name}`", node.span)
         case After("") | Lines(""):
             report.error("GOT0406", "this text is empty", node.span)
-        case Lines(str() as pattern):
+        case Lines(str() as pattern) if not signature.lost:
             try:
                 _holes(node, Pattern.parse(pattern).holes, signature, report)
             except PatternError as error:

@@ -78,6 +78,8 @@ def _misplaced(suite: n.Suite, report: Report) -> None:
     *before, last = suite.statements
     loop = isinstance(last, n.Foreach | n.Reduce | n.RepeatBlock | n.Repeated | n.Bind)
     for statement in [*before, *([last] if loop else [])]:
+        if n.is_lost(statement):
+            continue  # it may be an `if`
         for part in walk(statement):
             if isinstance(part, n.Return):
                 help = "to end the block with a value, write `Pool()` for `return`"

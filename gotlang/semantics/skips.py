@@ -70,6 +70,8 @@ class SkipChecker:
                     )
             case n.Suite():
                 self.suite(node, left_out)
+            case n.Labelled(body=body) if n.is_lost(node):
+                self.suite(body, left_out or "element")
             case n.Repeated(body=body):
                 self.suite(body, None)
             case (

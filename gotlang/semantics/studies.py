@@ -114,10 +114,11 @@ class Target:
 
 def check_study(node: n.Study, target: Target | None, report: Report) -> None:
     """Report the errors of a study. Without a target only what needs none is checked."""
-    if node.data is None:
+    lost = any(map(n.is_lost, node.options))
+    if node.data is None and not lost:
         help = 'write `data "rows.csv" (input = Column)`'
         report.error("GOT0601", "a study needs data", node.name.span, help=help)
-    if not node.objectives:
+    if not node.objectives and not lost:
         help = "write `minimize ...` or `maximize ...`"
         report.error("GOT0601", "a study needs an objective", node.name.span, help=help)
     _settings(node, report)
@@ -252,12 +253,13 @@ def _settings(node: n.Study, report: Report) -> None:
     data = node.data.options if node.data else ()
     for settings, known in ((data, DATA_OPTIONS), (node.options, OPTIONS)):
         for option in settings:
-            _setting(option, known, report)
+            if not n.is_lost(option):
+                _setting(option, known, report)
     for prompts in node.prompts:
         _method(prompts.optimizer, OPTIMIZERS, "optimizer", report)
     searched = [name for prompts in node.prompts for name in prompts.names]
     _duplicates("setting", [option.name for option in data], report)
-    _duplicates("setting", [option.name for option in node.options], report)
+    _duplicates("setting", [option.name for option in node.options if not n.is_lost(option)], report)
     _duplicates("param to vary", [vary.name for vary in node.vary], report)
     _duplicates("prompt to optimize", searched, report)
 

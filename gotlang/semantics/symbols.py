@@ -13,8 +13,8 @@ from gotlang.semantics.builtins import BUILTINS, CONSTANTS
 from gotlang.semantics.type_declarations import declare_types, resolve_type
 from gotlang.span import Span
 from gotlang.syntax import nodes as n
-from gotlang.syntax.expressions import Identifier
-from gotlang.types import SIMPLE, RecordType, Type
+from gotlang.syntax.expressions import HOLE, Identifier
+from gotlang.types import ANY, SIMPLE, RecordType, Type
 
 RESERVED = {"it", "thoughts", "done", "truth", "result"}
 """Predefined names, which cannot be declared."""
@@ -32,6 +32,11 @@ class Signature:
     result: Type
     many: bool = False
     truth: Type | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the head of its declaration could not be read, so that nothing is known of a call."""
+        return (HOLE, ANY) in self.parameters
 
     def takes(self) -> str:
         """`numbers: list[int], parts: int`."""
@@ -88,6 +93,8 @@ def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
 
     def declare(name: Identifier, taken: Container[str] = (), prompt: bool = False) -> bool:
         text = name.text
+        if text == HOLE:
+            return False
         reserved = text in RESERVED or text in THOUGHT_FUNCTIONS or text in CONSTANTS or text in taken
         if reserved or (text in BUILTINS and not prompt):
             what = "has a meaning in the language" if reserved else "is a built-in function"
@@ -147,9 +154,9 @@ def _parameters(
     seen: dict[str, Type] = {}
     for parameter in parameters:
         name = parameter.name.text
-        if name in seen:
+        if name in seen and not n.is_lost(parameter):
             report.error("GOT0101", f"duplicate parameter `{name}`", parameter.name.span)
-        if name in RESERVED:
+        if name in RESERVED and not n.is_lost(parameter):
             help = "choose another name"
             report.error("GOT0102", f"`{name}` is a reserved name", parameter.name.span, help=help)
         seen[name] = resolve_type(parameter.type, symbols, report)

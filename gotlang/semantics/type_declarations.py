@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 from gotlang.diagnostics import Label, Report
 from gotlang.operations import OPERATIONS
 from gotlang.syntax import nodes as n
-from gotlang.syntax.expressions import Identifier
+from gotlang.syntax.expressions import HOLE, Identifier
 from gotlang.syntax.parse import MAX_DEPTH
 from gotlang.syntax.walk import walk
 from gotlang.types import (
@@ -265,6 +265,8 @@ class _Resolver:
     def _named(self, name: Identifier, arguments: tuple[n.TypeNode, ...]) -> Part:
         inner = [self.part(argument) for argument in arguments]
         text, report = name.text, self.report
+        if text == HOLE:
+            return ANY
         if text == "list":
             if len(inner) != 1:
                 message = "`list` takes the type of its elements"

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from math import inf
+from types import MappingProxyType
 from typing import Any
 
 from lark import Token, Tree
@@ -27,6 +28,7 @@ from gotlang.syntax.walk import nodes_in
 MAX_DIGITS = 1234
 """The most characters of a number: what whole numbers of 4,096 bits take."""
 
+_TRY_HELP = "add `else:` with what is done instead; in a `foreach`, `skip` goes on without the element"
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -69,12 +71,13 @@ class TreeBuilder:
 
     Names become identifiers, quoted texts and words such as `true` constants, other tokens strings. A rule
     whose children are the fields of its node has the node's class for a method. What the grammar lets through
-    and the language does not is collected in `problems`.
+    and the language does not is collected in `problems`. `lost` has the text of each line that could not be
+    read by the offset of the hole that stands for it.
     """
 
-    def __init__(self, fragment: Fragment, holes: Container[int] = ()) -> None:
+    def __init__(self, fragment: Fragment, lost: Mapping[int, str] = MappingProxyType({})) -> None:
         self._fragment = fragment
-        self._holes = holes
+        self._lost = lost
         self.problems: list[Diagnostic] = []
 
     def build(self, tree: Tree[Any] | Token) -> Any:
@@ -93,7 +96,7 @@ class TreeBuilder:
             made[id(part)] = getattr(self, part.data)(self._here(part.meta), *children)
         return made[id(tree)]
 
-    def _token(self, token: Token | None) -> e.Identifier | e.Constant | str | None:
+    def _token(self, token: Token | None) -> e.Identifier | e.Expression | str | None:
         if token is None:
             return None
         match token.type:
@@ -105,6 +108,8 @@ class TreeBuilder:
                 return e.Constant(self._here(token), read_long(token[3:-3]), long=True)
             case "TRUE" | "FALSE" | "NONE":
                 return e.Constant(self._here(token), _WORDS[token])
+            case "LOST_MATCH":
+                return e.Reference(self._here(token), e.HOLE)
         return str(token)
 
     # ------------------------------------------------------------ places, tokens and mistakes
@@ -165,13 +170,29 @@ class TreeBuilder:
 
     # ------------------------------------------------------------ prompts
 
-    def prompt(self, span, name, parameters, many, result, *children):
+    def prompt(self, span, head, *children):
+        name, parameters, many, result = head
         place, parts = self._until(span, *nodes_in(children)), _by_kind(children)
         system, instruction, examples, user, parse = self._only(
             parts, "system", "instruction", "examples", "user", "parse"
         )
-        inputs, settings = (name, parameters, many is not None, result), tuple(parts.get("setting", ()))
-        return n.Prompt(place, *inputs, settings, system, instruction, examples or (), user, parse)
+        settings, examples = tuple(parts.get("setting", ())), (*(examples or ()), *parts.get("example", ()))
+        inputs = (name, parameters, many, result)
+        return n.Prompt(place, *inputs, settings, system, instruction, examples, user, parse)
+
+    def prompt_head(self, _span, name, parameters, many, result):
+        return name, parameters, many is not None, result
+
+    def lost_prompt(self, span, _hole):
+        return *self._signature(span), False, self._lost_type(span)
+
+    def lost_part(self, span, _hole):
+        return "setting", self._lost_setting(span)
+
+    lost_parts = lost_part
+
+    def lost_example(self, _span, example):
+        return "example", example
 
     prompt_setting = _part("setting")
     system = _part("system")
@@ -183,7 +204,8 @@ class TreeBuilder:
     def user(self, _span, _role, text):
         return "user", text
 
-    examples = _parts("examples")
+    def examples(self, _span, *children):
+        return "examples", tuple(child for child in children if isinstance(child, n.Example))
 
     def example(self, span, *children):
         return n.Example(span, children[:-1], children[-1])
@@ -199,16 +221,74 @@ class TreeBuilder:
 
     # ------------------------------------------------------------ scores and schemes
 
-    def score(self, span, name, parameters, direction, best, body):
+    def score(self, span, head, body):
+        name, parameters, direction, best = head
         return n.Score(self._until(span, body), name, parameters, direction, best, body)
 
-    def scheme(self, span, name, parameters, many, result, truth, body):
-        return n.Scheme(self._until(span, body), name, parameters, many is not None, result, truth, body)
+    def score_head(self, _span, *parts):
+        return parts
+
+    def lost_score(self, span, _hole):
+        return *self._signature(span), "higher", None
+
+    def scheme(self, span, head, body):
+        name, parameters, many, result, truth = head
+        return n.Scheme(self._until(span, body), name, parameters, many, result, truth, body)
+
+    def scheme_head(self, _span, name, parameters, many, result, truth):
+        return name, parameters, many is not None, result, truth
+
+    def lost_scheme(self, span, _hole):
+        return *self._signature(span), False, self._lost_type(span), None
 
     parameters = _all
     many = _all
 
+    # ------------------------------------------------------------ what stands for lines that are lost
+
+    def _lost_type(self, span):
+        return n.NamedType(span, e.Identifier(span, e.HOLE))
+
+    def _lost_setting(self, span):
+        return n.Setting(span, e.Identifier(span, e.HOLE), e.Reference(span, e.HOLE))
+
+    def _signature(self, span):
+        """The name of a declaration whose head is lost, and for its parameters every word that may be one."""
+        found = re.finditer(r"[A-Za-z_]\w*", self._lost[span.start])
+        words = [
+            e.Identifier(replace(span, start=span.start + w.start(), end=span.start + w.end()), w[0])
+            for w in found
+        ]
+        name = next((word for word in words[1:] if word.text != words[0].text), e.Identifier(span, e.HOLE))
+        others = [word for word in words if word.text != name.text] + [e.Identifier(span, e.HOLE)]
+        return name, tuple(n.TypedName(word.span, word, self._lost_type(span)) for word in others)
+
+    def lost(self, span, _hole):
+        return n.Evaluate(span, e.Reference(span, e.HOLE))
+
+    def lost_block(self, span, _hole, body, *children):
+        """A block whose first line is lost: one of an `if` where that says so, or what follows it."""
+        *branches, otherwise = children
+        place = self._until(span, otherwise or (branches[-1][1] if branches else body))
+        if branches or otherwise or re.match(r"el|if\b", self._lost[span.start]):
+            return n.If(place, ((e.Reference(span, e.HOLE), body), *branches), otherwise)
+        return n.Labelled(place, e.HOLE, (), (), body)
+
+    def lost_branch(self, span, _hole, body=None):
+        return n.MatchBranch(span, (), None, body or n.Suite(span, (self.lost(span, None),)))
+
     # ------------------------------------------------------------ studies
+
+    def study_head(self, _span, name):
+        return name
+
+    def lost_study(self, span, _hole):
+        return self._signature(span)[0]
+
+    def lost_clause(self, span, _hole):
+        return "options", (self._lost_setting(span),)
+
+    lost_clauses = lost_clause
 
     def study(self, span, name, *children):
         place, parts = self._until(span, *nodes_in(children)), _by_kind(children)
@@ -292,8 +372,40 @@ class TreeBuilder:
     # ------------------------------------------------------------ pipelines
 
     def suite(self, _span, *statements):
-        statements = tuple(n.Evaluate(s.span, s) if isinstance(s, e.Case) else s for s in statements)
-        return n.Suite(statements[0].span.to(statements[-1].span), statements)
+        found: list[Any] = []
+        for statement in statements:
+            if isinstance(statement, e.Case):
+                statement = n.Evaluate(statement.span, statement)
+            if found and (joined := self._joined(found[-1], statement)) is not None:
+                found[-1] = joined
+            else:
+                found.append(statement)
+        for statement in found:
+            block = statement.value if isinstance(statement, n.Bind) else statement
+            if isinstance(block, n.Try) and block.otherwise is block.body:
+                place = replace(block.span, end=block.span.start + 3)
+                self._problem("GOT0340", "`try` needs an `else`", place, _TRY_HELP)
+        return n.Suite(found[0].span.to(found[-1].span), tuple(found))
+
+    def _joined(self, block, lost):
+        """An `if` or a `try` with the block below, where that may be its `elif` or `else` but for its first
+        line, which is lost."""
+        if isinstance(block, n.Bind):
+            value = self._joined(block.value, lost)
+            return value and replace(block, span=block.span.to(value.span), value=value)
+        match block, lost:
+            case n.If(otherwise=None), n.If(branches=((e.Reference(name=e.HOLE, span=hole), body), *others)):
+                before, word = block.branches, self._lost[hole.start]
+                if word.startswith("els") and not others and lost.otherwise is None:
+                    return replace(block, span=block.span.to(lost.span), otherwise=body)
+                if word.startswith("el"):
+                    return replace(lost, span=block.span.to(lost.span), branches=(*before, *lost.branches))
+            case (
+                n.Try(),
+                n.Labelled(label=e.HOLE, body=body) | n.If(branches=((e.Reference(name=e.HOLE), body),)),
+            ) if block.otherwise is block.body:
+                return replace(block, span=block.span.to(lost.span), otherwise=body)
+        return None
 
     body = suite
 
@@ -388,10 +500,6 @@ class TreeBuilder:
         return n.CasePattern(span, case, present(fields))
 
     def try_(self, span, body, otherwise):
-        if otherwise is None:
-            help = "add `else:` with what is done instead; in a `foreach`, `skip` goes on without the element"
-            place = Span(span.source, span.start, span.start + 3)
-            self._problem("GOT0340", "`try` needs an `else`", place, help)
         return n.Try(self._until(span, otherwise or body), body, otherwise or body)
 
     def skip(self, span):
@@ -399,9 +507,7 @@ class TreeBuilder:
 
     def labelled(self, span, label, sources, names, body):
         label = label.text if isinstance(label, e.Identifier) else label
-        if span.start in self._holes:
-            label = e.HOLE
-        elif isinstance(label, e.Constant):
+        if isinstance(label, e.Constant):
             label, place = str(label.value), label.span
             if not label.strip() or not label.isprintable():
                 self._problem("GOT0012", "empty label", place, 'write words: `"final merge":`')
@@ -465,7 +571,7 @@ class TreeBuilder:
         return e.Field(span, value, name.text)
 
     def reference(self, span, name):
-        return e.Reference(span, e.HOLE if span.start in self._holes else self.name(span, name).text)
+        return e.Reference(span, self.name(span, name).text)
 
     def call(self, span, name, *arguments):
         return e.Call(span, self.name(span, name), self._arguments(arguments))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gotlang.diagnostics import Diagnostic
 from gotlang.span import Fragment
 from gotlang.syntax.grammar import parser
+from gotlang.syntax.recovery import misspelt_match
 from gotlang.syntax.typos import STATEMENTS, misspelt
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ _STEP_HEAD = re.compile(r"[ \t]*(?:[a-z_]\w*[ \t]*=[ \t]*)?(?!Repeat\b)[A-Z]\w*[
 _VALUE = re.compile(r"=[ \t]*([\w.]+)")
 
 
-def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, bool]:
-    """The diagnostic of a syntax error, and whether its line alone is at fault."""
+def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, int]:
+    """The diagnostic of a syntax error, and an offset in the line at fault."""
     from lark.exceptions import UnexpectedToken
 
     def problem(code: str, message: str, start: int, end: int, at: str, help: str | None) -> Diagnostic:
@@ -109,7 +110,7 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, boo
 
     text = fragment.text
     state: Any = error.interactive_parser
-    wanted: set[str] = state.accepts()
+    wanted: set[str] = {terminal for terminal in state.accepts() if not terminal.startswith("LOST")}
     if isinstance(error, UnexpectedToken):
         terminal, met = error.token.type, str(error.token)
         start, end = error.token.start_pos or 0, error.token.end_pos or 0
@@ -124,11 +125,14 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, boo
         help += ", or write a value after `=`" if text[end - 1] == "=" else ""
         if _STEP_HEAD.match(text[text.rfind("\n", 0, end) + 1 : end]):
             help = "remove the `:`"
-        return problem("GOT0003", "expected an indented block", end - 1, end, "", help), True
+        return problem("GOT0003", "expected an indented block", end - 1, end, "", help), end - 1
     if terminal == "_INDENT":
         # The place of an indentation is the line end before it.
         help = "align it with the line above, or end that line with `:`"
-        return problem("GOT0003", "unexpected indentation", end, end_of_code(text, end), "", help), False
+        return problem("GOT0003", "unexpected indentation", end, end_of_code(text, end), "", help), start
+    if (word := misspelt_match(text, start)) is not None:
+        help = "did you mean `match`?"
+        return problem("GOT0012", f"unexpected `{word[0]}`", *word.span(), "", help), word.start()
     if terminal == "$END":
         start = max(0, len(text) - 1)
     if terminal in {"$END", "_NL", "_DEDENT"}:
@@ -138,7 +142,7 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, boo
         wanted -= {"OPERATION"}  # a `Repeat(k)`, which is hardly meant
     at = f"expected {expected(wanted, known)}"
     hint = _hint(terminal, met, wanted, text, start, known)
-    return problem("GOT0001", _unexpected(terminal, met), start, end, at, hint), True
+    return problem("GOT0001", _unexpected(terminal, met), start, end, at, hint), start
 
 
 def end_of_code(text: str, start: int) -> int:

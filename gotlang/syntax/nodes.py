@@ -8,7 +8,17 @@ from __future__ import annotations
 from dataclasses import field
 
 from gotlang.answers.forms import Form
-from gotlang.syntax.expressions import Argument, Call, Constant, Expression, Identifier, Node, node
+from gotlang.syntax.expressions import (
+    HOLE,
+    Argument,
+    Call,
+    Constant,
+    Expression,
+    Identifier,
+    Node,
+    Reference,
+    node,
+)
 
 # ---------------------------------------------------------------- types
 
@@ -434,3 +444,19 @@ class Module(Node):
     declarations: tuple[Declaration, ...]
     comments: tuple[Comment, ...] = field(default=(), compare=False)
     unsure: frozenset[str] = field(default=frozenset(), compare=False)
+
+
+def is_lost(node: Node) -> bool:
+    """Whether a node stands for a line, or the head of a block, that could not be read."""
+    match node:
+        case (
+            NamedType(name=Identifier(text=text))
+            | TypedName(type=NamedType(name=Identifier(text=text)))
+            | Setting(name=Identifier(text=text))
+            | Evaluate(value=Reference(name=text))
+            | Labelled(label=text)
+        ):
+            return text == HOLE
+        case MatchBranch(patterns=patterns):
+            return not patterns
+    return False

@@ -3,15 +3,16 @@
 A scan of the whole text comes first: it collects comments, checks brackets, quotes and indentation, and cuts
 the text into declarations. The parser then reads one declaration at a time, so that a mistake in one leaves
 the others readable, and an unmatched bracket is reported where it is, not where the parser gave up. After a
-mistake inside a pipeline its line is a hole, and the declaration is read again to find the next mistake.
+mistake its line is a hole (`gotlang/syntax/recovery.py`), and the declaration is read again to find the next.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from gotlang.diagnostics import Diagnostic, Label, in_order
@@ -19,14 +20,14 @@ from gotlang.span import Fragment, Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node
 from gotlang.syntax.hints import end_of_code, explain
 from gotlang.syntax.nodes import Comment, Declaration, Module, Suite
+from gotlang.syntax.recovery import SIGNS, Hole, is_hole, without_body, without_line, without_tabs
 from gotlang.syntax.walk import children
 
 MAX_LENGTH = 4_000_000  # characters of a program
 MAX_TOKENS = 150_000  # words and signs of a program; a string or a comment counts as one
 MAX_DEPTH = 100  # levels of nested brackets, blocks and expressions
 MAX_PROBLEMS = 50  # mistakes, after which the rest of a program is not read
-MAX_RETRIES = 20  # broken lines that are left out to find the mistakes after them
-MAX_RETRIED = 10_000  # characters of a declaration that is read again after a mistake
+MAX_REREAD = 200_000  # characters of declarations that are read again to find the mistakes after a first one
 
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]|(?<!\A)\ufeff")
 _WORDS = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*+"|#[^\n]*+|\w++|[^\w\s]')
@@ -35,8 +36,8 @@ _WORDS = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*
 def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
     """The module of a source, and what is wrong with its syntax.
 
-    A line with a mistake in a pipeline is a hole in the tree, another declaration with one is left out: one
-    run shows as many mistakes as it can.
+    A line with a mistake is a hole in the tree, and a declaration of one line is left out: one run shows as
+    many mistakes as it can.
     """
     whole = Span(source.name, 0, len(source.text))
     if problem := _unreadable(source):
@@ -123,14 +124,6 @@ def _too_long(source: Source, at: int, limit: str) -> Diagnostic:
 
 # ---------------------------------------------------------------- the scan
 
-_TOKEN = re.compile(
-    r'"""[^"\\]*+(?:(?:\\[\s\S]|"(?!""))[^"\\]*+)*+(?P<long>""")?+'
-    r'|"(?:[^"\\\n]|\\[^\n])*+(?P<short>")?+'
-    r"|#[^\n]*+"
-    r"|[()\[\]{}]"
-    r"|\\[ \t]*+\n"
-    r"|\n[ \t]*+(?=[^ \t\n#])"
-)
 _FIRST_LINE = re.compile(r"[ \t]*+(?=[^ \t\n#])")
 _DECLARATION = re.compile(
     r"^(?:(?:param|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=]"
@@ -176,7 +169,7 @@ class _Scanner:
         """Scans the text from `start` on; the offset to go on from, which is mostly the text's end."""
         if first := _FIRST_LINE.match(self._text, start):
             self._line(start, first.end())
-        for match in _TOKEN.finditer(self._text, start):
+        for match in SIGNS.finditer(self._text, start):
             at, end = match.span()
             mark = self._text[at]
             if mark == "\n":
@@ -290,73 +283,101 @@ class _Scanner:
 
 # ---------------------------------------------------------------- one declaration at a time
 
+_OTHER_FILE = re.compile(r"import\b(?! *(?:python|corpus)\b)")
+_PLAIN = re.compile(r"(?:import|param|simulate|type)\b")
 _KEYWORD = re.compile(r"(?:import|param|prompt|scheme|score|simulate|study|type)\b")
-_PIPELINE = re.compile(r"(?:scheme|score)\b")
-_UNPAIRED = frozenset({"GOT0004", "GOT0009"})
 _TRANSPARENT = (Argument, Suite)  # these add no level of their own
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class _Reader:
     """Reads declaration after declaration of a source and collects the problems.
 
-    A broken line of a pipeline is replaced by a hole, of which nothing is known, and the declaration is read
-    again for the next mistake; a broken line that opens a block by a block whose head is one. `unsure` are
-    the names that what was lost may have declared, `*` for any.
+    A broken line is replaced by a hole, of which nothing is known, and the declaration is read again for the
+    next mistake. `unsure` are the names that what was lost may have declared, `*` for any.
     """
 
     def __init__(self) -> None:
-        self._retries = MAX_RETRIES
+        self._left = MAX_REREAD
         self._lost = False
         self.problems: list[Diagnostic] = []
         self.unsure: set[str] = set()
 
     def read(self, fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[Declaration, ...]:
-        """The declarations of a text that starts at the margin; none where more than its lines is wrong.
+        """The declarations of a text that starts at the margin; none where one without a body is wrong.
 
         `known` are the problems that the scan found in it.
         """
         if self._lost and not _KEYWORD.match(fragment.text):
             # What follows a broken declaration at the margin most likely belongs to it.
             return ()
-        whole, holes = fragment, set[int]()
+        whole, lost = fragment, dict[int, str]()
         while True:
-            module = None
-            if known:
-                found: tuple[Diagnostic, ...] = (min(known, key=lambda problem: problem.span.start),)
-                retry = found[0].code in _UNPAIRED
-            else:
-                module, found, retry = _run(fragment, "module", holes)
-            if not holes:
-                self._lost = bool(found) and module is None
-            self.problems.extend(found)
-            for problem in found:
-                self.unsure.update(_WORD.findall(_line_at(whole, problem)))
+            module, problems, fault = (
+                _run(fragment, "module", lost) if not known else _scanned(fragment, known)
+            )
+            if module is None and fault is not None and is_hole(fragment.text, fault):
+                problems, fault = (), None  # not of its author's making
+            self._note(problems, whole)
             if module is not None:
+                self._lost = False
                 return tuple(module.declarations)
-            shorter = _without_line(fragment, found[0]) if retry and self._retries else None
-            if shorter is None:
-                self.unsure.update(_WORD.findall(whole.text.split("\n", 1)[0]) or "*")
-                return ()
-            fragment, hole = shorter
-            holes.add(hole)
-            self._retries -= 1
+            hole = self._hole(fragment.text, fault, problems[0].code if problems else "")
+            if hole is None:
+                return self._nothing(whole)
+            fragment = replace(fragment, text=hole.text)
+            lost[fragment.base + hole.at] = hole.lost
             known = scan(fragment)[0][0].problems
+            if hole.lost == "\t":  # of the indentation, enough is said
+                known = [problem for problem in known if problem.code != "GOT0003"]
+
+    def _hole(self, text: str, fault: int | None, code: str) -> Hole | None:
+        """The text with another hole; None where none helps."""
+        self._left -= len(text)
+        if self._left < 0:
+            return None
+        if fault is None:
+            return without_body(text)
+        if code == "GOT0003" and text[fault] == "\t":
+            return without_tabs(text)
+        hole = without_line(text, fault, code)
+        return hole if hole is not None or "\n" not in text[:fault] else without_body(text)
+
+    def _note(self, problems: Sequence[Diagnostic], whole: Fragment) -> None:
+        self.problems.extend(problems)
+        for problem in problems:
+            at = problem.span.start - whole.base
+            line = whole.text[whole.text.rfind("\n", 0, at) + 1 :].split("\n", 1)[0]
+            self.unsure.update(_WORD.findall(line))
+
+    def _nothing(self, whole: Fragment) -> tuple[Declaration, ...]:
+        """No declaration, and the names that it may have had."""
+        self._lost = True
+        words = _WORD.findall(whole.text if _PLAIN.match(whole.text) else whole.text.split("\n", 1)[0])
+        self.unsure.update(words or "*", "*" if _OTHER_FILE.match(whole.text) else "")
+        return ()
 
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
+def _scanned(fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[None, tuple[Diagnostic, ...], int]:
+    """The first of the problems that the scan found, and its offset. A text that does not end comes first:
+    its quotes are why the rest is wrong."""
+    text, base = fragment.text, fragment.base
 
+    def order(problem: Diagnostic) -> tuple[int, bool, int]:
+        at = problem.span.start - base
+        if problem.code == "GOT0004" and text.startswith('"""', at):
+            return -1, False, at
+        return text.rfind("\n", 0, at), problem.code != "GOT0004", at
 
-def _line_at(fragment: Fragment, problem: Diagnostic) -> str:
-    """The line of a problem."""
-    at = problem.span.start - fragment.base
-    return fragment.text[fragment.text.rfind("\n", 0, at) + 1 :].split("\n", 1)[0]
+    first = min(known, key=order)
+    return None, (first,), first.span.start - base
 
 
 def _run(
-    fragment: Fragment, start: str, holes: Container[int] = ()
-) -> tuple[Any, tuple[Diagnostic, ...], bool]:
-    """The node of a text whose brackets match, its mistakes, and whether one line alone is at fault. `holes`
-    are the offsets of what stands for broken lines. There is no node where the parser met a mistake."""
+    fragment: Fragment, start: str, lost: Mapping[int, str] = MappingProxyType({})
+) -> tuple[Any, tuple[Diagnostic, ...], int | None]:
+    """The node of a text whose brackets match, its mistakes, and the offset of the line that is at fault.
+    `lost` are the holes. There is no node where the parser met a mistake."""
     from lark.exceptions import UnexpectedInput
 
     from gotlang.syntax.build import TreeBuilder
@@ -365,12 +386,12 @@ def _run(
     try:
         tree = parser().parse(fragment.text, start=start)
     except UnexpectedInput as error:
-        problem, retry = explain(error, fragment)
-        return None, (problem,), retry
-    builder = TreeBuilder(fragment, holes)
+        problem, fault = explain(error, fragment)
+        return None, (problem,), fault
+    builder = TreeBuilder(fragment, lost)
     node = builder.build(tree)
     deep = _too_deep(node)
-    return (None, (*builder.problems, deep), False) if deep else (node, tuple(builder.problems), False)
+    return (None, (*builder.problems, deep), None) if deep else (node, tuple(builder.problems), None)
 
 
 def _too_deep(root: Node) -> Diagnostic | None:
@@ -382,53 +403,3 @@ def _too_deep(root: Node) -> Diagnostic | None:
             return Diagnostic("GOT0005", message, node.span, help="give parts of it names")
         stack.extend((child, depth + (type(child) not in _TRANSPARENT)) for child in children(node))
     return None
-
-
-def _without_line(fragment: Fragment, problem: Diagnostic) -> tuple[Fragment, int] | None:
-    """The text with a hole for the line of a problem, every other character where it was, and where it is."""
-    text = fragment.text
-    if len(text) > MAX_RETRIED or not _PIPELINE.match(text):
-        return None
-    at = min(problem.span.start - fragment.base, len(text) - 1)
-    if problem.code in _UNPAIRED:
-        # An open bracket or quote has swallowed the lines below: only its own line is at fault.
-        start, end = text.rfind("\n", 0, at) + 1, text.index("\n", at) + 1
-    else:
-        starts = [0, *_line_starts(text), len(text)]
-        start, end = next((a, b) for a, b in pairwise(starts) if a <= at < b)
-    line = text[start:end]
-    margin = len(line) - len(line.lstrip(" "))
-    below = text[end:].lstrip("\n")
-    hole, shift = "_", 0
-    if len(below) - len(below.lstrip(" ")) > margin:
-        # What was not expected at the start of its line belongs to no block above.
-        match _WORD.match(line, margin) if at > start + margin else None:
-            case re.Match() as first if first[0] in ("if", "elif"):
-                hole, shift = f"{first[0]} _:", len(first[0]) + 1
-            case re.Match() as first if first[0] in ("else", "try"):
-                hole = f"{first[0]}:"
-            case re.Match() as first if first[0] == "match":
-                return None  # what is inside it are no steps
-            case _:
-                hole = '"":'
-    around = re.findall(rf"^ {{0,{margin - 1}}}(\w+)", text[:start], re.MULTILINE) if margin else []
-    if start == 0 or len(line) <= margin + len(hole) or around[-1:] == ["match"]:
-        return None
-    emptied = (line[:margin] + hole).ljust(len(line) - 1)
-    emptied = text[:start] + emptied + "\n" + text[end:]
-    return replace(fragment, text=emptied), fragment.base + start + margin + shift
-
-
-def _line_starts(text: str) -> list[int]:
-    """Where lines with code start that do not continue another one, except the first."""
-    starts = []
-    depth = 0
-    for match in _TOKEN.finditer(text):
-        mark = match[0][0]
-        if mark == "\n" and depth == 0:
-            starts.append(match.start() + 1)
-        elif mark in "([{":
-            depth += 1
-        elif mark in ")]}":
-            depth -= 1
-    return starts

@@ -1,0 +1,189 @@
+"""What stands for a line that cannot be read, so that the rest of its declaration can.
+
+The line becomes a hole: one character that no program can have, which the grammar knows as a line, as the
+first line of a block, or as the head of a declaration (`LOST...` in `got.lark`). Every other character stays
+where it is. Of a hole nothing is known, so that nothing is said of what depends on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from gotlang.syntax.typos import misspelt
+
+_LINE, _BLOCK, _MATCH = "\0\1\2"
+_HEADS = {"prompt": "\3", "score": "\4", "scheme": "\5", "study": "\6"}
+_LOST = {_LINE, _BLOCK, _MATCH, *_HEADS.values()}
+_TEXT = '"""'
+_OPENED = re.compile(r'^ *(?:\w+ +)?""? *$', re.MULTILINE)
+_GOES_ON = re.compile(r"[(\[{,]\s*(?:#.*)?$")
+_BOUND = re.compile(r"[a-z_]\w*\s*(?::[^=]+)?=\s*(?=\w)")
+_WORD = re.compile(r"\w*")
+_BRANCH = re.compile(r" *[A-Z]\w*[^()\n]*: *(?:#.*)?$", re.MULTILINE)
+
+SIGNS = re.compile(
+    r'"""[^"\\]*+(?:(?:\\[\s\S]|"(?!""))[^"\\]*+)*+(?P<long>""")?+'
+    r'|"(?:[^"\\\n]|\\[^\n])*+(?P<short>")?+'
+    r"|#[^\n]*+"
+    r"|[()\[\]{}]"
+    r"|\\[ \t]*+\n"
+    r"|\n[ \t]*+(?=[^ \t\n#])"
+)
+"""What tells lines apart: texts, comments, brackets, and line ends before code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A text with a hole in it: where that is, and what it stands for."""
+
+    text: str
+    at: int
+    lost: str
+
+
+def without_line(text: str, fault: int, code: str) -> Hole | None:
+    """A declaration with a hole for the line of a mistake; None where there is no room for it."""
+    start, end = _region(text, fault, code)
+    margin, lost = _margin(text, start), text[start:end].strip()
+    column = margin
+    if code == "GOT0003" and margin not in (levels := _levels(text, start)):
+        column = min((level for level in levels if level > margin), default=margin)
+    opens = _margin(text, _next(text, end)) > column
+    sign = _head(text, lost) if start == 0 else _sign(lost, opens)
+    return _with_hole(text, start, end, column, sign)
+
+
+def without_body(text: str) -> Hole | None:
+    """A declaration with one hole for all of its lines but the head."""
+    starts = list(line_starts(text))
+    if not starts or not (margin := _margin(text, starts[0])):
+        return None
+    return _with_hole(text, starts[0], len(text), margin, _LINE)
+
+
+def without_tabs(text: str) -> Hole:
+    """A text with a space for each tab before its lines."""
+    spaced = re.sub(r"^[ \t]*\t[ \t]*", lambda found: " " * len(found[0]), text, flags=re.MULTILINE)
+    return Hole(spaced, -1, "\t")
+
+
+def is_hole(text: str, at: int) -> bool:
+    """Whether the line of an offset is a hole."""
+    start = text.rfind("\n", 0, at) + 1
+    return text[start + _margin(text, start)] in _LOST
+
+
+def misspelt_match(text: str, fault: int) -> re.Match[str] | None:
+    """The word that is there for `match` above a line that could be one of its branches."""
+    start = text.rfind("\n", 0, fault) + 1
+    if not _BRANCH.match(text, start):
+        return None
+    margin = _margin(text, start)
+    while start and _margin(text, start) >= margin:
+        start = text.rfind("\n", 0, start - 1) + 1
+    at = start + _margin(text, start)
+    bound = _BOUND.match(text, at)
+    word = _WORD.match(text, bound.end() if bound else at)
+    return word if word is not None and misspelt(word[0], ("match",)) else None
+
+
+def line_starts(text: str) -> Iterator[int]:
+    """Where lines with code start that do not continue another one, except the first."""
+    depth = 0
+    for match in SIGNS.finditer(text):
+        mark = match[0][0]
+        if mark == "\n" and depth == 0:
+            yield match.start() + 1
+        elif mark in "([{":
+            depth += 1
+        elif mark in ")]}":
+            depth = max(0, depth - 1)
+
+
+# ---------------------------------------------------------------- which lines
+
+
+def _region(text: str, fault: int, code: str) -> tuple[int, int]:
+    """The offsets of the lines at fault, up to the start of the next one."""
+    start = text.rfind("\n", 0, fault) + 1
+    if code == "GOT0004" and text.startswith(_TEXT, fault):
+        # Where quotes are missing, it is those at the start that the text before them needs.
+        opened = [found.start() for found in _OPENED.finditer(text, 0, start)]
+        return (opened[-1] if opened else start), len(text)
+    if code not in ("GOT0004", "GOT0009"):
+        starts = [0, *line_starts(text), len(text)]
+        return next((a, b) for a, b in pairwise(starts) if a <= min(fault, len(text) - 1) < b)
+    # An open bracket or quote has swallowed the lines below.
+    margin, end = _margin(text, start), _after(text, start)
+    if text[start + margin] in ")]}":
+        while start and _margin(text, start := text.rfind("\n", 0, start - 1) + 1) > margin:
+            pass
+    elif _GOES_ON.search(text[start:end].rstrip()):
+        while not text[start:end].rstrip().endswith(":") and _margin(text, end) > margin:
+            end = _after(text, end)
+        if end < len(text) and text[end + _margin(text, end)] in ")]}" and _margin(text, end) == margin:
+            end = _after(text, end)
+    return start, end
+
+
+def _after(text: str, start: int) -> int:
+    """The start of the next line with anything in it; the text's end if there is none."""
+    return _next(text, text.index("\n", start) + 1)
+
+
+def _next(text: str, at: int) -> int:
+    found = re.compile(r"(?:[ ]*(?:#[^\n]*)?\n)*").match(text, at)
+    return found.end() if found is not None else at
+
+
+def _margin(text: str, start: int) -> int:
+    """How far the line that starts at an offset is indented."""
+    found = re.compile(" *").match(text, start)
+    return found.end() - start if found is not None else 0
+
+
+def _levels(text: str, end: int) -> list[int]:
+    """The indentation of the blocks that are open before an offset."""
+    levels = [0]
+    for start in line_starts(text[:end]):
+        margin = _margin(text, start)
+        while levels[-1] > margin:
+            levels.pop()
+        if levels[-1] < margin:
+            levels.append(margin)
+    return levels
+
+
+# ---------------------------------------------------------------- which hole
+
+
+def _with_hole(text: str, start: int, end: int, column: int, sign: str | None) -> Hole | None:
+    width = end - start - 1
+    if sign is None or width <= column:
+        return None
+    filled = (" " * column + sign).ljust(width) + "\n"
+    return Hole(text[:start] + filled + text[end:], start + column, text[start:end].strip())
+
+
+def _sign(lost: str, opens: bool) -> str:
+    """The hole for a line inside a declaration."""
+    bound = _BOUND.match(lost)
+    word = _WORD.match(lost, bound.end() if bound else 0)
+    if opens and word is not None and (word[0] == "match" or misspelt(word[0], ("match",))):
+        return _MATCH
+    return _BLOCK if opens else _LINE
+
+
+def _head(text: str, lost: str) -> str | None:
+    """The hole for the head of a declaration with a body; None where it has none."""
+    body = text[_next(text, text.index("\n", 0) + 1) :]
+    first = lost.split(maxsplit=1)[0] if lost else ""
+    word = first if first in _HEADS else misspelt(first, _HEADS)
+    if not re.search(r"^ +\S", text, re.MULTILINE):
+        return None
+    if word is None and re.search(r"\(.*\)|:$", lost):
+        word = "prompt" if re.search(r'^ +"', body, re.MULTILINE) else "scheme"
+    return _HEADS[word] if word is not None else None
