@@ -177,7 +177,7 @@ def _targets(
     return targets
 
 
-_CONSEQUENCES = {"GOT0103", "GOT0104", "GOT0313", "GOT0315"}
+_CONSEQUENCES = {"GOT0103", "GOT0104", "GOT0313", "GOT0315", "GOT0404", "GOT0406", "GOT0602"}
 
 
 def _follows(found: Diagnostic, unsure: frozenset[str]) -> bool:
@@ -185,8 +185,10 @@ def _follows(found: Diagnostic, unsure: frozenset[str]) -> bool:
     or a name that is not known, and that it may have declared."""
     if found.severity == "warning":
         return True
-    named = re.findall(r"`(\w+)`", found.message)
-    return found.code in _CONSEQUENCES and ("*" in unsure or not unsure.isdisjoint(named))
+    quoted = re.findall(r"`([^`]+)`", f"{found.message} {found.at}")
+    if found.code not in _CONSEQUENCES or unsure.issuperset(quoted[-1].split()):
+        return found.code in _CONSEQUENCES
+    return "*" in unsure and found.code != "GOT0404"
 
 
 def _mentioned(module: n.Module, read: Reader | None) -> Iterator[str]:

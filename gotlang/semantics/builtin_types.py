@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gotlang.semantics.builtins import Builtin, BuiltinType
 from gotlang.types import (
+    ANY,
     NEVER,
     NONE,
     STR,
@@ -18,6 +19,7 @@ from gotlang.types import (
     Type,
     Variable,
     accepts,
+    has_error,
     is_text,
     join,
     listed,
@@ -32,12 +34,15 @@ Found = dict[str, Type]
 
 def result(builtin: Builtin, given: Sequence[Type]) -> Type | None:
     """What a built-in gives for arguments of some types; None if it does not take them."""
+    results = []
     for type_ in builtin.types:
         found: Found = {}
         wanted = parameters(type_, len(given))
         if len(wanted) == len(given) and all(map(lambda w, g: _solve(w, g, found), wanted, given)):
-            return substituted(type_.gives, found)
-    return None
+            results.append(substituted(type_.gives, found))
+            if not any(map(has_error, given)):
+                break
+    return None if not results else results[0] if len(set(results)) == 1 else ANY
 
 
 def parameters(type_: BuiltinType, count: int) -> tuple[Type, ...]:

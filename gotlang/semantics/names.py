@@ -220,7 +220,7 @@ class _NameChecker:
             case n.Labelled(sources=sources, body=body):
                 for source in sources:
                     self.expressions(source, names)
-                self.suite(body, names, node.names)
+                self.suite(body, names, node.names if not n.is_lost(node) else ())
             case _:
                 assert_never(node)
 

@@ -228,6 +228,9 @@ class PipelineChecker:
         word = first.name if isinstance(first, e.Reference) else name or ""
         if (meant := misspelt(word, STATEMENTS)) is not None:
             help = f"did you mean `{meant}`?"
+        elif name is not None and name not in self.symbols.callables():
+            self.expressions.infer(value, self.whole(pool, scope))
+            return UNKNOWN
         self.report.error("GOT0305", "an expression is not a step", value.span, help=help)
         return UNKNOWN
 
@@ -425,7 +428,7 @@ class PipelineChecker:
             return body, PoolType(_wider(entry.type, body.type), single, facts)
 
         entry, body = self._steady(node, pool, turn)
-        if entry.type != EMPTY and not accepts(entry.type, body.type):
+        if entry.type != EMPTY and not (has_error(body.type) or accepts(entry.type, body.type)):
             at, way = f"outputs {widen(body.type)}, starts from {widen(pool.type)}", None
             if widened(entry.type, body.type) is not None:
                 at = f"its type grows with each round, from {widen(pool.type)} on"
@@ -492,7 +495,8 @@ class PipelineChecker:
     def _labelled(self, node: n.Labelled, pool: PoolType, scope: Scope) -> PoolType:
         inside = scope.inside()
         if n.is_lost(node):
-            inside.add(Variable("done", ANY, used=True))  # it may be a `foreach`
+            for name in ("done", *(word.text for word in node.names)):  # it may be a `foreach`
+                inside.add(Variable(name, ANY, used=True))
             self.suite(node.body, UNKNOWN, inside)
             return UNKNOWN
         if node.sources:

@@ -20,6 +20,7 @@ from gotlang.syntax.walk import walk
 from gotlang.types import (
     INT,
     STR,
+    AnyType,
     DictType,
     DynamicType,
     ListType,
@@ -90,7 +91,7 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
         if name in seen:
             report.error("GOT0402", f"duplicate setting `{name}`", setting.span)
         seen.add(name)
-        if name == "structured" and not signature.lost:
+        if name == "structured" and not isinstance(signature.result, AnyType):
             _structured(node, signature, span, report)
         if name == "count" and not node.many and not signature.lost:
             help = "write `many` before the type of the result"

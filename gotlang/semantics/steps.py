@@ -17,7 +17,7 @@ from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_expression
-from gotlang.types import ANY, BOOL, EMPTY, FLOAT, Type, accepts, join, widen
+from gotlang.types import ANY, BOOL, EMPTY, FLOAT, Type, accepts, has_error, join, widen
 
 if TYPE_CHECKING:
     from gotlang.semantics.pipelines import PipelineChecker
@@ -207,8 +207,15 @@ class StepCheck:
 
     def looks_at_thoughts(self, operand: e.Expression, scope: Scope) -> bool:
         """Whether an operand uses any thoughts of a scope, the current ones or named ones."""
-        found = map(scope.find, free_names(operand))
-        return looks_at_pool(operand) or any(v is not None and v.kind != "value" for v in found)
+        if has_error(self.pool.type) or looks_at_pool(operand):
+            return True
+        for name in free_names(operand):
+            variable = scope.find(name)
+            if variable is None and self.checker.symbols.declared(name) is None:
+                return True  # it is not known, which was said
+            if variable is not None and (variable.kind != "value" or has_error(variable.type)):
+                return True
+        return False
 
     def gives_logprobs(self, operand: e.Expression) -> bool:
         """Whether the step, or else the prompt that an operand calls, asks for log-probabilities."""

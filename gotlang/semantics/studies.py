@@ -68,6 +68,9 @@ OPTIONS: dict[str, Type | dict[str, Choice]] = {
 }
 """The settings of a study by name: the type of a constant, or the methods to choose from."""
 
+CLAUSES = ("data", "maximize", "minimize", "program", "prompts", "scheme", "subject to", "vary")
+"""The other clauses of a study, for those who misspell them."""
+
 DATA_OPTIONS: dict[str, Type] = {"train": INT, "test": INT, "seed": INT}
 
 VARIED: dict[str, Type] = {"schedule": STR, "concurrency": INT, "model": STR, "temperature": FLOAT}
@@ -114,7 +117,7 @@ class Target:
 
 def check_study(node: n.Study, target: Target | None, report: Report) -> None:
     """Report the errors of a study. Without a target only what needs none is checked."""
-    lost = any(map(n.is_lost, node.options))
+    lost = any(n.is_lost(option) or option.name.text not in OPTIONS for option in node.options)
     if node.data is None and not lost:
         help = 'write `data "rows.csv" (input = Column)`'
         report.error("GOT0601", "a study needs data", node.name.span, help=help)
@@ -278,7 +281,7 @@ def _setting(option: n.Setting, known: Mapping[str, Type | Mapping[str, Choice]]
     wanted = known.get(name)
     if wanted is None:
         note = f"available: {', '.join(known)}"
-        report.unknown("GOT0604", "setting", name, option.name.span, known, note)
+        report.unknown("GOT0604", "setting", name, option.name.span, [*known, *CLAUSES], note)
     elif not isinstance(wanted, Mapping):
         try:
             _value(name, constant_value(option.value), wanted, option.value.span, report)

@@ -21,8 +21,9 @@ from gotlang.span import Fragment, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.hints import CAPITAL
+from gotlang.syntax.recovery import HEADS
 from gotlang.syntax.texts import read_long, unescape
-from gotlang.syntax.typos import RESERVED, why_no_label
+from gotlang.syntax.typos import RESERVED, misspelt, why_no_label
 from gotlang.syntax.walk import nodes_in
 
 MAX_DIGITS = 1234
@@ -254,14 +255,18 @@ class TreeBuilder:
 
     def _signature(self, span):
         """The name of a declaration whose head is lost, and for its parameters every word that may be one."""
-        found = re.finditer(r"[A-Za-z_]\w*", self._lost[span.start])
-        words = [
-            e.Identifier(replace(span, start=span.start + w.start(), end=span.start + w.end()), w[0])
-            for w in found
-        ]
-        name = next((word for word in words[1:] if word.text != words[0].text), e.Identifier(span, e.HOLE))
+        words = list(self._words(span))
+        if words and (words[0].text in HEADS or misspelt(words[0].text, HEADS)):
+            del words[0]
+        name = next((word for word in words if word.text not in HEADS), e.Identifier(span, e.HOLE))
         others = [word for word in words if word.text != name.text] + [e.Identifier(span, e.HOLE)]
         return name, tuple(n.TypedName(word.span, word, self._lost_type(span)) for word in others)
+
+    def _words(self, span):
+        """The words of a line that is lost."""
+        for word in re.finditer(r"^(?:prompt|score|scheme|study)(?=\w)|[A-Za-z_]\w*", self._lost[span.start]):
+            at = span.start + word.start()
+            yield e.Identifier(replace(span, start=at, end=at + len(word[0])), word[0])
 
     def lost(self, span, _hole):
         return n.Evaluate(span, e.Reference(span, e.HOLE))
@@ -272,7 +277,7 @@ class TreeBuilder:
         place = self._until(span, otherwise or (branches[-1][1] if branches else body))
         if branches or otherwise or re.match(r"el|if\b", self._lost[span.start]):
             return n.If(place, ((e.Reference(span, e.HOLE), body), *branches), otherwise)
-        return n.Labelled(place, e.HOLE, (), (), body)
+        return n.Labelled(place, e.HOLE, (), tuple(self._words(span)), body)
 
     def lost_branch(self, span, _hole, body=None):
         return n.MatchBranch(span, (), None, body or n.Suite(span, (self.lost(span, None),)))
@@ -400,6 +405,10 @@ class TreeBuilder:
                     return replace(block, span=block.span.to(lost.span), otherwise=body)
                 if word.startswith("el"):
                     return replace(lost, span=block.span.to(lost.span), branches=(*before, *lost.branches))
+            case n.If(otherwise=None), n.Labelled(label=e.HOLE, span=place, body=body):
+                at = place.start - self._fragment.base
+                if re.compile(r"\w+ *:").match(self._fragment.text, at):
+                    return replace(block, span=block.span.to(place), otherwise=body)
             case (
                 n.Try(),
                 n.Labelled(label=e.HOLE, body=body) | n.If(branches=((e.Reference(name=e.HOLE), body),)),
@@ -441,7 +450,9 @@ class TreeBuilder:
         return name.text not in CAPITAL
 
     def settings(self, _span, *arguments):
-        return self._arguments(arguments)
+        found = self._arguments(arguments)
+        first = next((at for at, setting in enumerate(found) if setting.name is not None), len(found))
+        return tuple(s for at, s in enumerate(found) if at < first or s.name is not None)
 
     operands = _all
 

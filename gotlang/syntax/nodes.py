@@ -455,6 +455,7 @@ def is_lost(node: Node) -> bool:
             | Setting(name=Identifier(text=text))
             | Evaluate(value=Reference(name=text))
             | Labelled(label=text)
+            | If(branches=((Reference(name=text), _), *_))
         ):
             return text == HOLE
         case MatchBranch(patterns=patterns):

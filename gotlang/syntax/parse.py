@@ -9,7 +9,7 @@ mistake its line is a hole (`gotlang/syntax/recovery.py`), and the declaration i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from gotlang.syntax.expressions import Argument, Expression, Node
 from gotlang.syntax.hints import end_of_code, explain
 from gotlang.syntax.nodes import Comment, Declaration, Module, Suite
 from gotlang.syntax.recovery import SIGNS, Hole, is_hole, without_body, without_line, without_tabs
+from gotlang.syntax.typos import STATEMENTS
 from gotlang.syntax.walk import children
 
 MAX_LENGTH = 4_000_000  # characters of a program
@@ -132,6 +133,8 @@ _DECLARATION = re.compile(
 )
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _MAX_RESTARTS = 10
+_THREE = '"""'
+_TWO_QUOTES = re.compile(r'^[^"\n]*+(?:"[^"\n]++"[^"\n]*+)*+""[ ]*+$', re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -239,7 +242,10 @@ class _Scanner:
         if not self._brackets:
             self._problem("GOT0009", f"unmatched `{mark}`", at, at + 1, "delete it, or open it before")
             return
-        opened, where = self._brackets.pop()
+        opened, where = self._brackets[-1]
+        matching = [number for number, (sign, _) in enumerate(self._brackets) if sign == _PAIRS[mark]]
+        if matching or "\n" not in self._text[where:at]:
+            del self._brackets[(matching or [-1])[-1] :]  # a sign too many closes none of an earlier line
         if opened != _PAIRS[mark]:
             label = Label(self._span(where, where + 1), "opened here")
             self._problem("GOT0009", f"`{mark}` does not match `{opened}`", at, at + 1, None, label)
@@ -257,37 +263,80 @@ class _Scanner:
         that one contains a declaration. It is the one to report, and the scan goes on after it.
         """
         self._restarts += 1
+        if self._restarts <= _MAX_RESTARTS and (pair := self._two_quotes(at)) is not None:
+            return pair
         texts = [*self._long_texts, (at, len(self._text))] if self._restarts <= _MAX_RESTARTS else []
         resume = len(self._text)
         for start, end in texts:
             if declaration := _DECLARATION.search(self._text, start + 3, end):
                 at, resume = start, declaration.start()
                 break
-        while self.chunks[-1].start > at:
-            self.chunks.pop()
-        chunk = self.chunks[-1]
-        chunk.end = resume
-        chunk.problems = [p for p in chunk.problems if p.span.start < self._base + at]
-        while self.comments and self.comments[-1].span.start > self._base + at:
-            self.comments.pop()
-        self._brackets, self._columns, self._long_texts = [], [0], []
+        self._back(at)
+        self.chunks[-1].end = resume
         self._problem("GOT0004", 'unterminated `"""` string', at, at + 3)
         return resume
 
+    def _two_quotes(self, at: int) -> int | None:
+        """Reports a line that ends with two quotes where a text in three should start or end, and goes on
+        after that text. `at` is where the last one starts, which has no end."""
+        texts = [*self._long_texts, (at, len(self._text))]
+        first = next((t for t in texts if _DECLARATION.search(self._text, t[0] + 3, t[1])), texts[-1])
+        margin = max(chunk.start for chunk in self.chunks if chunk.start <= first[0])
+        for start, end in [text for text in texts if margin <= text[0] <= first[0]]:
+            declaration = _DECLARATION.search(self._text, start + 3, end)
+            found = _TWO_QUOTES.search(self._text, start + 3, declaration.start() if declaration else end)
+            if found is not None:
+                resume = found.end()
+                break
+        else:
+            before = list(_TWO_QUOTES.finditer(self._text, margin, first[0]))
+            if not before:
+                return None
+            found = before[-1]
+            start, resume = found.start(), self._text.index(_THREE, found.end()) + 3
+        self._back(start)
+        place = found.end() - 2
+        self._problem(
+            "GOT0004", 'unterminated `"""` string', place, place + 2, None, at="two quotes, not three"
+        )
+        return resume
+
+    def _back(self, at: int) -> None:
+        """Forget what was found from an offset on."""
+        while self.chunks[-1].start > at:
+            self.chunks.pop()
+        chunk = self.chunks[-1]
+        chunk.end = len(self._text)
+        chunk.problems = [p for p in chunk.problems if p.span.start < self._base + at]
+        while self.comments and self.comments[-1].span.start > self._base + at:
+            self.comments.pop()
+        margin = self._text.rfind("\n", 0, at) + 1
+        code = re.compile("[ ]*").match(self._text, margin)
+        self._brackets, self._columns, self._long_texts = [], sorted({0, len(code[0]) if code else 0}), []
+
     def _problem(
-        self, code: str, message: str, start: int, end: int, help: str | None = None, *labels: Label
+        self,
+        code: str,
+        message: str,
+        start: int,
+        end: int,
+        help: str | None = None,
+        *labels: Label,
+        at: str = "",
     ) -> None:
-        problem = Diagnostic(code, message, self._span(start, end), labels=labels, help=help)
+        problem = Diagnostic(code, message, self._span(start, end), at, labels=labels, help=help)
         self.chunks[-1].problems.append(problem)
 
 
 # ---------------------------------------------------------------- one declaration at a time
 
-_OTHER_FILE = re.compile(r"import\b(?! *(?:python|corpus)\b)")
+_OTHER_FILE = re.compile(r'import\b(?![^"\n]*\b(?:python|corpus)\b)|[^\n]*\.got"')
+_NAMED = re.compile(r"(?:prompt|scheme|score) +\w+ *\(|(?:param|type|study) +\w+ *[:=]")
 _PLAIN = re.compile(r"(?:import|param|simulate|type)\b")
 _KEYWORD = re.compile(r"(?:import|param|prompt|scheme|score|simulate|study|type)\b")
 _TRANSPARENT = (Argument, Suite)  # these add no level of their own
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_MOST_LETTERS = 100
 
 
 class _Reader:
@@ -311,25 +360,31 @@ class _Reader:
         if self._lost and not _KEYWORD.match(fragment.text):
             # What follows a broken declaration at the margin most likely belongs to it.
             return ()
-        whole, lost = fragment, dict[int, str]()
+        whole, lost, tabs = fragment, dict[int, str](), False
         while True:
             module, problems, fault = (
                 _run(fragment, "module", lost) if not known else _scanned(fragment, known)
             )
+            code = problems[0].code if problems else ""
             if module is None and fault is not None and is_hole(fragment.text, fault):
                 problems, fault = (), None  # not of its author's making
-            self._note(problems, whole)
+            if module is not None or not (tabs and code == "GOT0003"):  # of the indentation, enough is said
+                self._note(problems, whole)
             if module is not None:
                 self._lost = False
                 return tuple(module.declarations)
-            hole = self._hole(fragment.text, fault, problems[0].code if problems else "")
-            if hole is None:
+            hole = self._hole(fragment.text, fault, code)
+            if hole is None or hole.text == fragment.text:
                 return self._nothing(whole)
+            first = hole.lost.split("\n", 1)[0]
+            if hole.at == 0:
+                self.unsure.update(_glued(first))
+            if hole.at == 0 or not whole.text.startswith("prompt"):
+                self.unsure.update(_names(first))
             fragment = replace(fragment, text=hole.text)
             lost[fragment.base + hole.at] = hole.lost
             known = scan(fragment)[0][0].problems
-            if hole.lost == "\t":  # of the indentation, enough is said
-                known = [problem for problem in known if problem.code != "GOT0003"]
+            tabs = tabs or hole.lost == "\t"
 
     def _hole(self, text: str, fault: int | None, code: str) -> Hole | None:
         """The text with another hole; None where none helps."""
@@ -348,14 +403,28 @@ class _Reader:
         for problem in problems:
             at = problem.span.start - whole.base
             line = whole.text[whole.text.rfind("\n", 0, at) + 1 :].split("\n", 1)[0]
-            self.unsure.update(_WORD.findall(line))
+            self.unsure.update(_names(line))
 
     def _nothing(self, whole: Fragment) -> tuple[Declaration, ...]:
         """No declaration, and the names that it may have had."""
         self._lost = True
         words = _WORD.findall(whole.text if _PLAIN.match(whole.text) else whole.text.split("\n", 1)[0])
-        self.unsure.update(words or "*", "*" if _OTHER_FILE.match(whole.text) else "")
+        self.unsure.update(words or "*", _glued(whole.text), "*" if _OTHER_FILE.match(whole.text) else "")
         return ()
+
+
+def _names(line: str) -> Iterator[str]:
+    """The words of a line, and what is left of them behind a keyword."""
+    for word in _WORD.findall(line):
+        yield word
+        yield from (word[len(known) :] for known in STATEMENTS if word.startswith(known))
+
+
+def _glued(head: str) -> Iterator[str]:
+    """What may be names in the first words of a declaration, if what was between two of them is missing."""
+    for word in _WORD.findall(head)[:2] if not _NAMED.match(head) else ():
+        for at in range(1, min(len(word), _MOST_LETTERS)):
+            yield from (word[:at], word[at:])
 
 
 def _scanned(fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[None, tuple[Diagnostic, ...], int]:
@@ -365,7 +434,7 @@ def _scanned(fragment: Fragment, known: Sequence[Diagnostic]) -> tuple[None, tup
 
     def order(problem: Diagnostic) -> tuple[int, bool, int]:
         at = problem.span.start - base
-        if problem.code == "GOT0004" and text.startswith('"""', at):
+        if problem.code == "GOT0004" and text.startswith(_THREE, at):
             return -1, False, at
         return text.rfind("\n", 0, at), problem.code != "GOT0004", at
 

@@ -15,14 +15,14 @@ from itertools import pairwise
 from gotlang.syntax.typos import misspelt
 
 _LINE, _BLOCK, _MATCH = "\0\1\2"
-_HEADS = {"prompt": "\3", "score": "\4", "scheme": "\5", "study": "\6"}
-_LOST = {_LINE, _BLOCK, _MATCH, *_HEADS.values()}
+HEADS = {"prompt": "\3", "score": "\4", "scheme": "\5", "study": "\6"}
+"""The hole for the head of a declaration that has a body, by its keyword."""
+_LOST = {_LINE, _BLOCK, _MATCH, *HEADS.values()}
 _TEXT = '"""'
-_OPENED = re.compile(r'^ *(?:\w+ +)?""? *$', re.MULTILINE)
-_GOES_ON = re.compile(r"[(\[{,]\s*(?:#.*)?$")
+_GOES_ON = re.compile(r"[(\[{,] *(?:#.*)?$")
 _BOUND = re.compile(r"[a-z_]\w*\s*(?::[^=]+)?=\s*(?=\w)")
 _WORD = re.compile(r"\w*")
-_BRANCH = re.compile(r" *[A-Z]\w*[^()\n]*: *(?:#.*)?$", re.MULTILINE)
+_BRANCH = re.compile(r" *[A-Z]\w*+[^()\n]*: *(?:#.*)?$", re.MULTILINE)
 
 SIGNS = re.compile(
     r'"""[^"\\]*+(?:(?:\\[\s\S]|"(?!""))[^"\\]*+)*+(?P<long>""")?+'
@@ -37,7 +37,7 @@ SIGNS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A text with a hole in it: where that is, and what it stands for."""
+    """A text with a hole in it: where that is, and what it stands for. None where `at` is -1."""
 
     text: str
     at: int
@@ -46,6 +46,8 @@ class Hole:
 
 def without_line(text: str, fault: int, code: str) -> Hole | None:
     """A declaration with a hole for the line of a mistake; None where there is no room for it."""
+    if code == "GOT0004" and (mended := _with_quotes(text, fault)) is not None:
+        return mended
     start, end = _region(text, fault, code)
     margin, lost = _margin(text, start), text[start:end].strip()
     column = margin
@@ -54,6 +56,16 @@ def without_line(text: str, fault: int, code: str) -> Hole | None:
     opens = _margin(text, _next(text, end)) > column
     sign = _head(text, lost) if start == 0 else _sign(lost, opens)
     return _with_hole(text, start, end, column, sign)
+
+
+def _with_quotes(text: str, at: int) -> Hole | None:
+    """A text with a third quote before two, where that changes no indentation."""
+    opens = text.count(_TEXT, 0, at) % 2 == 0
+    if text.startswith(_TEXT, at) or not text.startswith(f" {_TEXT[:2]}", at - 1):
+        return None
+    if opens and not text[text.rfind("\n", 0, at) + 1 : at].strip():
+        return None
+    return Hole(text[: at - 1] + _TEXT + text[at + 2 :], -1, "")
 
 
 def without_body(text: str) -> Hole | None:
@@ -110,18 +122,22 @@ def _region(text: str, fault: int, code: str) -> tuple[int, int]:
     """The offsets of the lines at fault, up to the start of the next one."""
     start = text.rfind("\n", 0, fault) + 1
     if code == "GOT0004" and text.startswith(_TEXT, fault):
-        # Where quotes are missing, it is those at the start that the text before them needs.
-        opened = [found.start() for found in _OPENED.finditer(text, 0, start)]
-        return (opened[-1] if opened else start), len(text)
+        return start, len(text)
+    if code == "GOT0004" and text.startswith('""', fault):
+        return start, _after(text, text.index(_TEXT, fault))  # three should start a text
     if code not in ("GOT0004", "GOT0009"):
         starts = [0, *line_starts(text), len(text)]
         return next((a, b) for a, b in pairwise(starts) if a <= min(fault, len(text) - 1) < b)
     # An open bracket or quote has swallowed the lines below.
-    margin, end = _margin(text, start), _after(text, start)
+    end, goes_on = _after(text, start), bool(_GOES_ON.search(text[start : text.index("\n", start)]))
+    if text[fault] in ")]}" and (opened := [0, *line_starts(text[:end])][-1]) < start:
+        start, goes_on = opened, True
+    margin = _margin(text, start)
     if text[start + margin] in ")]}":
         while start and _margin(text, start := text.rfind("\n", 0, start - 1) + 1) > margin:
             pass
-    elif _GOES_ON.search(text[start:end].rstrip()):
+        start = [0, *line_starts(text[: _after(text, start)])][-1]
+    if goes_on:
         while not text[start:end].rstrip().endswith(":") and _margin(text, end) > margin:
             end = _after(text, end)
         if end < len(text) and text[end + _margin(text, end)] in ")]}" and _margin(text, end) == margin:
@@ -181,9 +197,9 @@ def _head(text: str, lost: str) -> str | None:
     """The hole for the head of a declaration with a body; None where it has none."""
     body = text[_next(text, text.index("\n", 0) + 1) :]
     first = lost.split(maxsplit=1)[0] if lost else ""
-    word = first if first in _HEADS else misspelt(first, _HEADS)
+    word = next((word for word in HEADS if first.startswith(word)), None) or misspelt(first, HEADS)
     if not re.search(r"^ +\S", text, re.MULTILINE):
         return None
-    if word is None and re.search(r"\(.*\)|:$", lost):
+    if word is None and ("(" in lost or lost.endswith(":")):
         word = "prompt" if re.search(r'^ +"', body, re.MULTILINE) else "scheme"
-    return _HEADS[word] if word is not None else None
+    return HEADS[word] if word is not None else None

@@ -1,0 +1,122 @@
+"""Breaks one line of a right program, puts a mistake elsewhere, and asks for both: one error for each.
+
+    python -m tests.recovery --runs 2000
+
+`tests/test_recovery.py` runs a few of the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from functools import cache
+from random import Random
+
+from gotlang.compiler import compile_source
+from gotlang.diagnostics import Diagnostic, render
+from gotlang.span import Source
+from tests.fuzz import ROOT, read
+
+_STEP = re.compile(r"^( +(?:\w+ = )?)(?!Repeat\b)[A-Z]\w*(?=\(.*\) )")
+_SHOWN = re.compile(r"\{\{ \w+(?= )")
+_SYNTAX = re.compile("GOT00")
+
+
+class Lost(AssertionError):
+    """What was broken hides a mistake, or makes others up."""
+
+
+@cache
+def programs() -> list[str]:
+    """Every right program of the project: of `programs/`, and of the pages about schemes."""
+    texts = [path.read_text() for path in sorted((ROOT / "programs").rglob("*.got"))]
+    for page in sorted((ROOT / "docs" / "schemes").glob("*.md")):
+        texts += re.findall(r"^```got\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [text for text in texts if not errors(text)[0]]
+
+
+def errors(text: str) -> tuple[list[Diagnostic], Source]:
+    """The errors of a text, and its source."""
+    source = Source.of("broken.got", text)
+    found = compile_source(source, read).diagnostics
+    return [problem for problem in found if problem.severity == "error"], source
+
+
+def broken(rng: Random, line: str) -> str:
+    """A line without a character, without its colon, or with a word twice."""
+    kind, margin = rng.randrange(3), len(line) - len(line.lstrip())
+    if kind == 0 and line.rstrip().endswith(":"):
+        return line.rstrip()[:-1]
+    if kind == 1 and (words := list(re.finditer(r"\w+", line))):
+        word = rng.choice(words)
+        return line[: word.end()] + " " + line[word.start() :]
+    at = rng.randrange(margin, len(line))
+    return line[:at] + line[at + 1 :]
+
+
+def mistaken(rng: Random, lines: list[str], but: int) -> tuple[int, str] | None:
+    """A mistake in another line, and which one: an operation or a name of a template that there is not. It is
+    not in the text that the broken line starts: without its quotes that is lost."""
+    found, quotes, ends = [], '"""', but
+    if lines[but].count(quotes) == 1 and "\n".join(lines[:but]).count(quotes) % 2 == 0:
+        ends = next(at for at in range(but + 1, len(lines)) if quotes in lines[at])
+    for at, line in enumerate(lines):
+        if not but - 1 <= at <= ends + 1 and "#" not in line:
+            for pattern, wrong in ((_STEP, r"\1Fetch"), (_SHOWN, "{{ nowhere")):
+                if pattern.search(line):
+                    found.append((at, pattern.sub(wrong, line, count=1)))
+    return rng.choice(found) if found else None
+
+
+def hold(rng: Random, text: str) -> str:
+    """Break a program in one line and look at what is said; returns what became of it. Raises Lost."""
+    lines = text.split("\n")
+    at = rng.choice([i for i, line in enumerate(lines) if line.strip() and line.strip()[0] != "#"])
+    mistake = mistaken(rng, lines, at)
+    if mistake is None:
+        return "nothing to be wrong in"
+    other, wrong = mistake
+    alone, _ = errors("\n".join([*lines[:other], wrong, *lines[other + 1 :]]))
+    if len(alone) != 1:
+        return "more than a mistake"
+    lines[other] = wrong
+    lines[at] = broken(rng, lines[at])
+    found, source = errors("\n".join(lines))
+    on = [source.position(problem.span.start)[0] - 1 for problem in found]
+    syntax = any(_SYNTAX.match(problem.code) for problem in found)
+    if other not in on and (syntax or on == []):
+        raise Lost(_told("the other mistake is not found", at, other, found, source))
+    if syntax and len(found) > 2:
+        raise Lost(_told(f"{len(found)} errors", at, other, found, source))
+    return f"{len(found)} errors" if syntax else "not of syntax"
+
+
+def _told(what: str, at: int, other: int, found: list[Diagnostic], source: Source) -> str:
+    shown = "\n".join(render(problem, {source.name: source}) for problem in found)
+    return f"{what}: line {at + 1} is broken, line {other + 1} wrong\n{shown}\n\n{source.text}"
+
+
+def main() -> None:
+    """Run from the command line, over all programs; shows what fails."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--runs", type=int, default=2000)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--most", type=int, default=1, help="stop after so many failures")
+    chosen = options.parse_args()
+    results: Counter[str] = Counter()
+    failures = 0
+    for number in range(chosen.runs):
+        rng = Random(f"{chosen.seed}/{number}")
+        try:
+            results[hold(rng, rng.choice(programs()))] += 1
+        except Lost as error:
+            print(f"run {number}: {error}")
+            failures += 1
+            if failures == chosen.most:
+                break
+    print(f"{failures} failures; {dict(results)}")
+
+
+if __name__ == "__main__":
+    main()
