@@ -270,6 +270,8 @@ class ExpressionConstants:
             except EvaluationError as error:
                 self.fail(error.message, node.arguments[position].value.span, world, needs)
                 return
+            except (AttributeError, TypeError):
+                return  # of a type that it does not take, in a place where it cannot be called
 
     def _comprehension(self, node: e.Comprehension, env: Env) -> Needs | None:
         iterable = self.look(node.iterable, env)
