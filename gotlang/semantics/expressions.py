@@ -228,13 +228,17 @@ class ExpressionChecker:
         if name in CONSTANTS:
             return FLOAT
         if name == "it":
-            help = "`thoughts` are all current thoughts; `foreach` iterates over them"
+            help = "`thoughts` are all current thoughts; `Map()` and `foreach` take them one by one"
             message = "`it` is the current thought, and here there is none, or more than one"
             self._error("GOT0105", message, node.span, help=help)
         elif name in _ELSEWHERE:
             way = "name the step that leaves them, `xs = ...`, or show them to one prompt in an `Aggregate()`"
             message = f"`{name}` is defined only {_ELSEWHERE[name]}"
             self._error("GOT0105", message, node.span, help=way if name == "thoughts" else None)
+        elif name in THOUGHT_FUNCTIONS:
+            message = f"`{name}` is of the current thought, and here there is none, or more than one"
+            help = f"for a thought with a name, write `{name}(name)`"
+            self._error("GOT0105", message, node.span, help=help)
         elif name in self.symbols.callables():
             self._error("GOT0105", f"`{name}` must be called", node.span, help=f"write `{name}(...)`")
         else:
@@ -634,7 +638,8 @@ class ExpressionChecker:
             self.infer(node.arguments[0].value, scope)
             return result
         if len(node.arguments) != 1 or node.arguments[0].name is not None:
-            self._error("GOT0202", f"`{name}` takes one thought", node.span, help=f"write `{name}(it)`")
+            help = f"write `{name}`, or `{name}(name)`"
+            self._error("GOT0202", f"`{name}` takes one thought", node.span, help=help)
             return result
         value = inner = node.arguments[0].value
         if isinstance(value, e.Index) or (isinstance(value, e.Field) and name == "confidence"):
@@ -646,7 +651,7 @@ class ExpressionChecker:
             return result
         if variable is None or variable.kind != wanted:
             message = f"`{name}` takes the name of one thought"
-            self._error("GOT0201", message, value.span, "this is a value", help=f"`{name}(it)`")
+            self._error("GOT0201", message, value.span, "this is a value", help=f"`{name}` is that of `it`")
         else:
             self._fact(name, variable, value.span, scope)
         return result

@@ -17,6 +17,7 @@ from lark import Token, Tree
 
 from gotlang.answers.forms import After, Json, Lines, Tag
 from gotlang.diagnostics import Diagnostic
+from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.span import Fragment, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -585,7 +586,11 @@ class TreeBuilder:
         return e.Reference(span, self.name(span, name).text)
 
     def call(self, span, name, *arguments):
-        return e.Call(span, self.name(span, name), self._arguments(arguments))
+        given = self._arguments(arguments)
+        if name.text in THOUGHT_FUNCTIONS and len(given) == 1 and _is_it(given[0]):
+            # `score(it)` and `score` are one thing, and the second is how it is written.
+            return e.Reference(span, name.text)
+        return e.Call(span, self.name(span, name), given)
 
     def group(self, span, inner):
         # The parentheses belong to the place, so that a statement's span ends where its text ends.
@@ -632,3 +637,8 @@ def _by_kind(parts: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
     for kind, value in parts:
         kinds.setdefault(kind, []).append(value)
     return kinds
+
+
+def _is_it(argument: e.Argument) -> bool:
+    value = argument.value
+    return argument.name is None and isinstance(value, e.Reference) and value.name == "it"
