@@ -229,17 +229,7 @@ class _Constants:
         match value:
             case n.Suite():
                 found = self.suite(value, pool, env)
-            case (
-                n.Step()
-                | n.Repeated()
-                | n.Foreach()
-                | n.Reduce()
-                | n.RepeatBlock()
-                | n.If()
-                | n.Match()
-                | n.Try()
-                | n.Labelled()
-            ):
+            case _ if isinstance(value, n.Step | n.Block):
                 found = self.statement(value, pool, env.inside())
             case _:
                 found = self._value(value, pool, env)

@@ -83,17 +83,7 @@ class _Paths:
                 match value:
                     case n.Suite():
                         return self.suite(value, ends)
-                    case (
-                        n.Step()
-                        | n.Repeated()
-                        | n.Foreach()
-                        | n.Reduce()
-                        | n.RepeatBlock()
-                        | n.If()
-                        | n.Match()
-                        | n.Try()
-                        | n.Labelled()
-                    ):
+                    case _ if isinstance(value, n.Step | n.Block):
                         return self.statement(value, ends)
                     case _:
                         return self.expression(value, ends)

@@ -205,16 +205,7 @@ class _Builder:
                 body, _ = self.region(node.value, pool, kind)
                 label = node.name.text
                 step = ir.Block(name, left.type, left.single, pool, label, (), body=body, span=node.span)
-            case (
-                n.Foreach()
-                | n.Reduce()
-                | n.RepeatBlock()
-                | n.Repeated()
-                | n.If()
-                | n.Match()
-                | n.Try()
-                | n.Labelled()
-            ):
+            case _ if isinstance(node.value, n.Block):
                 step = self.block(node.value, name, pool, kind, left, out)
             case _:
                 step = self._value(node.value, name, pool, kind, left, node.span, out)

@@ -241,16 +241,7 @@ class PipelineChecker:
                 found = self.step(node.value, pool, scope)
             case n.Suite():
                 found = self.suite(node.value, pool, scope.inside())
-            case (
-                n.Foreach()
-                | n.Reduce()
-                | n.RepeatBlock()
-                | n.Repeated()
-                | n.If()
-                | n.Match()
-                | n.Try()
-                | n.Labelled()
-            ):
+            case _ if isinstance(node.value, n.Block):
                 found = self.statement(node.value, pool, scope, True)
             case e.Call(function=function) if function.text in self.symbols.schemes:
                 found = self.invoke(node.value, pool, scope)
