@@ -15,6 +15,7 @@ from gotlang.diagnostics import Report
 from gotlang.errors import CompileError, TemplateError
 from gotlang.operations import OPERATIONS
 from gotlang.operations.checks import MOST
+from gotlang.operations.match import holds_for
 from gotlang.operations.record import PROMPT_SETTINGS, SettingRule, Syntax
 from gotlang.semantics.check import Checked
 from gotlang.semantics.facts import callees_first
@@ -33,6 +34,11 @@ class _Pool:
 
     most: Bound | None = None
     it: Known | Data | None = None
+
+    @property
+    def alone(self) -> Known | Data | None:
+        """The value of what is left where some may be left out: known only of one thought."""
+        return self.it if self.most is ONE else None
 
 
 START = _Pool(ONE)
@@ -309,12 +315,22 @@ class _Constants:
     def _match(self, node: n.Match, pool: _Pool, env: Env) -> _Pool:
         here = self._here(pool, env)
         self.expressions.check(node.subject, here)
-        left = [pool.most] if node.otherwise is None else [self.suite(node.otherwise, pool, here).most]
+        subject, rest, left = node.subject, here, list[Bound | None]()
         for branch in node.branches:
-            fields = [name for pattern in branch.patterns for name in getattr(pattern, "fields", ())]
-            names = [*fields, *([branch.name] if branch.name is not None else [])]
-            inside = env.inside({name.text: Data() for name in names})
+            patterns = [
+                e.Case(pattern.span, pattern.case) if isinstance(pattern, n.CasePattern) else pattern
+                for pattern in branch.patterns
+            ]
+            condition = holds_for(subject, tuple(patterns))
+            inside = self.expressions.under(condition, here, True)
+            rest = self.expressions.under(condition, rest, False)
+            for name in (name for pattern in branch.patterns for name in getattr(pattern, "fields", ())):
+                field = e.Field(name.span, subject, name.text)
+                inside.names[name.text] = self.expressions.known(name.text, field, inside)
+            if branch.name is not None:
+                inside.names[branch.name.text] = self.expressions.known(branch.name.text, subject, inside)
             left.append(self.suite(branch.body, pool, inside).most)
+        left.append(pool.most if node.otherwise is None else self.suite(node.otherwise, pool, rest).most)
         return _Pool(reduce(most, left))
 
     def _decided(self, condition: e.Expression, env: Env) -> bool | None:
@@ -391,15 +407,16 @@ class _Constants:
             case "Retrieve":
                 return _Pool(times(pool.most, self._number(node, "k", env)))
             case "KeepBestN":
-                return _Pool(least(pool.most, self._number(node, "n", env)), pool.it)
+                return _Pool(least(pool.most, self._number(node, "n", env)), pool.alone)
             case "Select":
                 positions = setting(node, "positions")
-                return _Pool(
-                    pool.most if positions is None else self.expressions.length(positions, env), pool.it
-                )
+                left = pool.most if positions is None else self.expressions.length(positions, env)
+                return _Pool(left, pool.alone)
             case "Vote":
-                return _Pool(ONE, pool.it)
-            case "Score" | "Validate" | "KeepValid" | "GroundTruth":
+                return _Pool(ONE, pool.alone)
+            case "Score" | "KeepValid":
+                return _Pool(pool.most, pool.alone)
+            case "Validate" | "GroundTruth":
                 return _Pool(pool.most, pool.it)
             case "ValidateAndImprove" | "Call":
                 return _Pool(pool.most)

@@ -196,7 +196,8 @@ class ExpressionConstants:
     def _index(self, node: e.Index, env: Env) -> Needs | None:
         value, index = self.look(node.value, env), self.look(node.index, env)
         if value is None and index is not None:
-            self.position(node.index, env, self.bound(node.value, env))
+            guarded = isinstance(node.value, e.Reference) and node.value.name in env.guarded
+            self.position(node.index, env, None if guarded else self.bound(node.value, env))
             return None
         return self._together([(node.value, env, value), (node.index, env, index)])
 
@@ -303,18 +304,23 @@ class ExpressionConstants:
 
     def under(self, condition: e.Expression, env: Env, holds: bool) -> Env:
         """The names where a condition holds, or does not; what depends on data tells nothing."""
-        return env.inside(None, *self._conditions(condition, env, holds))
+        guarded = set[str]()
+        conditions = self._conditions(condition, env, holds, guarded)
+        return env.inside(None, *conditions, guarded=guarded)
 
-    def _conditions(self, node: e.Expression, env: Env, holds: bool) -> list[Condition]:
+    def _conditions(self, node: e.Expression, env: Env, holds: bool, guarded: set[str]) -> list[Condition]:
+        """The known conditions in one; the names that others look at are added to `guarded`."""
         if isinstance(node, e.Unary) and node.operator == "not":
-            return self._conditions(node.operand, env, not holds)
+            return self._conditions(node.operand, env, not holds, guarded)
         if isinstance(node, e.Binary) and node.operator == ("and" if holds else "or"):
-            left = self._conditions(node.left, env, holds)
-            return [*left, *self._conditions(node.right, env, holds)]
+            left = self._conditions(node.left, env, holds, guarded)
+            return [*left, *self._conditions(node.right, env, holds, guarded)]
         if isinstance(node, e.Reference) and isinstance(named := env.find(node.name), Data) and named.of:
-            return self._conditions(*named.of, holds)
+            return self._conditions(*named.of, holds, guarded)
         quiet = ExpressionConstants(self.symbols, Report())
         needs = quiet.look(node, env)
+        if needs is None:
+            guarded.update(free_names(node))
         return [Condition(node, env, holds, needs)] if needs else []
 
     # ---------------------------------------------------------------- lengths

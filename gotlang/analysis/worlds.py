@@ -80,19 +80,22 @@ class Condition:
 
 @final
 class Env:
-    """Names in force at a place, and the conditions around it."""
+    """Names in force at a place, and the conditions around it; `guarded` are the names that conditions on
+    data look at."""
 
-    __slots__ = ("conditions", "names", "parent")
+    __slots__ = ("conditions", "guarded", "names", "parent")
 
     def __init__(
         self,
         names: dict[str, Known | Data],
         parent: Env | None = None,
         conditions: tuple[Condition, ...] = (),
+        guarded: frozenset[str] = frozenset(),
     ) -> None:
         self.names = names
         self.parent = parent
         self.conditions = conditions
+        self.guarded = guarded
 
     def find(self, name: str) -> Known | Data | None:
         """What a name is; None for one that is not bound here."""
@@ -103,9 +106,14 @@ class Env:
             env = env.parent
         return None
 
-    def inside(self, names: dict[str, Known | Data] | None = None, *conditions: Condition) -> Env:
+    def inside(
+        self,
+        names: dict[str, Known | Data] | None = None,
+        *conditions: Condition,
+        guarded: Iterable[str] = (),
+    ) -> Env:
         """A block inside this one."""
-        return Env(names or {}, self, (*self.conditions, *conditions))
+        return Env(names or {}, self, (*self.conditions, *conditions), self.guarded.union(guarded))
 
 
 @final

@@ -45,7 +45,7 @@ class Match(Branching):
     @property
     def conditions(self) -> tuple[tuple[e.Expression, Region], ...]:
         """The blocks, each with the condition under which it is the one."""
-        return tuple((_condition(self.subject, patterns), body) for patterns, body in self.branches)
+        return tuple((holds_for(self.subject, patterns), body) for patterns, body in self.branches)
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class Match(Branching):
 
 
 @lru_cache(maxsize=1024)
-def _condition(subject: e.Expression, patterns: tuple[e.Expression, ...]) -> e.Expression:
+def holds_for(subject: e.Expression, patterns: tuple[e.Expression, ...]) -> e.Expression:
     """Whether a value is of one of some patterns."""
     found: list[e.Expression] = []
     for pattern in patterns:
