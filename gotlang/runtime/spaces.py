@@ -23,6 +23,7 @@ ROOT: Final[Space] = b""
 
 _SMALLEST = 1 << 52
 """Numbers are below 2**53, so that JSON holds them anywhere, and above those of shared samples."""
+_EMPTY = hashlib.blake2b(digest_size=16)
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
@@ -37,7 +38,9 @@ def at_line(space: Space, line: Line | None) -> Space:
 
 
 def _hashed(path: bytes) -> Space:
-    return hashlib.blake2b(path, digest_size=16).digest()
+    found = _EMPTY.copy()  # twice as fast as a new one
+    found.update(path)
+    return found.digest()
 
 
 def _written(marks: Iterable[str | int]) -> bytes:
