@@ -35,7 +35,7 @@ def test_a_reason_is_told_once_with_its_line(tell) -> None:  # type: ignore[no-u
         """
     )
     assert told == (
-        "spent $0.000034 on 9 calls\n"
+        "spent $0.000034 on 9 calls (simulated)\n"
         "error: Generate ask in part[1]: every thought failed: no number found: 'none at all'\n"
         " --> p.got:6:9\n"
         "  |\n"
