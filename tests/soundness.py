@@ -5,6 +5,7 @@ where the edit is, or in a declaration that uses what was edited.
 
     python -m tests.soundness --programs 20000
 
+It says every 500 programs how many were tried; `--first` goes on from there.
 `tests/test_soundness.py` runs a few of the same.
 """
 
@@ -155,9 +156,11 @@ def main() -> None:
             (chosen.keep / f"{number}.txt").write_text(str(error))
             print(f"program {number}: {str(error)[:200]}", flush=True)
             failures += 1
-            if failures == chosen.most:
-                break
-    print(f"{chosen.programs} programs, {failures} failures, {time.perf_counter() - began:.0f} s")
+        done = number + 1 - chosen.first
+        if done % 500 == 0 or done == chosen.programs or failures == chosen.most:
+            print(f"{done} programs, {failures} failures, {time.perf_counter() - began:.0f} s", flush=True)
+        if failures == chosen.most:
+            break
     print(", ".join(f"{code}: {count}" for code, count in codes.most_common()))
 
 
