@@ -233,6 +233,8 @@ def test_functions_are_handed_in() -> None:
         compile(text, functions=["twice -> "])
     with pytest.raises(CompileError, match=r"1 error\n\nerror\[GOT\d+\]: .*\n +--> <text>.got:3"):
         compile(text, functions=["twice"])
+    with pytest.raises(CompileError, match=r"where it is passed: `functions=\[\"twice -> int\"\]`"):
+        compile(text, functions=["twice"])
     with pytest.raises(CompileError):
         compile(text)
 

@@ -370,7 +370,7 @@ def _tree(
 ) -> Operation:
     """The operations that merge neighbours until one is left; each merge waits for `after` too."""
     if not items:
-        raise EvaluationError("`reduce` has nothing to merge")
+        raise EvaluationError("its list is empty")
     rest, through = x.remaining.after(step), x.remaining.through(step.body)
     level, levels = 0, (len(items) - 1).bit_length()
     while len(items) > 1:

@@ -134,7 +134,7 @@ class ExpressionChecker:
         self, node: e.Expression, wanted: Type, found: Type, message: str, notes: tuple[str, ...] = ()
     ) -> None:
         """Report an expression of another type than the one wanted, with what to write instead."""
-        code, help = code_and_help(node, wanted, found)
+        code, help = code_and_help(node, wanted, found, self.symbols.provided)
         self._error(code, message, node.span, f"this is {widen(found)}", notes=notes, help=help)
 
     def facts(self, condition: e.Expression, scope: Scope, holds: bool = True) -> Narrowed:
@@ -165,7 +165,7 @@ class ExpressionChecker:
     def _solid(self, node: e.Expression, found: Type, wanted: Type = DYNAMIC) -> Type:
         """The type of what is taken apart or computed with: neither none nor `any`, which are reported."""
         if isinstance(found, OptionalType | DynamicType) or found == NONE:
-            code, help = code_and_help(node, wanted, found)
+            code, help = code_and_help(node, wanted, found, self.symbols.provided)
             what = "`any` is given a type before it is used" if found == DYNAMIC else "this may be none"
             self._error(code, what, node.span, f"this is {widen(found)}", help=help)
             return ANY if found in (DYNAMIC, NONE) else present(found)

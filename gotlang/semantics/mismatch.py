@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from gotlang.scope import PoolType
 from gotlang.semantics.narrowing import is_subject
 from gotlang.span import NOWHERE
@@ -25,8 +27,10 @@ from gotlang.types import (
 )
 
 
-def code_and_help(node: e.Expression, wanted: Type, found: Type) -> tuple[str, str | None]:
-    """The code of the error, and its help."""
+def code_and_help(
+    node: e.Expression, wanted: Type, found: Type, provided: Container[str] = ()
+) -> tuple[str, str | None]:
+    """The code of the error, and its help. `provided` are the functions that Python passes."""
     text = format_expression(node)
     name = text if is_subject(node) and len(text) <= 40 else "x"
     if isinstance(found, DynamicType):
@@ -34,8 +38,10 @@ def code_and_help(node: e.Expression, wanted: Type, found: Type) -> tuple[str, s
         type_, otherwise = (str(wanted), "") if known else ("int", ", if it is an int")
         if isinstance(node, e.Call):
             function = node.function.text
-            line = f'import python "...": {function} -> {type_}'
-            return "GOT0212", f"say what `{function}` returns where it is imported: `{line}`{otherwise}"
+            place, line = "imported", f'import python "...": {function} -> {type_}'
+            if function in provided:
+                place, line = "passed", f'functions=["{function} -> {type_}"]'
+            return "GOT0212", f"say what `{function}` returns where it is {place}: `{line}`{otherwise}"
         return "GOT0212", f"give it a type, which the run checks: `y: {type_} = {name}`{otherwise}"
     if isinstance(node, e.Constant):
         return "GOT0201", None

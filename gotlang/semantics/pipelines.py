@@ -268,7 +268,7 @@ class PipelineChecker:
                 message = f"`{node.name.text}` must be {wanted}"
                 code, help = "GOT0201", None
                 if isinstance(node.value, e.Expression):
-                    code, help = code_and_help(node.value, wanted, given)
+                    code, help = code_and_help(node.value, wanted, given, self.symbols.provided)
                 self.report.error(code, message, node.value.span, f"this is {widen(given)}", help=help)
                 return UNKNOWN
         if several and isinstance(present(wanted), ListType | DynamicType):
