@@ -186,9 +186,9 @@ def _follows(found: Diagnostic, unsure: frozenset[str]) -> bool:
     if found.severity == "warning":
         return True
     quoted = re.findall(r"`([^`]+)`", f"{found.message} {found.at}")
-    if found.code not in _CONSEQUENCES or unsure.issuperset(quoted[-1].split()):
-        return found.code in _CONSEQUENCES
-    return "*" in unsure and found.code != "GOT0404"
+    if found.code not in _CONSEQUENCES or not quoted:
+        return False
+    return unsure.issuperset(quoted[-1].split()) or ("*" in unsure and found.code != "GOT0404")
 
 
 def _mentioned(module: n.Module, read: Reader | None) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import inf
 from types import MappingProxyType
 from typing import Any
@@ -125,7 +125,7 @@ class TreeBuilder:
 
     def _until(self, span: Span, *parts: e.Node) -> Span:
         """The place of a block: up to its last part, without the line end that closes it."""
-        return Span(span.source, span.start, max(part.span.end for part in parts))
+        return Span(span.source, span.start, max((part.span.end for part in parts), default=span.end))
 
     def _problem(self, code: str, message: str, span: Span, help: str | None = None) -> None:
         self.problems.append(Diagnostic(code, message, span, help=help))
@@ -147,7 +147,8 @@ class TreeBuilder:
             found = parts.get(kind, [None])
             message = "duplicate prompt text" if kind == "user" else f"duplicate `{kind}`"
             for again in found[1:]:
-                self._problem("GOT0008", message, next(nodes_in(again)).span, "keep one of them")
+                for place in islice(nodes_in(again), 1):
+                    self._problem("GOT0008", message, place.span, "keep one of them")
             yield found[0]
 
     # ------------------------------------------------------------ declarations

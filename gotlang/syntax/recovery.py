@@ -123,8 +123,11 @@ def _region(text: str, fault: int, code: str) -> tuple[int, int]:
     start = text.rfind("\n", 0, fault) + 1
     if code == "GOT0004" and text.startswith(_TEXT, fault):
         return start, len(text)
-    if code == "GOT0004" and text.startswith('""', fault):
-        return start, _after(text, text.index(_TEXT, fault))  # three should start a text
+    if code == "GOT0004" and text.startswith('""', fault):  # three should start or end a text
+        if text.count(_TEXT, 0, fault) % 2:
+            return text.rfind("\n", 0, text.rindex(_TEXT, 0, fault)) + 1, _after(text, fault)
+        if (closing := text.find(_TEXT, fault)) >= 0:
+            return start, _after(text, closing)
     if code not in ("GOT0004", "GOT0009"):
         starts = [0, *line_starts(text), len(text)]
         return next((a, b) for a, b in pairwise(starts) if a <= min(fault, len(text) - 1) < b)
