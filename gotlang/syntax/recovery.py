@@ -128,10 +128,14 @@ def _region(text: str, fault: int, code: str) -> tuple[int, int]:
             return text.rfind("\n", 0, text.rindex(_TEXT, 0, fault)) + 1, _after(text, fault)
         if (closing := text.find(_TEXT, fault)) >= 0:
             return start, _after(text, closing)
-    if code not in ("GOT0004", "GOT0009"):
-        starts = [0, *line_starts(text), len(text)]
-        return next((a, b) for a, b in pairwise(starts) if a <= min(fault, len(text) - 1) < b)
-    # An open bracket or quote has swallowed the lines below.
+    if code in ("GOT0004", "GOT0009"):
+        return _unpaired(text, start, fault)
+    starts = [0, *line_starts(text), len(text)]
+    return next((a, b) for a, b in pairwise(starts) if a <= min(fault, len(text) - 1) < b)
+
+
+def _unpaired(text: str, start: int, fault: int) -> tuple[int, int]:
+    """The same where an open bracket or quote has swallowed the lines below. `start` is that of its line."""
     end, goes_on = _after(text, start), bool(_GOES_ON.search(text[start : text.index("\n", start)]))
     if text[fault] in ")]}" and (opened := [0, *line_starts(text[:end])][-1]) < start:
         start, goes_on = opened, True
@@ -141,10 +145,13 @@ def _region(text: str, fault: int, code: str) -> tuple[int, int]:
             pass
         start = [0, *line_starts(text[: _after(text, start)])][-1]
     if goes_on:
-        while not text[start:end].rstrip().endswith(":") and _margin(text, end) > margin:
-            end = _after(text, end)
+        last = start
+        while not text[last:end].rstrip().endswith(":") and _margin(text, end) > margin:
+            last, end = end, _after(text, end)
         if end < len(text) and text[end + _margin(text, end)] in ")]}" and _margin(text, end) == margin:
             end = _after(text, end)
+    if text.count(_TEXT, start, end) % 2 and (closing := text.find(_TEXT, end)) >= 0:
+        end = _after(text, closing)
     return start, end
 
 
