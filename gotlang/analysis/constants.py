@@ -380,7 +380,9 @@ class _Constants:
             rule = syntax.settings.get(name or "")
             if name == "positions":
                 self.expressions.needs_elements(argument.value, env, "`Select` is given no position")
-                self.expressions.position(argument.value, env, pool.most)
+                self.expressions.position(
+                    argument.value, env, None if "thoughts" in env.guarded else pool.most
+                )
             elif rule is None or rule.per_thought:
                 self.expressions.check(argument.value, env)
             elif name is not None:
