@@ -27,6 +27,14 @@ from gotlang.types import (
 )
 
 
+def _without_none(node: e.Expression, name: str | None) -> str:
+    """How to write a list, of this name if it has one, without those of its elements that are none."""
+    if isinstance(node, e.Comprehension) and node.condition is None and is_subject(node.element):
+        return f"`{format_expression(node)[:-1]} if {format_expression(node.element)} != none]`"
+    first = "" if name is not None else "bind it to a name (`xs = ...`), then "
+    return f"{first}`[y for y in {name or 'xs'} if y != none]`"
+
+
 def code_and_help(
     node: e.Expression, wanted: Type, found: Type, provided: Container[str] = ()
 ) -> tuple[str, str | None]:
@@ -56,7 +64,7 @@ def code_and_help(
         and isinstance(found.element, OptionalType)
         and isinstance(wanted, ListType)
     ):
-        return "GOT0213", f"leave out what is none: `[y for y in {name} if y != none]`"
+        return "GOT0213", f"leave out what is none: {_without_none(node, name if name == text else None)}"
     if found == BOOL and accepts(FLOAT, wanted):
         return "GOT0201", f"write `1 if {text if len(text) <= 40 else '...'} else 0`"
     if is_text(found) and accepts(FLOAT, wanted):
