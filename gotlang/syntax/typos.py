@@ -64,11 +64,9 @@ def why_no_label(label: str, *, sources: bool) -> tuple[str, str | None] | None:
     if first in ("else", "elif"):
         return first, "there is no `if` or `try` above it at this indentation"
     if (meant := misspelt(first, _HEADS)) is not None:
-        instead = OTHER_LANGUAGES.get(meant, f"did you mean `{meant}`?")
-        return (
-            first,
-            f'{instead}{"." * (meant in OTHER_LANGUAGES)} A label like this needs quotes: `"{label}":`',
-        )
+        theirs = OTHER_LANGUAGES.get(meant)
+        instead = f"did you mean `{meant}`?" if theirs is None else f"{theirs}."
+        return first, f'{instead} A label like this needs quotes: `"{label}":`'
     if (word := next((word for word in words if word in RESERVED), None)) is not None:
         return word, f'write the label in quotes: `"{label}"`'
     if not sources and not label[-1].isdigit():
