@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, final
 
 from gotlang.analysis import Files, analyze
+from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, in_order
 from gotlang.errors import CompileError, GotError, UsageError
 from gotlang.scope import THOUGHT_FUNCTIONS
@@ -66,6 +67,7 @@ class Compiled(Compilation):
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    @relaxed_gc()
     def program(self, level: int = 2, skip: frozenset[str] = frozenset()) -> Program:
         """The IR at an optimization level from 0 to 2, without the passes named in `skip`.
 
@@ -88,6 +90,7 @@ class Compiled(Compilation):
             raise CompileError(error.diagnostics, self.sources) from None
 
 
+@relaxed_gc()
 def compile_source(
     source: Source,
     read: Reader | None = None,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from gotlang.api import Options, compile
-from gotlang.runtime.run import RELAXED, relaxed_gc
+from gotlang.collecting import RELAXED, relaxed_gc
 
 SEEN: list[tuple[int, int, int]] = []
 

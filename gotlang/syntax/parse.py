@@ -15,6 +15,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
+from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, Label, in_order
 from gotlang.span import Fragment, Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node
@@ -34,6 +35,7 @@ _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udf
 _WORDS = re.compile(r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"""|"(?:[^"\\\n]|\\[^\n])*+"|#[^\n]*+|\w++|[^\w\s]')
 
 
+@relaxed_gc()
 def parse(source: Source) -> tuple[Module, tuple[Diagnostic, ...]]:
     """The module of a source, and what is wrong with its syntax.
 
