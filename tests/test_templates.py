@@ -188,12 +188,12 @@ REFUSED = [
 
 @pytest.mark.parametrize(("template", "words"), REFUSED, ids=[t[:40] for t, _ in REFUSED])
 def test_refused_when_parsed(template: str, words: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(TemplateError) as caught:
         Template.parse("first line\n" + template)
     assert words in caught.value.message
     assert caught.value.line == 2
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(
@@ -298,10 +298,10 @@ LONG = "a" * 1_000_000
     ids=lambda value: value[:60] if isinstance(value, str) else "",
 )
 def test_what_would_take_for_ever_is_refused_soon(template: str, values: dict[str, Any]) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(TemplateError):
         Template.parse(template).render(values)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_ordinary_sizes_pass() -> None:
