@@ -647,7 +647,7 @@ class ExpressionChecker:
         self.infer(value, scope)
         variable = scope.find(inner.name) if isinstance(inner, e.Reference) else None
         wanted = "thoughts" if isinstance(value, e.Index) else "thought"
-        if variable is None and isinstance(inner, e.Reference):
+        if variable is None and isinstance(inner, e.Reference) and inner.name not in self.symbols.params:
             return result
         if variable is None or variable.kind != wanted:
             message = f"`{name}` takes the name of one thought"
