@@ -133,30 +133,30 @@ class _Payments(NodeTransformer):
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
         weight = _weight(node)
-        node = self.generic_visit(node)  # type: ignore[assignment]
+        self.generic_visit(node)
         node.iter = _applied(node.iter, "_each", nodes.Const(weight))
         return node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
-        node = self.generic_visit(node)  # type: ignore[assignment]
+        self.generic_visit(node)
         node.expr = _applied(node.expr, "_read")
         for operand in node.ops:
             operand.expr = _applied(operand.expr, "_read")
         return node
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
-        node = self.generic_visit(node)  # type: ignore[assignment]
+        self.generic_visit(node)
         if not isinstance(node.arg, nodes.Slice):
             return node
         ends = (node.arg.start, node.arg.stop, node.arg.step)
         return _applied(node.node, "_slice", *(end or nodes.Const(None) for end in ends))
 
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:
-        node = self.generic_visit(node)  # type: ignore[assignment]
+        self.generic_visit(node)
         return nodes.List(node.items, lineno=node.lineno) if node.ctx == "load" else node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
-        node = self.generic_visit(node)  # type: ignore[assignment]
+        self.generic_visit(node)
         return _applied(nodes.List(node.nodes, lineno=node.lineno), "join")
 
 
