@@ -22,6 +22,7 @@ from gotlang.span import Source
 from gotlang.syntax.format import format_module
 from gotlang.syntax.parse import parse
 from tests.support.mutations import mutated
+from tests.support.timing import within
 
 ROOT = Path(__file__).parents[1]
 MOST_SECONDS = 2.0
@@ -35,10 +36,7 @@ def programs() -> list[str]:
 def hold(text: str) -> tuple[str, ...]:
     """Check a text and what comes back; the codes of its mistakes. Raises AssertionError."""
     source = Source.of("fuzz.got", text)
-    began = time.process_time()  # other work on the machine does not count
-    compilation = compile_source(source, read)
-    took = time.process_time() - began
-    assert took < MOST_SECONDS, f"{took:.1f} s for {len(text)} characters"
+    compilation = within(MOST_SECONDS, lambda: compile_source(source, read))
     for problem in compilation.diagnostics:
         span = problem.span
         assert problem.code in CODES

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.timing import within
 
 from gotlang.answers.forms import Pattern, PatternError
 
@@ -102,7 +101,4 @@ LONG = {
 @pytest.mark.parametrize("line", LONG.values(), ids=LONG)
 def test_long_lines_take_linear_time(line: str) -> None:
     pattern = Pattern.parse(" + ".join(f"{{h{i}}}" for i in range(10)) + " = {end}")
-    started = time.process_time()
-    pattern.match(line)
-    pattern.match(line + " = x")
-    assert time.process_time() - started < 2
+    within(2, lambda: (pattern.match(line), pattern.match(line + " = x")))
