@@ -1,0 +1,126 @@
+"""What the user trusts, in their own configuration folder: Python by path, settings by content.
+
+- Python of a folder: by its real path, with all that is below it. It survives edits.
+- Settings of a project that reach out of it (an address, a file elsewhere): each with the value that it had.
+
+`gotc trust FOLDER` grants both. A grant is one file, of the user alone, that no project can write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import final
+
+import msgspec
+
+from gotlang.errors import UsageError
+from gotlang.records import InvalidRecord, from_json, to_json
+
+_USER = re.compile(r"//[^/@\s]*@")
+
+
+@final
+class Trusted(msgspec.Struct, frozen=True):
+    """What is trusted of a folder, or of a file. `settings` has a line for each by its digest."""
+
+    folder: str
+    python: bool
+    settings: Mapping[str, str]
+    format_version: int = 1
+
+
+def home() -> Path | None:
+    """The user's own configuration folder, which may be missing; None if the user has no home."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    if Path(given).is_absolute():
+        return Path(given) / "gotc"
+    with suppress(RuntimeError):
+        return Path.home() / ".config" / "gotc"
+    return None
+
+
+def runs_python(file: Path) -> bool:
+    """Whether the user trusts Python of this file: with a folder around it, or alone."""
+    return any(found.python for found in _around(file))
+
+
+def granted(folder: Path, setting: str, value: str) -> bool:
+    """Whether the user trusts a setting with this value in files of a folder, as in
+    `granted(here, "storage", "postgresql://host/studies")`. A file elsewhere is given by its real path."""
+    digest = _digest(setting, value)
+    return any(digest in found.settings for found in _around(folder))
+
+
+def grant(folder: Path, *, python: bool = True, settings: Iterable[tuple[str, str]] = ()) -> Trusted:
+    """Trust the Python of a folder (or file), and these settings with their values, instead of earlier ones.
+
+    Raises UsageError if that cannot be stored.
+    """
+    lines = {_digest(*one): "{} = {}".format(one[0], _USER.sub("//***@", one[1])) for one in settings}
+    trusted = Trusted(str(folder.resolve()), python, lines)
+    path = _record(folder.resolve())
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        with suppress(FileNotFoundError):
+            draft.unlink()
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(to_json(trusted))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot store what is trusted in {path.parent}: {error.strerror}") from None
+    return trusted
+
+
+def revoke(folder: Path) -> bool:
+    """Trust a folder (or file) no more; whether it was trusted. Raises UsageError."""
+    try:
+        _record(folder.resolve()).unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise UsageError(f"cannot remove what is trusted of {folder}: {error.strerror}") from None
+    return True
+
+
+def trusted() -> list[Trusted]:
+    """All that is trusted, by path."""
+    around = home()
+    paths = [] if around is None else sorted((around / "trust").glob("*.json"))
+    return sorted((one for one in map(_read, paths) if one is not None), key=lambda one: one.folder)
+
+
+def _around(path: Path) -> Iterator[Trusted]:
+    """What is trusted of a path and of the folders around it."""
+    real = path.resolve()
+    if home() is not None:
+        for one in (real, *real.parents):
+            found = _read(_record(one))
+            if found is not None and found.folder == str(one):
+                yield found
+
+
+def _record(folder: Path) -> Path:
+    around = home()
+    if around is None:
+        raise UsageError("there is no home folder to keep what is trusted in", help="set XDG_CONFIG_HOME")
+    return around / "trust" / f"{hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]}.json"
+
+
+def _read(path: Path) -> Trusted | None:
+    """A grant; None if there is none that can be read: what is damaged grants nothing."""
+    try:
+        return from_json(path.read_bytes(), Trusted)
+    except (OSError, InvalidRecord):
+        return None
+
+
+def _digest(setting: str, value: str) -> str:
+    return hashlib.sha256(f"{setting}\0{value}".encode("utf-8", "surrogateescape")).hexdigest()
