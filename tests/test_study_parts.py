@@ -20,6 +20,7 @@ from support.studies import guess_plan
 from gotlang.api import compile
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.models.base import DecodingSettings, Message, Price, Request
+from gotlang.runtime.sampler.budget import Amount
 from gotlang.statistics import MOST_EXACT, signed_rank
 from gotlang.syntax.format import format_module
 from gotlang.tune.budget import SpendLog, StudyBudget
@@ -291,7 +292,7 @@ def test_workers_share_one_purse(tmp_path: Path) -> None:
                 assert budget.exhausted
                 return done
             await asyncio.sleep(0)
-            budget.settle(reservation, 1, 0.0004)
+            budget.settle(reservation, Amount(1, Fraction(4, 10_000)))
             done += 1
 
     async def both() -> list[int]:
@@ -310,9 +311,9 @@ def test_money_that_may_come_back_is_waited_for(tmp_path: Path) -> None:
         second = asyncio.create_task(budget.reserve(ASKED, 3, PRICE))
         await asyncio.sleep(0)
         assert not second.done()  # one or two would fit now
-        budget.settle(first, 2, Fraction(1, 10_000))
+        budget.settle(first, Amount(2, Fraction(1, 10_000)))
         granted = await second
-        budget.settle(granted, 3, Fraction(1, 10_000))
+        budget.settle(granted, Amount(3, Fraction(1, 10_000)))
         return granted.calls, (await budget.reserve(ASKED, 100, PRICE)).calls
 
     granted, rest = asyncio.run(asyncio.wait_for(go(), 10))

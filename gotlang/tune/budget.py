@@ -19,7 +19,14 @@ from typing import Any, final
 from gotlang.errors import CacheError
 from gotlang.models.base import Price, Request
 from gotlang.models.prices import dollars
-from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, worst_case
+from gotlang.runtime.sampler.budget import (
+    NO_AMOUNT,
+    Amount,
+    Budget,
+    Reservation,
+    affordable,
+    worst_case,
+)
 
 
 @final
@@ -137,16 +144,17 @@ class StudyBudget(Budget):
             self._names[id(reservation)] = self.log.reserve(float(reservation.usd))
             return reservation
 
-    def settle(self, reservation: Reservation, calls: int, usd: Fraction) -> None:
+    def settle(self, reservation: Reservation, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
         """Release what was reserved, and count what the request really cost.
 
         That is logged once the samples are in the cache, which is right after this. Killed between the two, a
         worker leaves an open request, but loses no sample that was billed.
         """
         name = self._names.pop(id(reservation))
-        asyncio.get_running_loop().call_soon(self._settled, name, calls, float(usd))
-        self.spent_calls += calls
-        self._spent += usd
+        both = charged + uncertain
+        asyncio.get_running_loop().call_soon(self._settled, name, both.calls, float(both.usd))
+        self.charged += charged
+        self.uncertain += uncertain
 
     def _settled(self, name: str, calls: int, usd: float) -> None:
         self.log.settle(name, calls, usd)

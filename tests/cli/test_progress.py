@@ -17,7 +17,7 @@ from gotlang.cli.output import ascii_fallback, duration
 from gotlang.cli.progress import Progress, display
 from gotlang.models.base import Price, Request, Usage
 from gotlang.models.simulated import SimulatedModel
-from gotlang.runtime.sampler.budget import Budget, cost
+from gotlang.runtime.sampler.budget import Amount, Budget, cost
 
 PROGRAM = compile(VOTE.partition("\n")[2])
 
@@ -145,7 +145,7 @@ def test_spent_and_limits() -> None:
     async def spend() -> None:
         price = Price(1.0, 1.0)
         reservation = await budget.reserve(Request("a-model", ()), 7, price)
-        budget.settle(reservation, 7, cost(price, Usage(125_000)))
+        budget.settle(reservation, Amount(7, cost(price, Usage(125_000))))
 
     asyncio.run(spend())
     assert "$0.1250 of $0.5000, 7 of 100 calls" in progress.line()

@@ -20,6 +20,21 @@ _NO_USAGE = Usage()
 
 @final
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """Calls, and exact US dollars (0 where the price is unknown)."""
+
+    calls: int = 0
+    usd: Fraction = _NOTHING
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.calls + other.calls, _sum(self.usd, other.usd))
+
+
+NO_AMOUNT = Amount()
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Reservation:
     """Reserved for one request of `calls` calls: at most `usd` US dollars."""
 
@@ -30,10 +45,10 @@ class Reservation:
 class Budget:
     """What may still be spent, by all runs that share it. None means no limit.
 
-    `max_usd` is in US dollars, `max_calls` counts calls. `spent_usd` and `spent_calls` count what was billed,
-    and what may have been: a request that failed after it was sent counts with its worst case. The worst case
-    of requests under way is reserved besides. `refused` counts calls that were not requested. Amounts are
-    exact decimal numbers. Safe among the tasks of one event loop. Raises UsageError for a negative limit.
+    `max_usd` is in US dollars, `max_calls` counts calls. `charged` is what is known to have been billed,
+    `uncertain` the worst case of those that may have been. The worst case of requests under way is reserved
+    besides. `refused` counts calls that were not requested. Amounts are exact decimal numbers. Safe among the
+    tasks of one event loop. Raises UsageError for a negative limit.
     """
 
     def __init__(self, max_usd: float | None = None, max_calls: int | None = None) -> None:
@@ -42,10 +57,9 @@ class Budget:
                 raise UsageError(f"invalid limit of {limit} {unit}", help="give at least 0")
         self.max_usd = max_usd
         self.max_calls = max_calls
-        self.spent_calls = 0
+        self.charged = self.uncertain = NO_AMOUNT
         self.refused = 0
         self._limit = _exact(max_usd) if max_usd is not None else None
-        self._spent = _NOTHING
         self._reserved_usd = _NOTHING
         self._under_way = 0
         self._reserved_calls = 0
@@ -57,9 +71,18 @@ class Budget:
         return self.refused > 0
 
     @property
+    def spent_calls(self) -> int:
+        """Calls that count towards the limit: charged and uncertain ones."""
+        return self.charged.calls + self.uncertain.calls
+
+    @property
     def spent_usd(self) -> float:
-        """US dollars spent so far, by requests whose price is known."""
+        """US dollars that count towards the limit, charged and uncertain, where the price is known."""
         return float(self._spent)
+
+    @property
+    def _spent(self) -> Fraction:
+        return _sum(self.charged.usd, self.uncertain.usd)
 
     def check(self, model: Model) -> None:
         """Refuse a dollar limit for a model without a known price. Raises UsageError."""
@@ -98,10 +121,11 @@ class Budget:
         self._reserved_calls += fitting
         return Reservation(fitting, usd)
 
-    def settle(self, reservation: Reservation, calls: int, usd: Fraction) -> None:
-        """Give back a reservation, and count what the request really cost."""
-        self.spent_calls += calls
-        self._spent = _sum(self._spent, usd)
+    def settle(self, reservation: Reservation, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
+        """Give back a reservation; count what is known to have been billed, and what may have been besides.
+        Both are nothing for a request that was free or not sent."""
+        self.charged += charged
+        self.uncertain += uncertain
         self._under_way -= 1
         if reservation.usd:
             self._reserved_usd -= reservation.usd
@@ -162,10 +186,13 @@ class Allowance:
             self.lost += 1
         else:
             self.charged += usage
-        self._settle(self.calls, self._worst if usage is None else cost(self._price, usage))
+        if usage is None:
+            self._settle(NO_AMOUNT, Amount(self.calls, self._worst))
+        else:
+            self._settle(Amount(self.calls, cost(self._price, usage)))
         reservation = await self._budget.reserve(self._request, self.calls, self._price)
         if reservation.calls < self.calls:
-            self._budget.settle(reservation, 0, _NOTHING)
+            self._budget.settle(reservation, NO_AMOUNT)
             raise BudgetExceeded(self._budget.reason())
         self._reservation = reservation
 
@@ -175,38 +202,35 @@ class Allowance:
         usd = cost(self._price, usage)
         if self.retries:
             usd -= cost(self._price, self.charged)
-        self._settle_unknown(calls, usd, lost - self.lost)
+        self._settle_unknown(Amount(calls, usd), lost - self.lost)
         self.lost = max(lost, self.lost)
 
     def failed(self, lost: int) -> None:
         """The request failed in the end; `lost` of its retries may have been billed."""
-        self._settle_unknown(0, _NOTHING, lost - self.retries)
+        self._settle_unknown(NO_AMOUNT, lost - self.retries)
         self.lost = max(lost, self.lost)
 
     def abandoned(self) -> None:
         """The request was left under way: it may have been billed."""
-        self._settle_unknown(0, _NOTHING, 1)
+        self._settle_unknown(NO_AMOUNT, 1)
         self.lost += 1
 
     def returned(self) -> None:
         """The request was not sent."""
-        self._settle(0, _NOTHING)
+        self._settle(NO_AMOUNT)
 
     @property
     def _worst(self) -> Fraction:
         return worst_case(self._request, self.calls, self._price)
 
-    def _settle_unknown(self, calls: int, usd: Fraction, more: int) -> None:
+    def _settle_unknown(self, charged: Amount, more: int) -> None:
         """Settle with `more` failed requests that `retry` was not told of."""
-        if more > 0:
-            calls += more * self.calls
-            usd += more * self._worst
-        self._settle(calls, usd)
+        self._settle(charged, Amount(more * self.calls, more * self._worst) if more > 0 else NO_AMOUNT)
 
-    def _settle(self, calls: int, usd: Fraction) -> None:
+    def _settle(self, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
         reservation, self._reservation = self._reservation, None
         if reservation is not None:
-            self._budget.settle(reservation, calls, usd)
+            self._budget.settle(reservation, charged, uncertain)
 
 
 def worst_case(request: Request, calls: int, price: Price | None) -> Fraction:
