@@ -78,6 +78,12 @@ def test_what_some_call_the_end_of_a_line_stands_in_answers(tmp_path: Path) -> N
     assert [a.text for a in reply.completions] == ["one\u2028two\u0085three"]
 
 
+def test_a_file_of_results_may_be_larger_than_a_response(tmp_path: Path) -> None:
+    with BatchServer(lambda body, index: "a" * 90_000) as server:
+        replies = use(server, tmp_path, lambda model: ask_all(model, [a_request(str(i)) for i in range(150)]))
+    assert [len(reply.completions[0].text) for reply in replies] == [90_000] * 150
+
+
 @pytest.mark.parametrize(
     "row",
     [

@@ -6,12 +6,14 @@ import asyncio
 import gzip
 import http.server
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -22,6 +24,8 @@ from gotlang.models.endpoint import Endpoint
 from gotlang.models.openai import OpenAIModel
 
 TIMEOUT_S = 2.0
+START_S = 3.0
+"""Seconds that a process takes to start on a busy machine."""
 GOOD = json.dumps({"choices": [{"message": {"content": "hi"}}]}).encode()
 
 
@@ -61,6 +65,15 @@ class Hostile(http.server.BaseHTTPRequestHandler):
 
     def send_bomb(self) -> None:
         self.respond(gzip.compress(b"[" * 10**8), Content_Encoding="gzip")
+
+    def send_dense(self) -> None:
+        self.respond(b"[" + b'{"a":{}},' * 1_200_000 + b"0]")
+
+    def send_wide(self) -> None:
+        content = "\U0001f600" + "a" * 11_900_000
+        self.respond(
+            json.dumps({"choices": [{"message": {"content": content}}]}, ensure_ascii=False).encode()
+        )
 
     def send_nested(self) -> None:
         self.respond(b"[" * 10**7)
@@ -120,7 +133,8 @@ def test_usage_that_is_missing_counts_as_reserved(server: str) -> None:
     ("what", "words", "lost"),
     [
         ("redirect", "redirected to http://elsewhere.example/v1", 0),
-        ("huge", "longer than 32,000,000 bytes", 1),
+        ("huge", "longer than 12,000,000 bytes", 1),
+        ("dense", "holds more than 1,000,000 values", 1),
         ("bomb", "compressed although the request did not accept that", 1),
     ],
 )
@@ -140,14 +154,37 @@ from tests.test_hostile_bodies import ask
 kind = type(ask(sys.argv[1])).__name__
 print(kind, int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
 """
+_COMMAND = _MEASURED.replace(
+    "tests.test_hostile_bodies import ask", "gotlang.cli.main import exit_code"
+).replace("type(ask(sys.argv[1])).__name__", "exit_code(sys.argv[1:])")
 
 
-@pytest.mark.parametrize("what", ["huge", "bomb", "nested", "headers", "slow"])
+@pytest.mark.parametrize("what", ["huge", "bomb", "dense", "wide", "nested", "headers", "slow"])
 def test_it_takes_neither_memory_nor_more_than_the_time_out(server: str, what: str) -> None:
     began = time.monotonic()
     command = [sys.executable, "-c", _MEASURED, f"{server}/{what}"]
     kind, megabytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert kind == "ModelError"
+    assert kind == ("Reply" if what == "wide" else "ModelError")
     assert int(megabytes) < 300
     # Four tries at most, each with its time-out and the waits between them.
     assert time.monotonic() - began < 4 * (TIMEOUT_S + 1) + 10
+
+
+@pytest.mark.parametrize("what", ["huge", "bomb", "dense", "wide", "nested", "headers", "slow"])
+def test_the_command_ends_within_the_time_out_and_a_second(server: str, what: str, tmp_path: Path) -> None:
+    text = 'prompt ask(q: str) -> str:\n    "{{ q }}"\nscheme s(q: str) -> str:\n    Generate() ask(q)\n'
+    (tmp_path / "a.got").write_text(text)
+    command = ["run", "a.got", "--input", "q=x", "--model", "openai:m"]
+    command += ["--base-url", f"{server}/{what}", "--timeout", str(TIMEOUT_S), "--no-retry", "--quiet"]
+    began = time.monotonic()
+    found = subprocess.run(
+        [sys.executable, "-c", _COMMAND, *command],
+        cwd=tmp_path,
+        env={**os.environ, "OPENAI_API_KEY": "k"},
+        capture_output=True,
+        text=True,
+    )
+    code, megabytes = found.stdout.split()[-2:]
+    assert int(code) == (0 if what == "wide" else 1), found.stderr
+    assert int(megabytes) < 300
+    assert time.monotonic() - began < TIMEOUT_S + 1 + START_S

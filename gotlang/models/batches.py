@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, final
 from gotlang.errors import GotError, UsageError
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import NoResponse, Response
+from gotlang.models.http import MAX_BODY
 from gotlang.models.openai import client_of
 from gotlang.records import InvalidRecord, from_json, to_json
 
@@ -41,6 +42,8 @@ MAX_FAILED_POLLS = 20
 MAX_LINES = 50_000
 MAX_BYTES = 100_000_000
 """Size of one file; providers allow twice as many bytes."""
+MAX_RESULT = 100_000
+"""Bytes that a file of results may have for each request that waits for one."""
 REMEMBERED_S = 29 * 86400
 """Seconds after which a batch is forgotten: providers keep results for a month."""
 
@@ -320,10 +323,13 @@ class BatchWire:
         _LOG.info("batch %s: %s, %d of %d results", batch.id, found.status, len(results), len(batch.lines))
         return results
 
+    def _most_bytes(self) -> int:
+        return MAX_BODY + MAX_RESULT * len(self._results)
+
     def _connected(self) -> AsyncOpenAI:
         if self._client is None:
             # Uploading again makes another file, but no batch: that costs nothing.
-            self._client = client_of(self._endpoint, 600.0, retries=2)
+            self._client = client_of(self._endpoint, 600.0, retries=2, most=self._most_bytes)
         return self._client
 
 

@@ -43,8 +43,9 @@ DEFAULT_TIMEOUT_S = 180.0
 CONNECT_TIMEOUT_S = 10.0
 MAX_COUNT = 10_000_000
 """No model reads or writes more tokens in one request: a larger count is an error."""
-MAX_BODY = 32_000_000
-"""Bytes of a response that are read: the most completions of one request with all log-probabilities."""
+MAX_BODY, MAX_VALUES = 12_000_000, 1_000_000
+"""Bytes of a response that are read, and JSON values in it: 25 completions of 4,096 tokens with all their
+log-probabilities, in 200 MB of memory."""
 
 
 @final
@@ -393,7 +394,7 @@ class HttpWire:
             # A proxy from the environment cannot reach this machine's own loopback.
             trust_env = not self._at.loopback
             self._client = httpx.AsyncClient(
-                headers=self._headers, timeout=timeout, trust_env=trust_env, **SAFE_CLIENT
+                headers=self._headers, timeout=timeout, trust_env=trust_env, **safe_client()
             )
 
     async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
@@ -422,40 +423,45 @@ class RefusedBody(Exception):
 
 
 class _Limited:
-    """A response's bytes as they arrive, up to MAX_BODY."""
+    """A response's bytes as they arrive, up to `most`."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, most: int) -> None:
         self._stream = stream
+        self._most = most
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = MAX_BODY
+        left = self._most
         async for part in self._stream:
             if (left := left - len(part)) < 0:
-                raise RefusedBody(f"its body is longer than {MAX_BODY:,} bytes")
+                raise RefusedBody(f"its body is longer than {self._most:,} bytes")
             yield part
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-async def _limit(response: Any) -> None:
-    if response.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
-        raise RefusedBody("its body is compressed although the request did not accept that")
-    # The client checks the class of a stream; which library it is from is the SDK's choice.
-    bases = [base for base in type(response.stream).__mro__ if base.__name__ == "AsyncByteStream"]
-    response.stream = type("LimitedStream", (_Limited, *bases), {})(response.stream)
+def safe_client(most: Callable[[], int] = lambda: MAX_BODY) -> dict[str, Any]:
+    """Arguments of an HTTP client: keys and prompts go where the user said, and no body of more than `most`
+    bytes fills the memory."""
+
+    async def limit(response: Any) -> None:
+        if response.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
+            raise RefusedBody("its body is compressed although the request did not accept that")
+        # The client checks the class of a stream; which library it is from is the SDK's choice.
+        bases = [base for base in type(response.stream).__mro__ if base.__name__ == "AsyncByteStream"]
+        response.stream = type("LimitedStream", (_Limited, *bases), {})(response.stream, most())
+
+    return {"follow_redirects": False, "event_hooks": {"request": [], "response": [limit]}}
 
 
-SAFE_CLIENT: Mapping[str, Any] = {
-    "follow_redirects": False,
-    "event_hooks": {"request": [], "response": [_limit]},
-}
-"""Arguments of HTTP clients: keys and prompts go where the user said, and no body fills the memory."""
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
 
 
 def text_of(content: bytes) -> str:
-    """A body's text. JSON is UTF-8, whatever charset the endpoint names."""
+    """A body's text. JSON is UTF-8, whatever charset the endpoint names. Raises RefusedBody for more than
+    MAX_VALUES values, each of which takes a hundred bytes of memory and more."""
+    if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise RefusedBody(f"its body holds more than {MAX_VALUES:,} values")
     return content.decode("utf-8", "replace")
 
 

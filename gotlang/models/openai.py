@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -15,13 +15,15 @@ from gotlang.models.endpoint import OPENAI, Endpoint
 from gotlang.models.failures import NoResponse, Response
 from gotlang.models.http import (
     CONNECT_TIMEOUT_S,
-    SAFE_CLIENT,
+    MAX_BODY,
     UNCOMPRESSED,
     HttpModel,
     ParsedResponse,
+    RefusedBody,
     Wire,
     lower,
     no_response,
+    safe_client,
     text_of,
     token_count,
 )
@@ -107,17 +109,18 @@ class SdkWire:
         import openai
 
         try:
-            async with asyncio.timeout(self._timeout_s):
-                raw = await self._connected().chat.completions.with_raw_response.create(
-                    **body, extra_headers={"Idempotency-Key": key, **UNCOMPRESSED}
-                )
-                return Response(raw.status_code, lower(raw.headers), text_of(raw.http_response.content))
-        except openai.APIStatusError as error:
-            raw = error.response
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    sent = await self._connected().chat.completions.with_raw_response.create(
+                        **body, extra_headers={"Idempotency-Key": key, **UNCOMPRESSED}
+                    )
+                raw = sent.http_response
+            except openai.APIStatusError as error:
+                raw = error.response
             return Response(raw.status_code, lower(raw.headers), text_of(raw.content))
         except openai.OpenAIError as error:
             return no_response(error.__cause__ or error, self._timeout_s)
-        except TimeoutError as error:
+        except (TimeoutError, RefusedBody) as error:
             return no_response(error, self._timeout_s)
 
     async def close(self) -> None:
@@ -135,8 +138,15 @@ class SdkWire:
         return self._client
 
 
-def client_of(endpoint: Endpoint, timeout: Timeout | float, *, retries: int = 0) -> AsyncOpenAI:
-    """The SDK's client of an endpoint. `timeout` is in seconds; `retries` are the SDK's own."""
+def client_of(
+    endpoint: Endpoint,
+    timeout: Timeout | float,
+    *,
+    retries: int = 0,
+    most: Callable[[], int] = lambda: MAX_BODY,
+) -> AsyncOpenAI:
+    """The SDK's client of an endpoint. `timeout` is in seconds; `retries` are the SDK's own; a response of
+    more than `most` bytes is refused."""
     import openai
 
     return openai.AsyncOpenAI(
@@ -146,7 +156,7 @@ def client_of(endpoint: Endpoint, timeout: Timeout | float, *, retries: int = 0)
         timeout=timeout,
         # A proxy from the environment cannot reach this machine's own loopback.
         http_client=openai.DefaultAsyncHttpxClient(
-            trust_env=not endpoint.loopback, timeout=timeout, **SAFE_CLIENT
+            trust_env=not endpoint.loopback, timeout=timeout, **safe_client(most)
         ),
     )
 
