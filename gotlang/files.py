@@ -129,15 +129,3 @@ def beside(folder: Path, written: str) -> Path:
             help="create a gotc.toml, which may be empty, in the folder that contains both",
         )
     return Path(os.path.relpath(target)) if target.is_relative_to(Path.cwd()) else target
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file atomically; one that exists keeps its permissions."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(content)
-        if path.exists():
-            draft.chmod(path.stat().st_mode & 0o7777)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

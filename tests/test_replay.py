@@ -83,7 +83,8 @@ def test_an_observer_that_breaks_costs_the_recording_nothing(tmp_path: Path) -> 
 
 def test_a_session_that_cannot_start_leaves_nothing_open(tmp_path: Path) -> None:
     before = threading.active_count()
-    options = Options(record=tmp_path / "none" / "run.jsonl", cache=tmp_path / "cache.sqlite")
+    (tmp_path / "file").touch()
+    options = Options(record=tmp_path / "file" / "run.jsonl", cache=tmp_path / "cache.sqlite")
     with pytest.raises(UsageError, match="cannot write the recording"):
         load(SORT128).run(numbers=NUMBERS, options=options)
     assert threading.active_count() == before
@@ -144,7 +145,7 @@ def test_a_failed_run_is_recorded_too(tmp_path: Path) -> None:
 
 def test_a_recording_that_cannot_be_written_is_said_before_anything_is_asked(tmp_path: Path) -> None:
     vote(tmp_path)
-    options = Options(record=tmp_path / "no-folder" / "c.jsonl", cache=tmp_path / "cache.sqlite")
+    options = Options(record=tmp_path / "vote.got" / "c.jsonl", cache=tmp_path / "cache.sqlite")
     with pytest.raises(UsageError, match="cannot write the recording"):
         load(tmp_path / "vote.got").run(question="why", options=options)
     assert not list(open_cache(tmp_path / "cache.sqlite", readonly=True).entries())

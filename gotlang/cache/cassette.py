@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, Any, Final, final
+from typing import Any, Final, final
 
 from msgspec import Struct
 
@@ -227,10 +227,10 @@ def check_replaceable(path: Path) -> None:
         return  # writing reports it
 
 
-def write_cassette(file: IO[str], cache: Cache, model: str, models: Mapping[str, RecordedModel]) -> None:
-    """Write the content of a cache as the cassette of a run on `model`. Equal caches give equal text."""
+def cassette_lines(cache: Cache, model: str, models: Mapping[str, RecordedModel]) -> Iterator[str]:
+    """The content of a cache as the cassette of a run on `model`. Equal caches give equal text."""
     known = {name: {"price": found.price, "batch": found.batch} for name, found in sorted(models.items())}
-    file.writelines(line + "\n" for line in export_lines(cache, {"model": model, "models": known}))
+    return export_lines(cache, {"model": model, "models": known})
 
 
 def _is_database(path: str | Path) -> bool:

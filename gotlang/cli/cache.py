@@ -15,6 +15,7 @@ import click
 from gotlang.cli import options as opt
 from gotlang.cli.output import Style, complain, count, document, harmless, say
 from gotlang.errors import CacheError, UsageError
+from gotlang.writing import Draft
 
 if TYPE_CHECKING:
     from gotlang.cache.base import Cache
@@ -160,10 +161,10 @@ def export(file: str, cache: str) -> int:
             return 0
         check_replaceable(Path(file))
         try:
-            with Path(file).open("w", encoding="utf-8", errors="backslashreplace") as out:
+            with Draft(file) as out:
                 lines = 0
                 for lines, line in enumerate(export_lines(opened)):  # noqa: B007 (the first is a header)
-                    out.write(line + "\n")
+                    out.write(line.encode("utf-8", "backslashreplace") + b"\n")
         except OSError as error:
             raise UsageError(f"cannot write {file}: {error.strerror}") from None
     complain(f"{count(lines, 'request')} written to {file}")

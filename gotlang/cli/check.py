@@ -26,8 +26,8 @@ from gotlang.codes import CODES
 from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.diagnostics import render
 from gotlang.errors import GotError, UsageError
-from gotlang.files import replace_file
 from gotlang.version import __version__
+from gotlang.writing import replace_file
 
 if TYPE_CHECKING:
     from gotlang.api import Compilation
@@ -229,7 +229,7 @@ def _format(name: str, check: bool) -> bool:
         if path.read_bytes() == content:
             return False
         if not check:
-            replace_file(path.resolve(), content)
+            replace_file(path, content)
     except OSError as error:
         raise UsageError(f"cannot write {name}: {error.strerror}") from None
     return True

@@ -15,6 +15,7 @@ from gotlang.cli import options as opt
 from gotlang.cli.output import say
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
+from gotlang.writing import replace_file
 
 
 @final
@@ -76,8 +77,7 @@ def init_command(template: str, file: str | None, force: bool) -> int:
             raise UsageError(f"{target} already exists", help="name another file, or use --force")
     for target, content in contents.items():
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(content, "utf-8")
+            replace_file(target, content.encode())
         except OSError as error:
             raise UsageError(f"cannot write {target}: {error.strerror}") from None
     say(f"wrote {path} and {simulator}; try")

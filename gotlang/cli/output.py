@@ -9,13 +9,13 @@ import re
 import sys
 from dataclasses import dataclass
 from functools import partialmethod
-from pathlib import Path
 from typing import Any, Final, TextIO, final
 
 import click
 
 from gotlang.errors import CompileError, GotError, RunError, UsageError
 from gotlang.version import __version__
+from gotlang.writing import Draft, replace_file
 
 FORMAT_VERSION: Final = 2
 """The version of every document that `--json` prints, as in `gotlang.result` (a test compares)."""
@@ -183,8 +183,7 @@ def write_file(path: str, text: str, option: str) -> None:
         sys.stdout.write(text)
         return
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(text, "utf-8", errors="backslashreplace")
+        replace_file(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None
 
@@ -194,13 +193,7 @@ def check_writable(path: str | None, option: str) -> None:
     if path is None:
         return
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        try:
-            Path(path).open("x").close()
-        except FileExistsError:
-            Path(path).open("a").close()
-        else:  # remove only what was created here: other workers of a study check the same file
-            Path(path).unlink(missing_ok=True)
+        Draft(path).close()
     except OSError as error:
         raise UsageError(f"{option}: cannot write {path}: {error.strerror}") from None
 

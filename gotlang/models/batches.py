@@ -14,7 +14,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import os
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from gotlang.models.failures import NoResponse, Response
 from gotlang.models.http import MAX_BODY
 from gotlang.models.openai import client_of
 from gotlang.records import InvalidRecord, from_json, to_json
+from gotlang.writing import replace_file
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -114,11 +114,8 @@ class PendingBatches:
 
     def _write(self, batch: ProviderBatch) -> ProviderBatch:
         path = self._path(batch)
-        part = path.with_suffix(".part")
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            part.write_text(to_json(batch), "utf-8")
-            os.replace(part, path)
+            replace_file(path, to_json(batch).encode())
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
         self._remember(batch)

@@ -7,7 +7,6 @@ never left out is the limit on output tokens, since a budget depends on it.
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from msgspec import Meta
 
 from gotlang.models.base import Request
 from gotlang.records import InvalidRecord, from_json, from_plain, to_json
+from gotlang.writing import replace_file
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 OPTIONAL = ("temperature", "top_p", "stop", "logprobs", "seed", "response_format")
@@ -240,13 +240,9 @@ class CapabilityStore:
         return len(before) - len(after)
 
     def _write(self, learned: Sequence[Learned]) -> None:
-        part = self._path.with_name(f"{self._path.name}.{os.getpid()}.part")
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(to_json({"format": _FORMAT, "learned": learned}, sort_keys=True) + "\n", "utf-8")
-            os.replace(part, self._path)
-        except OSError:
-            return
+        text = to_json({"format": _FORMAT, "learned": learned}, sort_keys=True) + "\n"
+        with suppress(OSError):
+            replace_file(self._path, text.encode())
 
     def _read(self) -> list[Learned]:
         found = []

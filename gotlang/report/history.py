@@ -16,6 +16,7 @@ from typing import Any, Literal, final
 
 from gotlang.errors import UsageError
 from gotlang.records import InvalidRecord, Seconds, from_json, to_json
+from gotlang.writing import replace_file
 
 State = Literal["running", "done", "invalid", "partial", "interrupted", "failed", "killed"]
 """`invalid`: the result is not valid; `partial`: stopped at a limit; `killed`: its process is gone (never
@@ -121,14 +122,7 @@ class History:
                     yield found
 
     def _replace(self, name: str, lines: Iterable[object]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        draft = self.folder / f".{name}.{os.getpid()}"
-        try:
-            draft.write_text("".join(to_json(line) + "\n" for line in lines), "utf-8")
-            draft.replace(self.folder / name)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
+        replace_file(self.folder / name, "".join(to_json(line) + "\n" for line in lines).encode())
 
 
 def state_now(record: RunRecord) -> State:

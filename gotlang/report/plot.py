@@ -13,6 +13,7 @@ from gotlang.errors import UsageError
 from gotlang.program import CheckedProgram
 from gotlang.report.picture import Picture
 from gotlang.result import Result
+from gotlang.writing import replace_file
 
 MOST_ITEMS: Final = 400
 """Nodes and folded groups in an SVG, where groups cannot be opened; the innermost groups are folded first."""
@@ -49,7 +50,7 @@ class Plot:
             known = ", ".join(self.formats)
             raise UsageError(f"unsupported format `{path.suffix}`", help=f"formats are {known}")
         try:
-            path.write_text(make(), encoding="utf-8")
+            replace_file(path, make().encode())
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
         return path

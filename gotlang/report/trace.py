@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO, final
+from typing import Any, final
 from urllib.parse import urlsplit
 
 from gotlang.cache.base import StoredSample
@@ -23,6 +23,7 @@ from gotlang.runtime.graph import path_text
 from gotlang.runtime.plain import source
 from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failure, Started
 from gotlang.version import __version__
+from gotlang.writing import Draft
 
 TIMEOUT_S = 5.0
 """How long a request to the collector may take, and the end of a run may wait for the last one."""
@@ -49,7 +50,8 @@ class Trace:
         self._provider = provider
         self._clock = clock
         try:
-            self._file: TextIO = self.path.open("w", encoding="utf-8")
+            self._file = Draft(self.path)
+            self._file.keep()  # what is there goes now: others may read the new one while it grows
         except OSError as error:
             raise UsageError(f"--trace: cannot write {self.path}: {error.strerror}") from None
 
@@ -84,7 +86,7 @@ class Trace:
         }
         try:
             if self.broken is None:
-                self._file.write(to_json(line) + "\n")
+                self._file.write(to_json(line).encode() + b"\n")
         except OSError as error:
             self.broken = error.strerror or "unknown reason"
 

@@ -28,10 +28,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, final
 
-from gotlang.errors import BudgetExceeded, GotError, ModelError, RunError, UsageError
+from gotlang.errors import BudgetExceeded, CacheError, GotError, ModelError, RunError, UsageError
 from gotlang.evaluate.evaluation import RowRun
 from gotlang.evaluate.rows import Row
-from gotlang.files import replace_file
 from gotlang.ir.program import Program as IR
 from gotlang.ir.program import Prompt
 from gotlang.models.base import (
@@ -59,6 +58,7 @@ from gotlang.templates import Template
 from gotlang.tune.plan import SEEDS, PromptSearch
 from gotlang.tune.points import PointRunner
 from gotlang.tune.tuned import Shot, Texts, rewritten
+from gotlang.writing import replace_file
 
 ANSWER = "answer"
 PROMPT = "proposal"
@@ -435,7 +435,10 @@ async def propose(points: PointRunner, rows: Sequence[Row], file: Path) -> dict[
     found: dict[str, list[Texts]] = {}
     for search in points.plan.searches:
         found.update(await _search(points, rows, search))
-    replace_file(file, to_json(found).encode())
+    try:
+        replace_file(file, to_json(found).encode())
+    except OSError as error:
+        raise CacheError(f"cannot write the proposed texts to {file}: {error.strerror}") from None
     return found
 
 

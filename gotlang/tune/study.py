@@ -38,6 +38,7 @@ from gotlang.tune.space import point_text, space_of, with_texts
 from gotlang.tune.trials import Trial, TrialStore, worker_name
 from gotlang.tune.tuned import Tuned
 from gotlang.version import __version__
+from gotlang.writing import open_own
 
 FOLDER = Path(".gotc") / "tune"
 """Where studies are stored, relative to the current folder."""
@@ -510,7 +511,7 @@ class _Study:
         """What only one worker at a time does; the others find its responses."""
         import fcntl
 
-        lock = os.open(f"{self.file}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+        lock = open_own(f"{self.file}.lock")
         try:
             await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
             yield

@@ -17,7 +17,6 @@ import msgspec
 
 from gotlang.compiler import Compilation, compile_source
 from gotlang.errors import UsageError
-from gotlang.files import replace_file
 from gotlang.ir.text import value_text
 from gotlang.program import CheckedProgram
 from gotlang.records import InvalidRecord, from_plain, to_json
@@ -28,6 +27,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
 from gotlang.syntax.texts import long_lines, quote
 from gotlang.tune.space import used_names
+from gotlang.writing import replace_file
 
 P = TypeVar("P", bound=CheckedProgram)
 
@@ -151,7 +151,7 @@ def _overwrite(path: Path, before: str, after: str) -> None:
     new = after if text.endswith("\n") else after.rstrip("\n")
     new = new.replace("\n", "\r\n") if b"\r\n" in now else new
     mark = codecs.BOM_UTF8 if now.startswith(codecs.BOM_UTF8) else b""
-    replace_file(path.resolve(), mark + new.encode())
+    replace_file(path, mark + new.encode())
 
 
 def _settings_of(program: CheckedProgram, found: Tuned) -> dict[str, dict[str, Any]]:

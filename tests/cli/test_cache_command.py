@@ -110,7 +110,7 @@ def test_a_text_that_was_changed_is_refused(filled: Gotc, folder: Path) -> None:
     assert filled("cache", "import", "gone.jsonl").code == 2
     (folder / "bytes.jsonl").write_bytes(b"\xff\xfe")
     assert filled("cache", "import", "bytes.jsonl").code == 2
-    assert filled("cache", "export", "no/such/folder.jsonl").code == 2
+    assert filled("cache", "export", "bad.jsonl/x.jsonl").code == 2
 
 
 def test_forgetting_by_age_and_size(filled: Gotc) -> None:

@@ -185,7 +185,11 @@ WRONG: dict[str, tuple[Make, int, tuple[str, ...]]] = {
     "resume of no run": (lambda folder: ["run", "--resume", "abc"], 2, ("no runs in",)),
     "unwritable cache": (unwritable_cache, 2, ("cache", "--cache")),
     "corrupt cache": (corrupt_cache, 2, ("not a SQLite database", "--cache")),
-    "unwritable trace": (options(*QUESTION, "--trace", "no/trace.jsonl"), 2, ("--trace", "no/trace.jsonl")),
+    "unwritable trace": (
+        options(*QUESTION, "--trace", "vote.got/t.jsonl"),
+        2,
+        ("--trace", "is not a folder"),
+    ),
     "missing prices": (
         options(*QUESTION, "--model", "openai:m", "--base-url", "http://127.0.0.1:9", "--prices", "no.json"),
         2,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import final
 
-from gotlang.cache.cassette import RecordedModel, check_replaceable, write_cassette
+from gotlang.cache.cassette import RecordedModel, cassette_lines, check_replaceable
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
 from gotlang.runtime.sampler.events import Asked, Event, MissingSample
+from gotlang.writing import Draft
 
 
 @final
@@ -28,10 +27,9 @@ class Recorder:
         if path.exists() and not path.is_file():
             raise UsageError(f"cannot write the recording {path}: it is not a regular file")
         self._path = path
-        self._part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
         self._cache = MemoryCache()
         try:
-            self._file = open(self._part, "x", encoding="utf-8")  # noqa: SIM115
+            self._draft = Draft(path)
         except OSError as error:
             raise self._refused(error) from None
 
@@ -52,11 +50,10 @@ class Recorder:
         """
         about = {each.name: RecordedModel(each.price, max(1, each.batch)) for each in (model, *models)}
         try:
-            with self._file as file:
-                write_cassette(file, self._cache, model.name, about)
-            os.replace(self._part, self._path)
+            with self._draft as draft:
+                for line in cassette_lines(self._cache, model.name, about):
+                    draft.write(line.encode() + b"\n")
         except OSError as error:
-            self._part.unlink(missing_ok=True)
             raise self._refused(error) from None
 
     def _refused(self, error: OSError) -> UsageError:

@@ -1,0 +1,148 @@
+"""Files that gotc writes: whole or not at all, and never through a link that leads out of the current folder.
+
+A file is written beside its place under another name, synced, and renamed to it: a kill, a full disk or a
+power failure leaves the old file or the new one. `open_file`, `write`, `sync`, `rename` and `truncate` are
+the only calls of the system by which files change here, so that a test can make the k-th of them fail.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self, final
+
+open_file = os.open
+write = os.write
+sync = os.fsync
+rename = os.replace
+truncate = os.ftruncate
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_OURS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_MODE = 0o666
+"""Less what the process's umask takes."""
+_OF_THE_SYSTEM = ("/dev/", "/proc/")
+
+
+def is_inside(path: str | os.PathLike[str], folder: str | os.PathLike[str] = ".") -> bool:
+    """Whether a path, with its links followed, is in a folder. Raises OSError for what no path can be."""
+    return Path(_real(path)).is_relative_to(_real(folder))
+
+
+def place(path: str | os.PathLike[str]) -> Path:
+    """The place that a path leads to. Raises OSError where a link below the current folder leads out of it:
+    it may be a stranger's. A place elsewhere is one that the user named."""
+    real, here = _real(path), os.getcwd()
+    written = Path(os.path.normpath(os.path.join(here, path)))
+    if written.is_relative_to(here) and not Path(real).is_relative_to(here):
+        raise OSError(errno.ELOOP, f"a link leads out of the current folder, to {real}")
+    return Path(real)
+
+
+def _real(path: str | os.PathLike[str]) -> str:
+    try:
+        return os.path.realpath(path)
+    except ValueError:  # a null byte, or a lone surrogate
+        raise OSError(errno.EINVAL, "no file can have such a name") from None
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder, and those that it is in, unless it exists. Raises OSError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise OSError(errno.ENOTDIR, f"{path} is not a folder") from None
+
+
+def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file whole or not at all, with its folder if there is none; one that exists keeps its
+    permissions. Raises OSError."""
+    with Draft(path) as draft:
+        draft.write(content)
+
+
+def open_own(path: str | os.PathLike[str]) -> int:
+    """A descriptor to read and write a file of gotc's own, which is created if needed, with its folder; a
+    link is not followed. Raises OSError."""
+    real = place(path)
+    make_folder(real.parent)
+    return open_file(real, _OURS, _MODE)
+
+
+@final
+class Draft:
+    """A file that is being written. `keep` puts it in its place: at the end of a block without an error, or
+    before, for what others may read while it grows. A device or a pipe is written as it is. A
+    folder that is missing is created.
+
+    Raises OSError if it cannot be written, which leaves what was there.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = place(path)
+        self._draft: Path | None = None
+        there = _status(path)
+        if there is not None and (
+            os.fspath(path).startswith(_OF_THE_SYSTEM) or not stat.S_ISREG(there.st_mode)
+        ):
+            self._file = open_file(path, os.O_WRONLY)
+            return
+        make_folder(self._path.parent)
+        draft = self._path.with_name(f".{self._path.name[:80]}.{secrets.token_hex(6)}")
+        self._file = open_file(draft, _NEW, _MODE)
+        self._draft = draft
+        if there is not None:
+            os.chmod(draft, stat.S_IMODE(there.st_mode))
+
+    def write(self, content: bytes) -> None:
+        """Write all of it."""
+        write_all(self._file, content)
+
+    def keep(self) -> None:
+        """Sync it, and put it in its place."""
+        draft = self._draft
+        if draft is not None:
+            sync(self._file)
+            rename(draft, self._path)
+            self._draft = None
+
+    def close(self) -> None:
+        """Release it; what was not kept goes."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        if self._draft is not None:
+            with suppress(OSError):
+                self._draft.unlink()
+            self._draft = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.keep()
+        finally:
+            self.close()
+
+
+def write_all(file: int, content: bytes) -> None:
+    """Write to a descriptor until nothing is left. Raises OSError."""
+    left = memoryview(content)
+    while left:
+        left = left[write(file, left) :]
+
+
+def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
