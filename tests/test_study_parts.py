@@ -18,9 +18,9 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 from support.studies import guess_plan
 
 from gotlang.api import compile
+from gotlang.cache.coordination import Amount
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.models.base import DecodingSettings, Message, Price, Request
-from gotlang.runtime.sampler.budget import Amount
 from gotlang.statistics import MOST_EXACT, signed_rank
 from gotlang.syntax.format import format_module
 from gotlang.tune.budget import SpendLog, StudyBudget

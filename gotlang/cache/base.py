@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 from gotlang.errors import CacheError
 from gotlang.models.base import Completion, Request, Usage
+
+if TYPE_CHECKING:
+    from gotlang.cache.coordination import Coordination
 
 
 @final
@@ -80,6 +83,11 @@ class Cache(Protocol):
     def close(self) -> None:
         """Flush, and close the file or the connection. A second call does nothing."""
 
+    def coordination(self) -> Coordination | None:
+        """What the processes on this cache coordinate with, to be closed before the cache; None (the default)
+        if it belongs to one process, or is read-only."""
+        return None
+
 
 @final
 class StoreHandle:
@@ -90,7 +98,7 @@ class StoreHandle:
 
     def __init__(self, name: str, *, readonly: bool) -> None:
         self.name = name
-        self._readonly = readonly
+        self.readonly = readonly
         self._process = os.getpid()
         self._closed = False
 
@@ -103,7 +111,7 @@ class StoreHandle:
             raise CacheError(
                 f"{self.name} was opened before this process was forked", help="open it again in this process"
             )
-        if writing and self._readonly:
+        if writing and self.readonly:
             raise CacheError(f"{self.name} is read-only", help="use another cache with --cache")
 
     def close(self) -> bool:

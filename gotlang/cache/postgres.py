@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from gotlang.cache.base import StoredSample, StoreHandle
 from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample, encode_sample
+from gotlang.cache.coordination import TABLES, Coordination, Database, Execute
 from gotlang.errors import CacheError
 from gotlang.records import InvalidRecord
 
@@ -126,6 +127,9 @@ class PostgresCache(DatabaseCache):
             self._connection.close()
             self._connection = None
 
+    def coordination(self) -> Coordination | None:
+        return None if self._handle.readonly else Coordination(_PostgresCoordination(self._call))
+
     def _rows(self, statement: str, arguments: Any = ()) -> list[Any]:
         return self._call("read", lambda connection: connection.execute(statement, arguments).fetchall())
 
@@ -178,6 +182,41 @@ class PostgresCache(DatabaseCache):
             "?options=-csearch_path%3DNAME at the end of the address",
         )
         check_about(rows[0][0] if rows else None, name, stranger)
+
+
+@final
+class _PostgresCoordination(Database):
+    """Coordination in tables beside the cache's, over its connection, which is closed with it."""
+
+    def __init__(self, call: Callable[[str, Callable[[psycopg.Connection[Any]], Any]], Any]) -> None:
+        self._call = call
+        self._created = False
+
+    def transaction(self, work: Callable[[Execute], _Result]) -> _Result:
+        def act(connection: psycopg.Connection[Any]) -> _Result:
+            def execute(statement: str, values: Sequence[object]) -> list[Any]:
+                cursor = connection.execute(_in_postgres(statement), values)
+                return cursor.fetchall() if cursor.description else []
+
+            with connection.transaction():
+                if not self._created:
+                    execute("SELECT pg_advisory_xact_lock(?)", (_CREATION_LOCK,))
+                    for statement in TABLES.values():
+                        execute(statement.replace("TABLE", "TABLE IF NOT EXISTS", 1), ())
+                return work(execute)
+
+        result: _Result = self._call("write", act)
+        self._created = True
+        return result
+
+    def close(self) -> None:
+        pass
+
+
+@cache
+def _in_postgres(statement: str) -> str:
+    now = "extract(epoch FROM clock_timestamp())::double precision"
+    return statement.replace("gotlang_now()", now).replace("?", "%s")
 
 
 def _create_tables(connection: psycopg.Connection[Any]) -> None:

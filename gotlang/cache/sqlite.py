@@ -19,18 +19,20 @@ import stat
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 from sqlitedict import SqliteMultithread
 
 from gotlang.cache.base import StoredSample, StoreHandle
 from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample, encode_sample
+from gotlang.cache.coordination import TABLES, Coordination, Database, Execute
 from gotlang.errors import CacheError
 from gotlang.records import InvalidRecord
+from gotlang.writing import place
 
 BUSY_S: Final = 30.0
 """Seconds to wait for another process that writes. A write takes milliseconds."""
@@ -81,6 +83,7 @@ _CAUSES: dict[int, tuple[str, str]] = {
 }
 
 _Statement = tuple[str, Sequence[object]]
+_Result = TypeVar("_Result")
 
 
 @final
@@ -158,6 +161,11 @@ class SqliteCache(DatabaseCache):
             finally:
                 self._reader.close()
 
+    def coordination(self) -> Coordination | None:
+        if self._handle.readonly:
+            return None
+        return Coordination(SqliteCoordination(self.path.with_name(f"{self.path.name}.coordination")))
+
     def _numbers(self, key: str) -> list[int]:
         rows = self._rows(f"SELECT key {_SAMPLES}", (f"{key}:", f"{key};"))
         numbers = (row[0][len(key) + 1 :] for row in rows)
@@ -175,6 +183,65 @@ class SqliteCache(DatabaseCache):
                 self._writer = _Writer(_connect(self.path, readonly=False), self.path)
                 weakref.finalize(self, self._writer.close, force=True).atexit = False
             return [count for (count,) in self._writer.select("", statements)]
+
+
+@final
+class SqliteCoordination(Database):
+    """Coordination in a file of its own, which is opened, or created, when it is first used."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._handle = StoreHandle(f"the file {path}", readonly=False)
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+
+    def transaction(self, work: Callable[[Execute], _Result]) -> _Result:
+        self._handle.check()
+        with self._lock, _explained(self.path, "write"):
+            connection = self._connection or self._open()
+            if _identity(self.path) != self._file:
+                raise CacheError(
+                    f"{self._handle.name} was deleted or replaced while in use",
+                    help="start again; what other processes spend is not known here any more",
+                )
+            connection.execute("BEGIN IMMEDIATE")
+            with connection:  # commits, or rolls back
+                return work(lambda statement, values: connection.execute(statement, values).fetchall())
+
+    def close(self) -> None:
+        with self._lock:
+            if self._handle.close() and self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _open(self) -> sqlite3.Connection:
+        _check_path(self.path, readonly=False)
+        connection = _connect(self.path, readonly=False)
+        try:
+            connection.create_function("gotlang_now", 0, time.time)
+            _when_free(lambda: _make_tables(connection, self.path))
+        except BaseException:
+            connection.close()
+            raise
+        self._connection, self._file = connection, _identity(self.path)
+        return connection
+
+
+def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """Create the tables of a new file; refuse a file with others. Raises CacheError."""
+    with _explained(path, "open"):
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN IMMEDIATE")
+        with connection:
+            if not _schema(connection):
+                for statement in TABLES.values():
+                    connection.execute(statement)
+            if _schema(connection) != TABLES:
+                raise CacheError(
+                    f"{path} is not what processes on a cache coordinate with",
+                    help="move it away to start a new one, in which nothing is spent yet",
+                )
 
 
 class _Writer(SqliteMultithread):  # type: ignore[misc]
@@ -242,7 +309,7 @@ def _check_path(path: Path, *, readonly: bool) -> None:
     """Refuse what cannot be a cache by its path, and create the folder of a new one."""
     try:
         if not readonly:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            place(path).parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             if readonly:
                 raise CacheError(f"cache {path} not found", help="check the name given with --cache")
@@ -257,10 +324,10 @@ def _check_path(path: Path, *, readonly: bool) -> None:
         if isinstance(error, FileExistsError | NotADirectoryError):
             reason = f"{path.parent} is not a folder"
         raise CacheError(f"cannot open the cache {path}: {reason}", help=_ANOTHER) from error
-    for place in () if readonly else (path, path.parent):
-        if place.exists() and not os.access(place, os.W_OK):
+    for needed in () if readonly else (path, path.parent):
+        if needed.exists() and not os.access(needed, os.W_OK):
             raise CacheError(
-                f"cannot write the cache {path}: {place} is not writable",
+                f"cannot write the cache {path}: {needed} is not writable",
                 help="change its permissions, or use a file elsewhere with --cache",
             )
 
@@ -290,16 +357,24 @@ def _connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
 
 def _check_format(connection: sqlite3.Connection, path: Path, *, readonly: bool) -> None:
     """Create the tables of a new file; refuse a file that is not a cache. Raises CacheError."""
+
+    def check() -> None:
+        with _explained(path, "open"):
+            if not readonly and not _schema(connection):
+                _create(connection)
+            _check_tables(connection, path)
+            if not readonly:
+                connection.execute("PRAGMA journal_mode = WAL")
+
+    _when_free(check)
+
+
+def _when_free(action: Callable[[], None]) -> None:
+    """Do this, and wait for another process that has the file locked for itself."""
     deadline = time.monotonic() + BUSY_S
     while True:
         try:
-            with _explained(path, "open"):
-                if not readonly and not _schema(connection):
-                    _create(connection)
-                _check_tables(connection, path)
-                if not readonly:
-                    connection.execute("PRAGMA journal_mode = WAL")
-            return
+            return action()
         except CacheError as error:
             # SQLite does not wait on its own while a file changes to WAL mode.
             busy = _code(error.__cause__) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -16,17 +16,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
+from gotlang.cache.coordination import NO_AMOUNT, Amount
 from gotlang.errors import CacheError
 from gotlang.models.base import Price, Request
 from gotlang.models.prices import dollars
-from gotlang.runtime.sampler.budget import (
-    NO_AMOUNT,
-    Amount,
-    Budget,
-    Reservation,
-    affordable,
-    worst_case,
-)
+from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, worst_case
 
 
 @final

@@ -25,6 +25,7 @@ from gotlang.cache.memory import MemoryCache
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.evaluate.rows import as_table
 from gotlang.options import Options
+from gotlang.processes import process_name
 from gotlang.result import Displayed
 from gotlang.session import Session, run_to_end
 from gotlang.statistics import Interval, paired_difference, verdict
@@ -35,7 +36,7 @@ from gotlang.tune.prompts import SHARE, propose
 from gotlang.tune.sampler import CostModel, Proposals
 from gotlang.tune.search import Finalist, Search, StudyProgress, finals, front, violations
 from gotlang.tune.space import point_text, space_of, with_texts
-from gotlang.tune.trials import Trial, TrialStore, worker_name
+from gotlang.tune.trials import Trial, TrialStore
 from gotlang.tune.tuned import Tuned
 from gotlang.version import __version__
 from gotlang.writing import open_own
@@ -354,7 +355,7 @@ class _Study:
                     help="without `--resume` it starts anew; requests as before come from the cache",
                 )
         self.storage = plan.storage or (f"{self.file}.journal" if keep else None)
-        self.log = SpendLog(Path(f"{self.file}.spend"), worker_name())
+        self.log = SpendLog(Path(f"{self.file}.spend"), process_name())
         self.budget = StudyBudget(self.log, plan.budget)
         session.runner = replace(session.runner, budget=self.budget)
         self.observe: Callable[[StudyProgress], None] = lambda progress: observe(progress, self.budget)

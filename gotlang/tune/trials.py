@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 import re
-import socket
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, final
 
 from gotlang.errors import UsageError
+from gotlang.processes import has_ended, process_name
 from gotlang.records import from_json, to_json
 from gotlang.tune.points import Measured, mean
 from gotlang.tune.space import Point, Space
@@ -72,31 +72,6 @@ def looks(rows: int, first: int = DEFAULT_FIRST) -> list[int]:
     return [*found, rows]
 
 
-def worker_name() -> str:
-    """A name for this process, by which others on this machine can tell whether it still runs."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
-
-
-def gone(worker: str) -> bool:
-    """Whether a worker no longer runs: one without a name, or a process of this machine that has ended. Of
-    workers on other machines nothing is known: False."""
-    host, _, rest = worker.partition(":")
-    pid, _, started = rest.partition(":")
-    return not worker or (host == socket.gethostname() and _started(int(pid)) != started)
-
-
-def _started(pid: int) -> str:
-    """When a process began, in the kernel's ticks; empty if it no longer runs."""
-    try:
-        if not Path("/proc/self").exists():
-            os.kill(pid, 0)
-            return "?"
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] == "Z" else fields[19]
-
-
 @final
 class TrialStore:
     """The trials of one study. `takeover` also continues trials of workers on other machines."""
@@ -114,7 +89,7 @@ class TrialStore:
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._states = optuna.trial.TrialState
-        self.worker = worker_name()
+        self.worker = process_name()
         self._takeover = takeover
         self._finished: dict[int, Trial] = {}
         self._mine: dict[int, int] = {}
@@ -132,7 +107,7 @@ class TrialStore:
         """A trial below `limit` whose worker no longer runs, now this worker's; None if there is none."""
         for trial in self._trials()[:limit]:
             running = trial.state == self._states.RUNNING and trial.number not in self._mine
-            if running and (self._takeover or gone(trial.user_attrs.get("worker", ""))):
+            if running and (self._takeover or has_ended(trial.user_attrs.get("worker", ""))):
                 return self._take(trial.number, trial._trial_id)
         return None
 
@@ -219,7 +194,7 @@ class TrialStore:
         while True:
             done = self.finished(below)
             unfinished = (t for t in self._trials()[:below] if t.state == self._states.RUNNING)
-            if len(done) >= below or any(gone(t.user_attrs.get("worker", "")) for t in unfinished):
+            if len(done) >= below or any(has_ended(t.user_attrs.get("worker", "")) for t in unfinished):
                 return done
             await asyncio.to_thread(time.sleep, WAIT_S)  # of real time, also where time is simulated
 

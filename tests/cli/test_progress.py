@@ -13,11 +13,12 @@ import pytest
 from support.gotc import VOTE
 
 from gotlang.api import Options, compile
+from gotlang.cache.coordination import Amount
 from gotlang.cli.output import ascii_fallback, duration
 from gotlang.cli.progress import Progress, display
 from gotlang.models.base import Price, Request, Usage
 from gotlang.models.simulated import SimulatedModel
-from gotlang.runtime.sampler.budget import Amount, Budget, cost
+from gotlang.runtime.sampler.budget import Budget, cost
 
 PROGRAM = compile(VOTE.partition("\n")[2])
 

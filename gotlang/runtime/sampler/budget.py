@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
+from gotlang.cache.coordination import NO_AMOUNT, Amount
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.base import Model, Price, Request, Usage, token_bound
 from gotlang.models.prices import dollars
@@ -16,21 +17,6 @@ from gotlang.models.prices import dollars
 _MILLION = 10**6
 _NOTHING = Fraction(0)
 _NO_USAGE = Usage()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """Calls, and exact US dollars (0 where the price is unknown)."""
-
-    calls: int = 0
-    usd: Fraction = _NOTHING
-
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(self.calls + other.calls, _sum(self.usd, other.usd))
-
-
-NO_AMOUNT = Amount()
 
 
 @final

@@ -1,0 +1,408 @@
+"""What the processes on one cache agree on: who requests a sample, and what they may spend together.
+
+A process has a lease, which it renews while it runs. If it dies, whoever notices first takes its claims away
+and settles its reservations: what was not sent returns to the budget, what was sent may have been charged.
+On the process's own machine that is noticed at once, elsewhere when the lease ends. A process that comes back
+after that, such as one that was suspended, finds its unsent reservations gone, and does not send them.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from math import ceil
+from typing import Any, Final, Protocol, TypeVar, final
+
+from gotlang.errors import CacheError, UsageError
+from gotlang.processes import has_ended, process_name
+
+LEASE_S: Final = 30.0
+"""Seconds after which a process that gave no sign is taken for dead."""
+LOOK_S: Final = 0.02
+"""Seconds for which the claims of other processes are taken to be as they were."""
+SEARCH_S: Final = 0.5
+"""Seconds between two searches for processes that have died."""
+UNIT: Final = 10**12
+"""Amounts are stored in whole parts of a US dollar: this many."""
+MOST: Final = 10**18
+"""The largest amount, and what stands for no limit."""
+
+_TABLES: Final = {
+    "gotlang_owners": """
+        CREATE TABLE gotlang_owners (id TEXT PRIMARY KEY, alive_until DOUBLE PRECISION NOT NULL)
+    """,
+    "gotlang_claims": """
+        CREATE TABLE gotlang_claims (key TEXT, draw BIGINT, owner TEXT NOT NULL, PRIMARY KEY (key, draw))
+    """,
+    "gotlang_budgets": """
+        CREATE TABLE gotlang_budgets (
+            name TEXT PRIMARY KEY, max_usd BIGINT, max_calls BIGINT,
+            charged_usd BIGINT NOT NULL DEFAULT 0, charged_calls BIGINT NOT NULL DEFAULT 0,
+            uncertain_usd BIGINT NOT NULL DEFAULT 0, uncertain_calls BIGINT NOT NULL DEFAULT 0,
+            reserved_usd BIGINT NOT NULL DEFAULT 0, reserved_calls BIGINT NOT NULL DEFAULT 0
+        )
+    """,
+    "gotlang_reservations": """
+        CREATE TABLE gotlang_reservations (
+            id TEXT PRIMARY KEY, budget TEXT NOT NULL, owner TEXT NOT NULL, state BIGINT NOT NULL,
+            usd BIGINT NOT NULL, calls BIGINT NOT NULL
+        )
+    """,
+}
+TABLES: Final = {name: " ".join(statement.split()) for name, statement in _TABLES.items()}
+"""In SQL that SQLite and PostgreSQL both know; `gotlang_now()` is the store's clock in seconds."""
+_RESERVED, _SENT, _ORPHANED = 0, 1, 2
+"""States of a reservation; an orphaned one was sent by a process that was then taken for dead."""
+
+_RENEW = """
+    INSERT INTO gotlang_owners (id, alive_until) VALUES (?, gotlang_now() + ?)
+    ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until
+"""
+_OTHERS = """
+    SELECT id, CASE WHEN alive_until BETWEEN gotlang_now() AND gotlang_now() + ? THEN 0 ELSE 1 END
+    FROM gotlang_owners WHERE id <> ?
+"""
+_BURY = "DELETE FROM gotlang_owners WHERE id = ? RETURNING id"
+# A statement that is repeated after a lost connection finds its own claim and its own reservation.
+_CLAIM = """
+    INSERT INTO gotlang_claims (key, draw, owner) VALUES {}
+    ON CONFLICT (key, draw) DO UPDATE SET owner = excluded.owner
+    WHERE gotlang_claims.owner = excluded.owner RETURNING draw
+"""
+_RELEASE = "DELETE FROM gotlang_claims WHERE key = ? AND owner = ? AND draw IN ({})"
+_MAKE = """
+    INSERT INTO gotlang_budgets (name, max_usd, max_calls) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING
+"""
+_BUDGETS = """
+    SELECT name, max_usd, max_calls, charged_usd, charged_calls, uncertain_usd, uncertain_calls,
+           reserved_usd, reserved_calls
+    FROM gotlang_budgets
+"""
+_RESERVE = """
+    INSERT INTO gotlang_reservations (id, budget, owner, state, usd, calls) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO NOTHING RETURNING id
+"""
+_TAKE = f"""
+    UPDATE gotlang_budgets SET reserved_usd = reserved_usd + ?, reserved_calls = reserved_calls + ?
+    WHERE name = ? AND charged_calls + uncertain_calls + reserved_calls + ? <= coalesce(max_calls, {MOST})
+    AND charged_usd + uncertain_usd + reserved_usd + ? <= coalesce(max_usd, {MOST})
+    AND charged_usd + uncertain_usd + reserved_usd + ? <= ?
+    RETURNING name
+"""  # noqa: S608 - a number
+_SEND = f"""
+    UPDATE gotlang_reservations SET state = {_SENT} WHERE id = ? AND state < {_ORPHANED} RETURNING id
+"""  # noqa: S608 - numbers
+_END = "DELETE FROM gotlang_reservations WHERE id = ? RETURNING budget, state, usd, calls"
+_SETTLE = """
+    UPDATE gotlang_budgets
+    SET reserved_usd = reserved_usd - ?, reserved_calls = reserved_calls - ?,
+        uncertain_usd = uncertain_usd + ?, uncertain_calls = uncertain_calls + ?,
+        charged_usd = charged_usd + ?, charged_calls = charged_calls + ?
+    WHERE name = ?
+"""
+_UNSENT = f"""
+    DELETE FROM gotlang_reservations WHERE owner = ? AND state = {_RESERVED} RETURNING budget, usd, calls
+"""  # noqa: S608 - a number
+_ORPHANS = f"""
+    UPDATE gotlang_reservations SET state = {_ORPHANED} WHERE owner = ? AND state = {_SENT}
+    RETURNING budget, usd, calls
+"""  # noqa: S608 - numbers
+_OPEN = f"SELECT 1 FROM gotlang_reservations WHERE budget = ? AND state < {_ORPHANED} LIMIT 1"  # noqa: S608
+
+_Result = TypeVar("_Result")
+Execute = Callable[[str, Sequence[object]], list[Any]]
+"""Runs a statement with its arguments, each a `?` in it; returns the rows."""
+
+
+class Database(Protocol):
+    """Where coordination is stored: it has `TABLES`."""
+
+    def transaction(self, work: Callable[[Execute], _Result]) -> _Result:
+        """The result of statements that take effect together, durably, or not at all. `work` may run again if
+        the connection breaks. Raises CacheError."""
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Calls, and exact US dollars (0 where the price is unknown)."""
+
+    calls: int = 0
+    usd: Fraction = Fraction(0)
+
+    def __add__(self, other: Amount) -> Amount:
+        # Adding 0, as runs without a limit mostly do, takes no time.
+        return Amount(self.calls + other.calls, self.usd + other.usd if other.usd else self.usd)
+
+
+NO_AMOUNT = Amount()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SharedBudget:
+    """A budget as it is stored. `charged` is known to have been billed, `uncertain` may have been, `reserved`
+    is the most that requests under way can cost. A limit of None is none."""
+
+    name: str
+    max_usd: Fraction | None
+    max_calls: int | None
+    charged: Amount
+    uncertain: Amount
+    reserved: Amount
+
+
+@final
+class Coordination:
+    """One process's part. It joins at the first claim or reservation, and renews its lease in a thread.
+
+    Safe among threads, not across a fork. Everything that reads or writes raises CacheError.
+    """
+
+    def __init__(self, database: Database, *, lease_s: float = LEASE_S) -> None:
+        self.owner = f"{process_name()}:{secrets.token_hex(4)}"
+        self._transaction = database.transaction
+        self._close = database.close
+        self.lease_s = lease_s
+        self._renewed = float("-inf")
+        self._mine: set[tuple[str, int]] = set()
+        self._others: frozenset[tuple[str, int]] = frozenset()
+        self._looked = self._searched = float("-inf")
+        self._reserved = 0
+        self._unsettled: dict[str, tuple[Amount, Amount]] = {}
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    # Claims
+
+    def claim(self, key: str, numbers: Sequence[int]) -> bool:
+        """Claim samples of a request, all of them or none; whether nobody else has one of them."""
+        wanted = {(key, number) for number in numbers}
+        if wanted & self._mine:
+            return False
+        claim = _CLAIM.format(", ".join(["(?, ?, ?)"] * len(wanted)))
+        # In one order, so that no two processes wait for each other.
+        rows = [value for key, number in sorted(wanted) for value in (key, number, self.owner)]
+
+        def work(execute: Execute) -> bool:
+            if len(execute(claim, rows)) == len(wanted):
+                return True
+            execute(*self._release(key, numbers))
+            return False
+
+        self._join()
+        if not self._transaction(work):
+            return False
+        self._mine |= wanted
+        return True
+
+    def release(self, key: str, numbers: Sequence[int]) -> None:
+        """Give claims back: the samples are in the cache, or could not be had."""
+        self._mine.difference_update((key, number) for number in numbers)
+        self._transaction(lambda execute: execute(*self._release(key, numbers)))
+
+    def holds(self, key: str, numbers: Iterable[int]) -> bool:
+        """Whether these claims are still ours: they are not if this process was suspended for long."""
+        if time.time() - self._renewed > self.lease_s:
+            self._renew()
+        return all((key, number) in self._mine for number in numbers)
+
+    def claimed(self, key: str, numbers: Iterable[int]) -> bool:
+        """Whether any of these samples is claimed, by another process or by another run of this one."""
+        now = time.monotonic()
+        self._search(now)
+        if now - self._looked >= LOOK_S:
+            select = "SELECT key, draw FROM gotlang_claims WHERE owner <> ?"
+            self._others = frozenset(self._transaction(lambda execute: execute(select, (self.owner,))))
+            self._looked = now
+        return any((key, number) in self._others or (key, number) in self._mine for number in numbers)
+
+    def _release(self, key: str, numbers: Sequence[int]) -> tuple[str, list[object]]:
+        return _RELEASE.format(", ".join("?" * len(numbers))), [key, self.owner, *numbers]
+
+    # Budgets
+
+    def make(self, name: str, max_usd: Fraction | None, max_calls: int | None) -> SharedBudget:
+        """The budget with this name, which is made with these limits if there is none."""
+        self._transaction(lambda execute: execute(_MAKE, (name, _limit(max_usd), max_calls)))
+        found = self.budget(name)
+        assert found is not None
+        return found
+
+    def budget(self, name: str) -> SharedBudget | None:
+        """A budget as it is now; None if there is none with this name."""
+        rows = self._transaction(lambda execute: execute(f"{_BUDGETS} WHERE name = ?", (name,)))
+        return _budget(rows[0]) if rows else None
+
+    def budgets(self) -> list[SharedBudget]:
+        """All budgets, by name, with what dead processes held settled."""
+        self._search(float("inf"))
+        return [_budget(row) for row in self._transaction(lambda e: e(f"{_BUDGETS} ORDER BY name", ()))]
+
+    def limit(self, name: str, max_usd: Fraction | None, max_calls: int | None) -> None:
+        """Give a budget other limits, from the next reservation on."""
+        change = "UPDATE gotlang_budgets SET max_usd = ?, max_calls = ? WHERE name = ?"
+        self._transaction(lambda execute: execute(change, (_limit(max_usd), max_calls, name)))
+
+    def remove(self, name: str) -> bool:
+        """Forget a budget with all that it counted; False if processes have requests under way in it."""
+
+        def work(execute: Execute) -> bool:
+            if execute(_OPEN, (name,)):
+                return False
+            execute("DELETE FROM gotlang_reservations WHERE budget = ?", (name,))
+            execute("DELETE FROM gotlang_budgets WHERE name = ?", (name,))
+            return True
+
+        self._search(float("inf"))
+        return self._transaction(work)
+
+    def reserve(self, name: str, most: Amount, max_usd: Fraction | None = None) -> str | None:
+        """Reserve what a request can cost at most; the reservation's id, or None if that does not fit.
+
+        `max_usd` is another limit in force for now, if it is lower than the budget's.
+        """
+        self._join()
+        self._reserved += 1
+        id, usd = f"{self.owner}/{self._reserved}", ceil(most.usd * UNIT)
+        limit = MOST if max_usd is None else _limit(max_usd)
+
+        def work(execute: Execute) -> bool:
+            if not execute(_RESERVE, (id, name, self.owner, _RESERVED, usd, most.calls)):
+                return True  # made before the connection broke
+            if execute(_TAKE, (usd, most.calls, name, most.calls, usd, usd, limit)):
+                return True
+            execute(_END, (id,))
+            return False
+
+        return id if self._transaction(work) else None
+
+    def sent(self, reservation: str) -> bool:
+        """Record that a request goes out now. False: it may not, for its reservation was given back when this
+        process was taken for dead."""
+        return bool(self._transaction(lambda execute: execute(_SEND, (reservation,))))
+
+    def settle(self, reservation: str, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
+        """Give a reservation back, and count what was charged for it and what may have been.
+
+        What cannot be written now is kept, and written with the next lease.
+        """
+        self._unsettled[reservation] = (charged, uncertain)
+        with suppress(CacheError):
+            self._settle_all()
+
+    def waiting(self, name: str) -> bool:
+        """Whether requests of living processes are under way that may give something back."""
+        self._search(time.monotonic())
+        return bool(self._transaction(lambda execute: execute(_OPEN, (name,))))
+
+    # Leases
+
+    def close(self) -> None:
+        """Leave: claims are released, unsent reservations return, and open ones count as uncertain."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join()
+            with suppress(CacheError):
+                self._settle_all()
+                self._bury(self.owner)
+        self._close()
+
+    def _join(self) -> None:
+        """Renew the lease if nobody did: at first, and after this process was suspended."""
+        if time.time() - self._renewed > self.lease_s / 2:
+            self._renew()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._keep_alive, name="gotlang-lease", daemon=True)
+            self._thread.start()
+
+    def _renew(self) -> None:
+        now = time.time()
+
+        def work(execute: Execute) -> None:
+            execute(_RENEW, (self.owner, self.lease_s))
+            if now - self._renewed > self.lease_s:  # others may have taken over
+                kept = execute("SELECT key, draw FROM gotlang_claims WHERE owner = ?", (self.owner,))
+                self._mine.intersection_update(kept)
+
+        self._transaction(work)
+        self._renewed = now
+
+    def _keep_alive(self) -> None:
+        while not self._ending.wait(self.lease_s / 4):
+            with suppress(CacheError):  # tried again soon; without it the lease ends
+                self._renew()
+                self._settle_all()
+
+    def _search(self, now: float) -> None:
+        """Take over from processes that have died, unless that was just done."""
+        if now - self._searched < SEARCH_S:
+            return
+        self._searched = time.monotonic()
+        arguments = (self.lease_s + 1.0, self.owner)
+        for owner, late in self._transaction(lambda execute: execute(_OTHERS, arguments)):
+            if late or has_ended(owner.rpartition(":")[0]):
+                self._bury(owner)
+
+    def _bury(self, owner: str) -> None:
+        """Settle what a process left behind."""
+
+        def work(execute: Execute) -> None:
+            if not execute(_BURY, (owner,)):
+                return  # somebody was faster
+            execute("DELETE FROM gotlang_claims WHERE owner = ?", (owner,))
+            changes: dict[str, list[int]] = {}
+            for statement, orphaned in ((_UNSENT, 0), (_ORPHANS, 1)):
+                for budget, usd, calls in execute(statement, (owner,)):
+                    change = changes.setdefault(budget, [0, 0, 0, 0])
+                    for place, value in enumerate((usd, calls, usd * orphaned, calls * orphaned)):
+                        change[place] += value
+            for budget in sorted(changes):
+                execute(_SETTLE, (*changes[budget], 0, 0, budget))
+
+        self._transaction(work)
+
+    def _settle_all(self) -> None:
+        for id, (charged, uncertain) in list(self._unsettled.items()):
+            self._transaction(partial(_settled, id=id, charged=charged, uncertain=uncertain))
+            self._unsettled.pop(id, None)
+
+
+def _settled(execute: Execute, id: str, charged: Amount, uncertain: Amount) -> None:
+    for budget, state, usd, calls in execute(_END, (id,)):
+        # What counted as uncertain after this process was taken for dead is known now.
+        reserved = (0, 0) if state == _ORPHANED else (usd, calls)
+        guessed = (usd, calls) if state == _ORPHANED else (0, 0)
+        more = ceil(uncertain.usd * UNIT) - guessed[0], uncertain.calls - guessed[1]
+        execute(_SETTLE, (*reserved, *more, ceil(charged.usd * UNIT), charged.calls, budget))
+
+
+def _limit(usd: Fraction | None) -> int | None:
+    """A limit in dollars as it is stored. Raises UsageError if it is too high."""
+    if usd is not None and usd * UNIT >= MOST:
+        raise UsageError(f"a shared budget of ${float(usd):,.0f} is too high", help="give at most $999,999")
+    return None if usd is None else int(usd * UNIT)
+
+
+def _budget(row: Sequence[Any]) -> SharedBudget:
+    name, max_usd, max_calls, *amounts = row
+    try:
+        charged, uncertain, reserved = (
+            Amount(int(calls), Fraction(usd, UNIT))
+            for usd, calls in zip(amounts[::2], amounts[1::2], strict=True)
+        )
+        limit = None if max_usd is None else Fraction(max_usd, UNIT)
+        return SharedBudget(str(name), limit, max_calls, charged, uncertain, reserved)
+    except (TypeError, ValueError):
+        raise CacheError(
+            f"the budget `{name}` is damaged", help="remove it with `gotc budget remove`"
+        ) from None

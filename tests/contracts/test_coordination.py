@@ -1,0 +1,323 @@
+"""The contract of what processes on one cache coordinate with. Every store that coordinates passes it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.caches import no_postgres, postgres_schema
+from support.gotc import environment
+
+from gotlang.cache import coordination as module
+from gotlang.cache import open_cache
+from gotlang.cache.coordination import NO_AMOUNT, Amount, Coordination, SharedBudget
+from gotlang.errors import CacheError, UsageError
+
+with_postgres = pytest.mark.skipif(bool(no_postgres), reason=no_postgres)
+Join = Callable[..., Coordination]
+KEY = "a" * 64
+DOLLAR = Amount(1, Fraction(1))
+DIES = """\
+import sys, time
+from fractions import Fraction
+from gotlang.cache import open_cache
+from gotlang.cache.coordination import Amount
+cache = open_cache(sys.argv[1])
+shared = cache.coordination()
+assert shared.claim("a" * 64, [0, 1])
+assert shared.make("b", Fraction(10), None)
+sent = shared.reserve("b", Amount(2, Fraction(1, 2)))
+assert shared.sent(sent)
+shared.reserve("b", Amount(3, Fraction(3)))
+print("there", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody looks every time."""
+    monkeypatch.setattr(module, "LOOK_S", 0.0)
+    monkeypatch.setattr(module, "SEARCH_S", 0.0)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=with_postgres)])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A cache that nobody has opened yet."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "cache.sqlite")
+    else:
+        with postgres_schema() as schema:
+            yield schema
+
+
+@pytest.fixture
+def join(address: str) -> Iterator[Join]:
+    """Each call is one more participant, as in another process."""
+    opened = []
+
+    def one(lease_s: float = module.LEASE_S) -> Coordination:
+        cache = open_cache(address)
+        shared = cache.coordination()
+        assert shared is not None
+        shared.lease_s = lease_s
+        opened.append((shared, cache))
+        return shared
+
+    yield one
+    for shared, cache in opened:
+        shared.close()
+        cache.close()
+
+
+def the(shared: Coordination, name: str = "b") -> SharedBudget:
+    found = shared.budget(name)
+    assert found is not None
+    return found
+
+
+def test_a_sample_is_claimed_once(join: Join) -> None:
+    one, other = join(), join()
+    assert one.claim(KEY, [0, 1, 2])
+    assert not other.claim(KEY, [2, 3])
+    assert not one.claim(KEY, [0])  # nor by another run of the same process
+    assert other.claimed(KEY, [0]) and one.claimed(KEY, [0])
+    assert not other.claimed(KEY, [3])  # all of them or none
+    assert other.claim(KEY, [3]) and other.claim("b" * 64, [0])
+    one.release(KEY, [0, 1, 2])
+    assert not other.claimed(KEY, [0, 1, 2])
+    assert other.claim(KEY, [2])
+    assert other.holds(KEY, [2, 3]) and not one.holds(KEY, [2])
+
+
+def test_claims_end_with_the_process(join: Join) -> None:
+    one, other = join(), join()
+    assert one.claim(KEY, [0])
+    one.close()
+    assert other.claim(KEY, [0])
+
+
+def test_what_does_not_fit_is_not_reserved(join: Join) -> None:
+    one, other = join(), join()
+    made = one.make("b", Fraction(2), 5)
+    assert (made.max_usd, made.max_calls, made.charged) == (2, 5, NO_AMOUNT)
+    assert other.make("b", Fraction(3), None) == made  # the first one's limits
+    assert other.budget("c") is None
+    first = one.reserve("b", Amount(2, Fraction("1.5")))
+    assert first is not None
+    assert other.reserve("b", Amount(1, Fraction("0.500000000001"))) is None
+    assert other.reserve("b", Amount(4, Fraction(0))) is None
+    second = other.reserve("b", Amount(3, Fraction("0.5")))
+    assert second is not None
+    assert the(one).reserved == Amount(5, Fraction(2))
+    one.settle(first, Amount(1, Fraction("0.25")), Amount(1, Fraction("0.5")))
+    assert the(other) == SharedBudget(
+        "b",
+        Fraction(2),
+        5,
+        Amount(1, Fraction("0.25")),
+        Amount(1, Fraction("0.5")),
+        Amount(3, Fraction("0.5")),
+    )
+    assert one.reserve("b", Amount(0, Fraction("0.75")), Fraction("1.9")) is None  # a lower limit for now
+    assert one.reserve("b", Amount(0, Fraction("0.75"))) is not None
+
+
+def test_a_budget_without_limits_counts(join: Join) -> None:
+    one = join()
+    one.make("b", None, None)
+    reserved = one.reserve("b", Amount(10**6, Fraction(1000)))
+    assert reserved is not None
+    one.settle(reserved, DOLLAR)
+    one.settle(reserved, DOLLAR)  # a second time is nothing
+    assert the(one).charged == DOLLAR and the(one).reserved == NO_AMOUNT
+
+
+def test_limits_are_changed_for_everybody(join: Join) -> None:
+    one, other = join(), join()
+    one.make("b", Fraction(1), None)
+    one.make("a", None, 1)
+    assert other.reserve("b", DOLLAR) and not other.reserve("b", DOLLAR)
+    one.limit("b", Fraction(2), None)
+    assert other.reserve("b", DOLLAR)
+    assert [budget.name for budget in one.budgets()] == ["a", "b"]
+    assert not one.remove("b")  # requests are under way
+    other.close()
+    assert one.remove("b") and one.budget("b") is None
+    with pytest.raises(UsageError, match="too high"):
+        one.make("c", Fraction(10**6), None)
+
+
+def test_what_was_not_sent_returns_when_a_process_leaves(join: Join) -> None:
+    one, other = join(), join()
+    one.make("b", Fraction(2), None)
+    sent, unsent = one.reserve("b", DOLLAR), one.reserve("b", DOLLAR)
+    assert sent and unsent and one.sent(sent)
+    assert other.waiting("b")
+    one.close()
+    assert (the(other).uncertain, the(other).reserved) == (DOLLAR, NO_AMOUNT)
+    assert not other.waiting("b")
+
+
+def test_a_killed_process_leaves_what_it_sent(join: Join, address: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", DIES, address], env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "there\n"
+    other = join()
+    assert other.claimed(KEY, [1]) and not other.claim(KEY, [1])
+    assert the(other).reserved == Amount(5, Fraction("3.5"))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not other.claimed(KEY, [1])
+    assert other.claim(KEY, [1])
+    assert (the(other).uncertain, the(other).reserved) == (Amount(2, Fraction("0.5")), NO_AMOUNT)
+
+
+def test_a_process_that_gives_no_sign_is_taken_for_dead(join: Join) -> None:
+    """And if it comes back, it sends nothing, and what it had sent is known after all."""
+    one, other = join(0.2), join(0.2)
+    one.make("b", Fraction(9), None)
+    assert one.claim(KEY, [0])
+    sent, unsent = one.reserve("b", DOLLAR), one.reserve("b", DOLLAR)
+    assert sent and unsent and one.sent(sent)
+    one._ending.set()  # suspended: its thread renews nothing
+    assert other.claim("c" * 64, [0])
+    time.sleep(1.5)
+    assert other.budgets()[0].uncertain == DOLLAR
+    assert other.claim(KEY, [0])
+    assert not one.sent(unsent)
+    assert not one.holds(KEY, [0])
+    assert other.holds("c" * 64, [0])  # it renewed its lease
+    one.settle(sent, Amount(1, Fraction("0.25")))
+    assert the(one).charged == Amount(1, Fraction("0.25"))
+    assert (the(one).uncertain, the(one).reserved) == (NO_AMOUNT, NO_AMOUNT)
+
+
+def test_nothing_is_coordinated_where_nothing_is_written(tmp_path: Path) -> None:
+    open_cache(tmp_path / "cache.sqlite").close()
+    cache = open_cache(tmp_path / "cache.sqlite", readonly=True)
+    assert cache.coordination() is None
+    cache.close()
+    assert not list(tmp_path.glob("*coordination*"))
+
+
+@pytest.mark.parametrize("content", [b"hello, this is no database" * 100, b""])
+def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "cache.sqlite.coordination").write_bytes(content)
+    cache = open_cache(tmp_path / "cache.sqlite")
+    shared = cache.coordination()
+    assert shared is not None
+    if content:
+        with pytest.raises(CacheError, match="not a SQLite database"):
+            shared.claim(KEY, [0])
+    else:
+        assert shared.claim(KEY, [0])
+    shared.close()
+    cache.close()
+
+
+def test_a_file_that_was_changed_is_refused(tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "cache.sqlite.coordination") as connection:
+        connection.execute("CREATE TABLE gotlang_budgets (name TEXT)")
+    cache = open_cache(tmp_path / "cache.sqlite")
+    shared = cache.coordination()
+    assert shared is not None
+    with pytest.raises(CacheError, match="not what processes on a cache coordinate with"):
+        shared.budgets()
+    cache.close()
+
+
+@pytest.mark.parametrize("name", ["cache.sqlite", "cache.sqlite.coordination"])
+def test_a_link_out_of_the_folder_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    Path(name).symlink_to(tmp_path / "victim")
+    with pytest.raises(CacheError, match="a link leads out of the current folder"):
+        cache = open_cache("cache.sqlite")
+        shared = cache.coordination()
+        assert shared is not None
+        shared.claim(KEY, [0])
+    assert not (tmp_path / "victim").exists()
+
+
+def test_a_file_that_goes_stops_the_spending(tmp_path: Path) -> None:
+    cache = open_cache(tmp_path / "cache.sqlite")
+    shared = cache.coordination()
+    assert shared is not None
+    shared.make("b", Fraction(1), None)
+    for path in tmp_path.glob("*.coordination*"):
+        path.unlink()
+    with pytest.raises(CacheError, match="deleted or replaced while in use"):
+        shared.reserve("b", DOLLAR)
+    shared.close()
+    cache.close()
+
+
+NUMBERS = count()
+OPERATIONS = st.lists(
+    st.tuples(st.sampled_from(["reserve", "send", "settle", "leave"]), st.integers(0, 2), st.integers(0, 9)),
+    max_size=40,
+)
+
+
+@given(OPERATIONS)
+def test_a_limit_holds_in_every_order(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int]]
+) -> None:
+    """Three processes reserve, send, settle and leave: what counts is never above the limit, and no less than
+    what was sent and not settled, or charged."""
+    folder = tmp_path_factory.mktemp(f"c{next(NUMBERS)}")
+    cache = open_cache(folder / "cache.sqlite")
+    limit = Fraction(20)
+
+    def enter() -> tuple[Coordination, list[tuple[str, Amount, bool]]]:
+        shared = cache.coordination()
+        assert shared is not None
+        return shared, []
+
+    processes = [enter() for _ in range(3)]
+    processes[0][0].make("b", limit, None)
+    charged = Fraction(0)
+    try:
+        for what, which, size in steps:
+            shared, held = processes[which]
+            if what == "reserve":
+                most = Amount(1, Fraction(size))
+                if (id := shared.reserve("b", most)) is not None:
+                    held.append((id, most, False))
+            elif what == "send" and held:
+                id, most, _ = held.pop(size % len(held))
+                assert shared.sent(id)
+                held.append((id, most, True))
+            elif what == "settle" and held:
+                id, most, sent = held.pop(size % len(held))
+                shared.settle(id, Amount(1, most.usd / 2) if sent else NO_AMOUNT)
+                charged += most.usd / 2 if sent else 0
+            elif what == "leave":
+                shared.close()
+                charged += sum(most.usd for _, most, sent in held if sent)
+                processes[which] = enter()
+            found = the(processes[which][0])
+            reserved = sum(most.usd for _, held in processes for _, most, _ in held)
+            assert found.charged.usd + found.uncertain.usd == charged
+            assert found.reserved.usd == reserved
+            assert charged + reserved <= limit
+    finally:
+        for shared, _ in processes:
+            shared.close()
+        cache.close()
