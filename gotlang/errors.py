@@ -102,7 +102,7 @@ class BudgetExceeded(GotError):
 
 class ModelError(GotError):
     """A model did not respond. `retryable` tells whether the same request may succeed later, `requests`
-    counts the requests sent, `lost` those of them that may have been billed in vain."""
+    counts the requests that were sent."""
 
     def __init__(
         self,
@@ -110,13 +110,11 @@ class ModelError(GotError):
         *,
         retryable: bool = False,
         requests: int = 0,
-        lost: int = 0,
         help: str | None = None,
     ) -> None:
         super().__init__(message, help=help)
         self.retryable = retryable
         self.requests = requests
-        self.lost = lost
 
 
 class CacheError(GotError):

@@ -19,7 +19,7 @@ from typing import ClassVar
 import pytest
 
 from gotlang.errors import ModelError
-from gotlang.models.base import Message, ModelOptions, Reply, Request
+from gotlang.models.base import PERMITTED, Message, ModelOptions, Permit, Reply, Request, Usage
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.openai import OpenAIModel
 
@@ -101,13 +101,14 @@ def server() -> Iterator[str]:
         found.shutdown()
 
 
-def ask(url: str) -> Reply | ModelError:
-    """One completion from there, or why there is none."""
+def ask(url: str, charges: list[Usage | None] | None = None) -> Reply | ModelError:
+    """One completion from there, or why there is none; `charges` are those of the failed requests."""
+    permit = PERMITTED if charges is None else Permit(failed=charges.append)
 
     async def run() -> Reply | ModelError:
         model = OpenAIModel("m", ModelOptions(timeout_s=TIMEOUT_S, retries=3), endpoint=Endpoint(url, "key"))
         try:
-            return await model.ask(Request("m", (Message("user", "x"),)), 1)
+            return await model.ask(Request("m", (Message("user", "x"),)), 1, permit=permit)
         except ModelError as error:
             return error
         finally:
@@ -126,24 +127,27 @@ def test_a_body_is_utf_8_whatever_its_charset_says(server: str) -> None:
 def test_usage_that_is_missing_counts_as_reserved(server: str) -> None:
     found = ask(f"{server}/charset")
     assert isinstance(found, Reply)
-    assert found.usage.output_tokens == 2048
+    assert (found.usage.output_tokens, found.usage_known) == (2048, False)
 
 
 @pytest.mark.parametrize(
-    ("what", "words", "lost"),
+    ("what", "words", "charge"),
     [
-        ("redirect", "redirected to http://elsewhere.example/v1", 0),
-        ("huge", "longer than 12,000,000 bytes", 1),
-        ("dense", "holds more than 1,000,000 values", 1),
-        ("bomb", "compressed although the request did not accept that", 1),
+        ("redirect", "redirected to http://elsewhere.example/v1", Usage()),
+        ("huge", "longer than 12,000,000 bytes", None),
+        ("dense", "holds more than 1,000,000 values", None),
+        ("bomb", "compressed although the request did not accept that", None),
     ],
 )
-def test_it_is_refused_and_not_asked_for_again(server: str, what: str, words: str, lost: int) -> None:
+def test_it_is_refused_and_not_asked_for_again(
+    server: str, what: str, words: str, charge: Usage | None
+) -> None:
     before = len(Hostile.seen)
-    found = ask(f"{server}/{what}")
+    charges: list[Usage | None] = []
+    found = ask(f"{server}/{what}", charges)
     assert isinstance(found, ModelError)
     assert words in str(found)
-    assert found.lost == lost
+    assert charges == [charge]
     assert len(Hostile.seen) == before + 1
 
 

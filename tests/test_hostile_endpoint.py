@@ -140,14 +140,15 @@ def test_sort128_over_ten_rows_as_against_a_good_endpoint_and_no_answer_made_twi
             found = sorted_rows(server, program, TIMEOUT_S)
         assert_same(found, good)
         assert sorter.drawn == good_sorter.drawn
-        answered = sum(row["spent"]["calls"] for row in found)
-        assert sum(sorter.drawn.values()) == answered == ANSWERS * len(ROWS)
+        assert sum(sorter.drawn.values()) == ANSWERS * len(ROWS)
+        spent = [row["spent"]["calls"] + row["spent"]["uncertain_calls"] for row in found]
+        assert sum(spent) >= sum(sorter.drawn.values())
         assert server.statuses[400] >= len(REFUSED)
         assert len([seen for seen in server.requests if seen.status != 200]) > 30
         # Whatever was sent is told (on a busy machine also what timed out on its way), and what may have been
         # charged for nothing too.
         assert sum(row["spent"]["requests"] for row in found) >= len(server.requests)
-        assert sum(row["spent"]["lost"] for row in found) > 10
+        assert sum(row["spent"]["uncertain_calls"] for row in found) > 10
 
 
 def test_sort128_over_ten_rows_where_a_request_gets_three_answers_at_most() -> None:
@@ -197,7 +198,7 @@ def test_a_budget_counts_what_a_lost_request_may_have_cost(tmp_path: Path) -> No
     whole, _ = limited_run(tmp_path, [], max_usd=0.15)
     less, server = limited_run(tmp_path, [dropped(), None, dropped()], max_usd=0.15)
     assert whole["spent"]["calls"] > less["spent"]["calls"] > 0
-    assert less["spent"]["lost"] == 2
+    assert less["spent"]["uncertain_calls"] == 2
     charged = server.charged
     assert (charged.input_tokens + charged.output_tokens) / 1000 <= 0.15
     assert less["partial"] is not None
@@ -214,7 +215,7 @@ def test_a_status_after_the_work_was_done_counts_as_charged(tmp_path: Path, code
     faults = [gateway(code), None, gateway(code)]
     found, server = limited_run(tmp_path, [*faults], max_calls=5)
     assert sum(1 for seen in server.requests if seen.charged.tokens) <= 5
-    assert found["spent"]["lost"] == 2
+    assert found["spent"]["uncertain_calls"] == 2
     found, server = limited_run(tmp_path, [*faults], max_usd=0.15)
     assert server.charged.tokens / 1000 <= 0.15
 
@@ -223,7 +224,7 @@ def test_a_status_after_the_work_was_done_counts_as_charged(tmp_path: Path, code
 def test_a_request_that_was_turned_away_is_free(tmp_path: Path, code: int) -> None:
     found, _ = limited_run(tmp_path, [status(code), None], max_calls=5)
     assert found["spent"]["calls"] == 5
-    assert found["spent"]["lost"] == 0
+    assert found["spent"]["uncertain_calls"] == 0
 
 
 def test_a_failed_run_says_what_went_over_the_wire(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from support.asking import KEY, MODEL, a_request, ask, collect, counting, failure, openai_model, use
+from support.asking import KEY, MODEL, a_request, collect, counting, failure, openai_model, told, use
 from support.openai_server import (
     Body,
     Fault,
@@ -26,7 +26,7 @@ from support.openai_server import (
 )
 
 from gotlang.errors import ModelError
-from gotlang.models.base import Reply
+from gotlang.models.base import Reply, Usage
 from gotlang.models.openai import OpenAIModel
 
 PASSING = {
@@ -74,9 +74,10 @@ def test_without_retries_one_failure_is_the_end(name: str) -> None:
 
 def test_a_stall_is_a_time_out_and_the_retry_is_the_same_request() -> None:
     with OpenAIServer(faults=[stalled(30)], idempotent=True) as server:
-        reply = ask(server, timeout_s=0.2)
+        reply, charges = told(server, timeout_s=0.2)
+    assert isinstance(reply, Reply)
     assert reply.requests == 2
-    assert reply.lost == 1
+    assert charges == [None]
     keys = {seen.headers["idempotency-key"] for seen in server.requests}
     assert len(keys) == 1
     assert server.charged == reply.usage
@@ -110,17 +111,17 @@ def test_a_trickle_is_a_time_out_too() -> None:
 def test_what_may_have_been_charged_without_an_answer_is_counted() -> None:
     empty = edited(lambda completion: completion["choices"].clear())
     with OpenAIServer(faults=[dropped(), half_body(), empty]) as server:
-        reply = ask(server)
-    assert reply.lost == 2
+        reply, charges = told(server)
+    assert isinstance(reply, Reply)
     assert len(server.requests) == reply.requests == 4
-    answered = server.requests[2].charged + server.requests[3].charged
-    assert reply.usage == answered, "an empty reply with its usage is charged, and we know how much"
+    assert charges == [None, None, server.requests[2].charged]
+    assert reply.usage == server.requests[3].charged
 
 
 def test_a_final_error_says_how_many_requests_may_have_been_charged() -> None:
     with OpenAIServer(faults=lambda seen: dropped()) as server:
         error = failure(server, retries=2)
-    assert (error.requests, error.lost) == (3, 3)
+    assert error.requests == 3
     assert "after 3 requests" in str(error)
     assert "may have been charged without a response: 3" in str(error)
 
@@ -233,10 +234,11 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        error = failure(url)
+        error, charges = told(url)
+    assert isinstance(error, ModelError)
     assert url in str(error)
     assert "OPENAI_BASE_URL" in (error.help or "")
-    assert (error.requests, error.lost) == (1, 0)
+    assert (error.requests, charges) == (1, [Usage()])
 
 
 def test_a_server_that_was_there_is_waited_for() -> None:

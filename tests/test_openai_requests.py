@@ -70,7 +70,7 @@ def test_answers_come_with_their_usage_and_log_probabilities() -> None:
     assert reply.completions[0].tokens == (("[1, ", -0.25), ("2, 3", -0.25), ("]", -0.25))
     assert reply.usage == server.charged
     assert [answer.output_tokens for answer in reply.completions] == [3, 1]
-    assert (reply.requests, reply.notes, reply.lost) == (1, (), 0)
+    assert (reply.requests, reply.notes) == (1, ())
 
 
 def test_ten_samples_are_one_request() -> None:

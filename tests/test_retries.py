@@ -140,7 +140,7 @@ def test_a_response_that_takes_too_long_is_a_failed_sample(sleep: Any) -> None:
         program.run(x=1, options=Options(model=model))
     assert caught.value.message == "Generate number: every thought failed: no response within 0.2 seconds"
     outcome = caught.value.outcome
-    assert (outcome.ledger.spent.calls, outcome.ledger.spent.lost) == (0, 2)
+    assert (outcome.ledger.spent.calls, outcome.ledger.spent.uncertain_calls) == (0, 2)
 
 
 @tried(100)

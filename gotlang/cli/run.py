@@ -403,8 +403,8 @@ def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
     saved = f" ({dollars(without.usd)} without cache)" if without.calls > spent.calls else ""
     tokens = f"{spent.input_tokens:,} input tokens, {spent.output_tokens:,} output tokens"
     yield "cost", f"{dollars(spent.usd)}{prices}{saved} · {tokens}"
-    if spent.lost:
-        yield "lost", f"{count(spent.lost, 'request')} failed and may have been billed"
+    if spent.uncertain_calls:
+        yield "uncertain", spent.paid.uncertain
     path = f"{count(outcome.hops, 'call')}, {duration(outcome.times[0])}"
     yield "critical path", f"{path} · {count(outcome.thought_count, 'thought')}, volume {outcome.volume}"
     virtual = result.simulated and without.calls

@@ -129,9 +129,8 @@ class Completion:
 class Reply:
     """The result of one `Model.ask`: 1 to n completions, their usage, and the latency in seconds.
 
-    - `usage` is what the endpoint charges for.
-    - `requests` counts the HTTP requests, retries included; `lost` those of them that failed but may have
-      been charged (a timeout, a dropped connection): each costs at most what this one may.
+    - `usage` is what the endpoint charges for; with `usage_known` False the most that it may charge for.
+    - `requests` counts the HTTP requests, retries included. `extra` completions came that nobody asked for.
     - `notes` name the settings that the endpoint refused and that were left out.
     - `latencies_s` are the completions' own latencies if known (simulator), so that they do not depend on
       what was requested together.
@@ -142,8 +141,9 @@ class Reply:
     latency_s: float
     requests: int = 1
     notes: tuple[str, ...] = ()
-    lost: int = 0
     latencies_s: tuple[float, ...] = ()
+    usage_known: bool = True
+    extra: int = 0
 
 
 @final
@@ -189,7 +189,11 @@ def _waiting(reason: str, number: int, most: int, seconds: float) -> None:
     """Nobody is told."""
 
 
-async def _retry(usage: Usage | None) -> None:
+def _failed(usage: Usage | None) -> None:
+    """Nobody is told."""
+
+
+async def _again() -> None:
     """Send it again."""
 
 
@@ -198,18 +202,20 @@ async def _retry(usage: Usage | None) -> None:
 class Permit:
     """The caller's say on each HTTP request that one `Model.ask` sends.
 
-    - `send()` is called when a request that waited for a limit is about to go out for the first time. Raises
-      AlreadyCached if it is not needed any more.
-    - `waiting(reason, number, most, seconds)` is told that retry `number` of `most` follows after a wait.
-    - `await retry(usage)` comes before a request is sent again after one that failed but may have been
-      billed; `usage` is what was billed, None if unknown. Raises BudgetExceeded if the budget does not
+    - `send()` is called when a request is about to go out, each time. Raises AlreadyCached if it is not
+      needed any more, and BudgetExceeded if it is not allowed any more.
+    - `failed(usage)` is told of every request that was sent and brought nothing: `usage` is what was billed
+      (`Usage()`: nothing), None if that is uncertain.
+    - `await again()` comes before a request is sent again. Raises BudgetExceeded if the budget does not
       allow another.
+    - `waiting(reason, number, most, seconds)` is told that retry `number` of `most` follows after a wait.
 
     A model lets through what they raise. The default permits everything.
     """
 
     send: Callable[[], None] = _send
-    retry: Callable[[Usage | None], Awaitable[None]] = _retry
+    failed: Callable[[Usage | None], None] = _failed
+    again: Callable[[], Awaitable[None]] = _again
     waiting: Callable[[str, int, int, float], None] = _waiting
 
 
@@ -224,8 +230,8 @@ class Model(Protocol):
       swallows no other exception; cancelling it leaves nothing running.
     - Fewer than n completions are allowed (an endpoint without `n` returns 1): the caller asks for the rest.
     - It obeys its own limits (rate, timeouts, retries) and counts HTTP requests in `Reply.requests`.
-    - It calls `permit.send` before it sends a request, and awaits `permit.retry` before it sends a request
-      again that may have been billed.
+    - It calls `permit.send` before each request that it sends, `permit.failed` after each that brought
+      nothing, and awaits `permit.again` before it sends one again.
     - `price` is None if unknown, never 0 for "don't know".
     """
 

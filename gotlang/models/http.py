@@ -244,8 +244,7 @@ class HttpModel(Model):
                 continue
             if not outcome.retryable or call.failures >= self._retries:
                 raise self._error(call, outcome)
-            if outcome.lost or outcome.usage is not None:
-                await permit.retry(outcome.usage)
+            await permit.again()
             wait = self._wait(outcome, call)
             call.failures += 1
             permit.waiting(outcome.words, call.failures, self._retries, wait)
@@ -270,7 +269,7 @@ class HttpModel(Model):
         try:
             if not call.requests:
                 self._wire.prepare()
-                call.permit.send()
+            call.permit.send()
             used = None
             call.requests += 1
             sent = self._clock()
@@ -294,10 +293,8 @@ class HttpModel(Model):
             self._limits.release(slot, used, headers)
         if isinstance(outcome, Reply):
             return self._succeeded(call, outcome, asked)
-        call.lost += outcome.lost
-        if outcome.usage is not None:
-            call.charged += 1
-            call.usage += outcome.usage
+        call.lost += outcome.lost or outcome.usage is not None
+        call.permit.failed(None if outcome.lost else outcome.usage or Usage())
         return outcome
 
     def _succeeded(self, call: _Call, reply: Reply, asked: int) -> Reply:
@@ -307,14 +304,13 @@ class HttpModel(Model):
         self.capabilities = known
         if news and self._store is not None:
             self._store.learn(self.at.shown, self.name, known)
-        self._estimates.learn(call.request, len(reply.completions), reply.usage)
+        if reply.usage_known:
+            self._estimates.learn(call.request, len(reply.completions), reply.usage)
         return replace(
             reply,
-            usage=call.usage + reply.usage,
             latency_s=call.latency_s,
             requests=call.requests,
             notes=known.notes(call.request, call.n) + reply.notes,
-            lost=call.lost,
         )
 
     def _known(self, call: _Call) -> Capabilities:
@@ -346,18 +342,16 @@ class HttpModel(Model):
         words = f"model `{self.name}` at {self.at.shown}: {failure.words}"
         if call.requests > 1:
             words += f" (after {call.requests} requests)"
-        lost = call.lost + call.charged
-        if lost:
-            words += f"; requests that may have been charged without a response: {lost}"
-        retryable, requests = failure.retryable, call.requests
-        return ModelError(words, retryable=retryable, requests=requests, lost=lost, help=failure.help)
+        if call.lost:
+            words += f"; requests that may have been charged without a response: {call.lost}"
+        return ModelError(words, retryable=failure.retryable, requests=call.requests, help=failure.help)
 
 
 @final
 @dataclass(slots=True)
 class _Call:
-    """What one `ask` has seen so far. `lost` requests failed and may have been charged, `charged` ones failed
-    and were, by their `usage`. `body` is what was sent last."""
+    """What one `ask` has seen so far. `lost` requests failed, and were charged or may have been. `body` is
+    what was sent last."""
 
     request: Request
     n: int
@@ -368,9 +362,7 @@ class _Call:
     refusals: list[Refusal] = field(default_factory=list)
     requests: int = 0
     lost: int = 0
-    charged: int = 0
     failures: int = 0
-    usage: Usage = field(default_factory=Usage)
     latency_s: float = 0.0
     body: dict[str, Any] = field(default_factory=dict)
 
@@ -522,19 +514,24 @@ def read_body(
         reason = "its body is an error" if error is not None else "it contains no completion"
         return RequestFailure.from_unreadable(reason, at, parsed.usage, error)
     notes: tuple[str, ...] = ()
-    usage = parsed.usage or Usage()
+    usage, known = parsed.usage or Usage(), True
     written = parsed.hidden_bytes + sum(len(one.text.encode("utf-8", "surrogatepass")) for one in found)
+    read, wrote = token_bound(request), n * request.settings.max_tokens
     if usage.input_tokens <= 0 or (usage.output_tokens <= 0 < written):
-        notes = ("the endpoint gave no valid usage: the most tokens that it may charge are counted",)
+        notes, known = ("the endpoint gave no valid usage: what it charged is uncertain",), False
         # Never less than what it did say, or showed.
-        read, wrote = token_bound(request), max(written + len(found), n * request.settings.max_tokens)
-        usage = Usage(max(usage.input_tokens, read), max(usage.output_tokens, wrote))
+        usage = Usage(max(usage.input_tokens, read), max(usage.output_tokens, wrote, written + len(found)))
+    elif usage.input_tokens > read or usage.output_tokens > wrote:
+        notes = ("this endpoint charges more than a request's limit: more tokens than `max_tokens` allows",)
+    if len(found) > n:
+        notes = (*notes, "the endpoint returned more completions than were requested; they are counted")
     kept = [_masked(_cut(one, cut), at.hide) for one in found[:n]]
     if request.settings.logprobs and any(one.logprob is None for one in kept):
         notes = (*notes, "log-probabilities were requested and not given")
     shares = _shares(usage.output_tokens, [len(one.text) for one in kept])
     with_shares = (replace(one, output_tokens=share) for one, share in zip(kept, shares, strict=True))
-    return Reply(tuple(with_shares), usage, 0.0, notes=notes)
+    extra = len(found) - len(kept)
+    return Reply(tuple(with_shares), usage, 0.0, notes=notes, usage_known=known, extra=extra)
 
 
 def _cut(one: Completion, stops: Sequence[str]) -> Completion:

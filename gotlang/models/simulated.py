@@ -229,6 +229,7 @@ class SimulatedModel(Model):
                 reply = await self._send(request, n, first, permit, ticket)
                 return reply if attempt == 1 else replace(reply, requests=attempt)
             except ModelError as error:
+                permit.failed(Usage())
                 if error.retryable:
                     error.requests = attempt
                 if not error.retryable or attempt > self._retries:
@@ -239,6 +240,7 @@ class SimulatedModel(Model):
 
     async def _send(self, request: Request, n: int, first: int, permit: Permit, ticket: int) -> Reply:
         if not self._limited:
+            permit.send()
             return await self._complete(request, n, first)
         asked = min(n, self.batch)
         slot = await self._limits.acquire(ticket, lambda: self._estimates.of(request, asked))

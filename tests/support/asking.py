@@ -13,7 +13,7 @@ from support.clocks import FakeTime
 from support.openai_server import Body, OpenAIServer
 
 from gotlang.errors import ModelError
-from gotlang.models.base import DecodingSettings, Message, ModelOptions, Reply, Request
+from gotlang.models.base import DecodingSettings, Message, ModelOptions, Permit, Reply, Request, Usage
 from gotlang.models.openai import OpenAIModel
 
 T = TypeVar("T")
@@ -60,6 +60,19 @@ def failure(server: OpenAIServer | str, request: Request | None = None, **argume
     with pytest.raises(ModelError) as caught:
         ask(server, request, **arguments)
     return caught.value
+
+
+def told(server: OpenAIServer | str, **arguments: Any) -> tuple[Reply | ModelError, list[Usage | None]]:
+    """A reply or why there is none, and what the failed requests are told to have been charged."""
+    charges: list[Usage | None] = []
+
+    async def work(model: OpenAIModel) -> Reply | ModelError:
+        try:
+            return await model.ask(a_request(), 1, permit=Permit(failed=charges.append))
+        except ModelError as error:
+            return error
+
+    return use(server, work, **arguments)[0], charges
 
 
 async def collect(model: OpenAIModel, request: Request, n: int) -> list[str]:

@@ -40,24 +40,17 @@ class Charging(Delayed):
         chance = Random(hashlib.sha256(f"{self.seed}/{request.key()}/{first}".encode()).digest())
         worst = worst_case(request, n, self.price)
         self.dearest, self.largest = max(self.dearest, worst), max(self.largest, n)
-        known, lost, paid = Usage(), 0, 0
         for attempt in range(1, self.tries + 1):
             kind = chance.choice(self.kinds) if chance.random() < self.share else "answered"
             reply = await super().ask(request, n, first, permit)
             if kind in {"refused", "lost", "charged"}:
-                usage = None
                 if kind == "lost":
                     self._charge(n, worst)
-                    lost += 1
                 elif kind == "charged":
-                    usage = reply.usage
-                    self._charge(n, cost(self.price, usage))
-                    known += usage
-                    paid += 1
-                if attempt == self.tries:
-                    break
-                if kind != "refused":
-                    await permit.retry(usage)
+                    self._charge(n, cost(self.price, reply.usage))
+                permit.failed({"refused": Usage(), "lost": None, "charged": reply.usage}[kind])
+                if attempt < self.tries:
+                    await permit.again()
                 continue
             if kind == "fewer":
                 reply = replace(reply, completions=reply.completions[:1])
@@ -66,8 +59,8 @@ class Charging(Delayed):
                     reply, completions=(replace(reply.completions[0], text="?"), *reply.completions[1:])
                 )
             self._charge(len(reply.completions), cost(self.price, reply.usage))
-            return replace(reply, usage=reply.usage + known, requests=attempt, lost=lost)
-        raise ModelError("gave up", requests=self.tries, lost=lost + paid)
+            return replace(reply, requests=attempt)
+        raise ModelError("gave up", requests=self.tries)
 
     def _charge(self, answers: int, usd: Fraction) -> None:
         self.answers += answers

@@ -68,6 +68,6 @@ class Failing(Delayed):
 RAISED: dict[str, Callable[[str], Exception]] = {
     "error": lambda word: ModelError(word, retryable=True, requests=1),
     "refusal": lambda word: ModelError(word, requests=1),
-    "time-out": lambda word: ModelError(word, retryable=True, requests=3, lost=2),
+    "time-out": lambda word: ModelError(word, retryable=True, requests=3),
     "exception": lambda word: ZeroDivisionError(word),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import final
@@ -21,6 +21,44 @@ _NO_USAGE = Usage()
 
 @final
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """Calls and US dollars that are known to be charged; calls that may have been, and at most how many
+    US dollars more that is; and calls that were free (cached, or refused by the endpoint).
+
+    Dollars are None if a price is unknown. Those of a simulated model are simulated.
+    """
+
+    calls: int = 0
+    usd: float | None = 0.0
+    uncertain_calls: int = 0
+    uncertain_usd: float | None = 0.0
+    free_calls: int = 0
+
+    def __str__(self) -> str:
+        """`$0.0451 on 37 calls; uncertain: at most $0.0020 more on 1 call; free: 4 calls`."""
+        parts = [f"{dollars(self.usd)} on {_calls(self.calls)}"]
+        parts += [f"uncertain: {self.uncertain}"] * bool(self.uncertain_calls)
+        parts += [f"free: {_calls(self.free_calls)}"] * bool(self.free_calls)
+        return "; ".join(parts)
+
+    @property
+    def uncertain(self) -> str:
+        """`at most $0.0020 more on 1 call`."""
+        most = "an unknown amount" if self.uncertain_usd is None else f"at most {dollars(self.uncertain_usd)}"
+        return f"{most} more on {_calls(self.uncertain_calls)}"
+
+    def to_dict(self) -> dict[str, int | float | None]:
+        """The amounts by name, as all JSON documents have them."""
+        # Sums are rounded so that they do not depend on summation order: equal runs print equal sums.
+        return {n: round(v, 12) if isinstance(v, float) else v for n, v in asdict(self).items()}
+
+
+def _calls(number: int) -> str:
+    return f"{number:,} call{'' if number == 1 else 's'}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Reservation:
     """Reserved for one request of `calls` calls: at most `usd` US dollars."""
 
@@ -33,8 +71,8 @@ class Budget:
 
     `max_usd` is in US dollars, `max_calls` counts calls. `charged` is what is known to have been billed,
     `uncertain` the worst case of those that may have been. The worst case of requests under way is reserved
-    besides. `refused` counts calls that were not requested. Amounts are exact decimal numbers. Safe among the
-    tasks of one event loop. Raises UsageError for a negative limit.
+    besides. `free_calls` cost nothing, `refused` counts calls that were not requested. Amounts are exact
+    decimal numbers. Safe among the tasks of one event loop. Raises UsageError for a negative limit.
     """
 
     def __init__(self, max_usd: float | None = None, max_calls: int | None = None) -> None:
@@ -44,7 +82,9 @@ class Budget:
         self.max_usd = max_usd
         self.max_calls = max_calls
         self.charged = self.uncertain = NO_AMOUNT
+        self.free_calls = 0
         self.refused = 0
+        self._over: dict[tuple[str, str], str] = {}
         self._limit = _exact(max_usd) if max_usd is not None else None
         self._reserved_usd = _NOTHING
         self._under_way = 0
@@ -70,6 +110,12 @@ class Budget:
     def _spent(self) -> Fraction:
         return _sum(self.charged.usd, self.uncertain.usd)
 
+    def spent(self, *, priced: bool) -> Spent:
+        """What was spent so far; `priced` tells whether the price is known."""
+        charged, uncertain = self.charged, self.uncertain
+        usd, more = (float(charged.usd), float(uncertain.usd)) if priced else (None, None)
+        return Spent(charged.calls, usd, uncertain.calls, more, self.free_calls)
+
     def check(self, model: Model) -> None:
         """Refuse a dollar limit for a model without a known price. Raises UsageError."""
         if self.max_usd is not None and model.price is None:
@@ -83,6 +129,7 @@ class Budget:
 
         Waits while requests under way may give back enough. Raises BudgetExceeded if not even one call fits.
         """
+        self.check_open(request, calls)
         while (reservation := self._take(request, calls, price)) is None:
             if not self._under_way:
                 self.refused += calls
@@ -90,6 +137,7 @@ class Budget:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._returned.append(waiter)
             await waiter
+            self.check_open(request, calls)
         self._under_way += 1
         return reservation
 
@@ -119,6 +167,24 @@ class Budget:
         if self._returned:
             self._give_back()
 
+    def compare(self, request: Request, reservation: Reservation, spent: Amount) -> None:
+        """Close a limit for a model that charged more than was reserved: the next request could cross it."""
+        where = (request.endpoint, request.model)
+        if self._limit is not None and spent.usd > reservation.usd:
+            told, most = dollars(float(spent.usd)), dollars(float(reservation.usd))
+            said = f"charged {told} for a request that may cost {most} at most"
+        elif self.max_calls is not None and spent.calls > reservation.calls:
+            said = f"charged {_calls(spent.calls)} where {_calls(reservation.calls)} were requested"
+        else:
+            return
+        self._over.setdefault(where, f"`{request.model}` {said}, so nothing more is sent to it under a limit")
+
+    def check_open(self, request: Request, calls: int = 1) -> None:
+        """Raises BudgetExceeded if the model of a request has charged more than was reserved."""
+        if self._over and (reason := self._over.get((request.endpoint, request.model))) is not None:
+            self.refused += calls
+            raise BudgetExceeded(reason)
+
     def _give_back(self) -> None:
         """Wake the reservations that wait."""
         waiting, self._returned = self._returned, []
@@ -128,6 +194,8 @@ class Budget:
 
     def reason(self) -> str:
         """Why the next request was not sent."""
+        if self._over:
+            return next(iter(self._over.values()))
         parts = []
         if self.max_usd is not None:
             parts.append(f"{dollars(self.spent_usd)} of {dollars(self.max_usd)} spent")
@@ -139,10 +207,10 @@ class Budget:
 @final
 @dataclass(slots=True)
 class Allowance:
-    """The reservation of one request through all its retries, and what the failed ones may have cost.
+    """The reservation of one request through all its retries, and what they cost.
 
-    `lost` counts requests that failed and may have been billed, `charged` is the usage of those whose usage
-    is known, `retries` counts both.
+    `charged` and `uncertain` are as in `Budget`, `usage` the tokens that are known to be billed, `requests`
+    counts what was sent.
     """
 
     calls: int
@@ -150,9 +218,12 @@ class Allowance:
     _request: Request
     _price: Price | None
     _reservation: Reservation | None
-    lost: int = 0
-    retries: int = 0
-    charged: Usage = _NO_USAGE
+    charged: Amount = NO_AMOUNT
+    uncertain: Amount = NO_AMOUNT
+    usage: Usage = _NO_USAGE
+    free_calls: int = 0
+    requests: int = 0
+    _under_way: bool = False
 
     @classmethod
     async def of(cls, budget: Budget, request: Request, calls: int, model: Model) -> Allowance:
@@ -162,61 +233,57 @@ class Allowance:
         reservation = await budget.reserve(request, calls, model.price)
         return cls(reservation.calls, budget, request, model.price, reservation)
 
-    async def retry(self, usage: Usage | None) -> None:
-        """Count a request that failed and may have been billed, and reserve one more.
+    def sending(self) -> None:
+        """The request goes out. Raises BudgetExceeded if nothing may be sent to its model any more."""
+        self._budget.check_open(self._request)
+        self.requests += 1
+        self._under_way = True
 
-        `usage` is what was billed, None if unknown. Raises BudgetExceeded if another does not fit.
-        """
-        self.retries += 1
+    def failed(self, usage: Usage | None) -> None:
+        """What was sent last brought nothing. `usage` is what was billed: nothing if it is 0, up to the
+        worst case if it is None."""
+        self._under_way = False
         if usage is None:
-            self.lost += 1
-        else:
-            self.charged += usage
-        if usage is None:
-            self._settle(NO_AMOUNT, Amount(self.calls, self._worst))
-        else:
+            self._settle(NO_AMOUNT, self._worst(self.calls))
+        elif usage.tokens:
+            self.usage += usage
             self._settle(Amount(self.calls, cost(self._price, usage)))
-        reservation = await self._budget.reserve(self._request, self.calls, self._price)
-        if reservation.calls < self.calls:
-            self._budget.settle(reservation, NO_AMOUNT)
-            raise BudgetExceeded(self._budget.reason())
-        self._reservation = reservation
+        else:
+            self.free_calls += self.calls
+            self._budget.free_calls += self.calls
 
-    def succeeded(self, calls: int, usage: Usage, lost: int) -> None:
-        """The request brought completions. `usage` is that of all its retries, of which `lost` failed and may
-        have been billed besides."""
-        usd = cost(self._price, usage)
-        if self.retries:
-            usd -= cost(self._price, self.charged)
-        self._settle_unknown(Amount(calls, usd), lost - self.lost)
-        self.lost = max(lost, self.lost)
+    async def again(self) -> None:
+        """Reserve once more what the last request used up. Raises BudgetExceeded if that does not fit."""
+        if self._reservation is None:
+            reservation = await self._budget.reserve(self._request, self.calls, self._price)
+            if reservation.calls < self.calls:
+                self._budget.settle(reservation, NO_AMOUNT)
+                raise BudgetExceeded(self._budget.reason())
+            self._reservation = reservation
 
-    def failed(self, lost: int) -> None:
-        """The request failed in the end; `lost` of its retries may have been billed."""
-        self._settle_unknown(NO_AMOUNT, lost - self.retries)
-        self.lost = max(lost, self.lost)
+    def answered(self, calls: int, usage: Usage | None) -> None:
+        """The request brought so many completions; None is an unknown usage, which counts at its worst."""
+        if usage is None:
+            self._settle(NO_AMOUNT, self._worst(max(calls, self.calls), calls))
+        else:
+            self.usage += usage
+            self._settle(Amount(calls, cost(self._price, usage)))
 
-    def abandoned(self) -> None:
-        """The request was left under way: it may have been billed."""
-        self._settle_unknown(NO_AMOUNT, 1)
-        self.lost += 1
+    def end(self) -> None:
+        """Nothing more is sent. A request that is still under way may be billed; what was not sent is given
+        back."""
+        self._settle(NO_AMOUNT, self._worst(self.calls) if self._under_way else NO_AMOUNT)
 
-    def returned(self) -> None:
-        """The request was not sent."""
-        self._settle(NO_AMOUNT)
-
-    @property
-    def _worst(self) -> Fraction:
-        return worst_case(self._request, self.calls, self._price)
-
-    def _settle_unknown(self, charged: Amount, more: int) -> None:
-        """Settle with `more` failed requests that `retry` was not told of."""
-        self._settle(charged, Amount(more * self.calls, more * self._worst) if more > 0 else NO_AMOUNT)
+    def _worst(self, most: int, calls: int | None = None) -> Amount:
+        return Amount(most if calls is None else calls, worst_case(self._request, most, self._price))
 
     def _settle(self, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
         reservation, self._reservation = self._reservation, None
         if reservation is not None:
+            self.charged += charged
+            self.uncertain += uncertain
             self._budget.settle(reservation, charged, uncertain)
+            self._budget.compare(self._request, reservation, charged + uncertain)
 
 
 def worst_case(request: Request, calls: int, price: Price | None) -> Fraction:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, final
 from gotlang.cache.base import StoredSample
 from gotlang.models.base import Price, Usage
 from gotlang.runtime.graph import FAILED, Graph, Operation, before, path_key
+from gotlang.runtime.sampler.budget import Allowance, Spent
 
 Times = tuple[float, float, float]
 """Seconds along the critical path: without cache, with the process cache, with the persistent one."""
@@ -25,9 +26,7 @@ ACCOUNTS = ("none", "process", "persistent")
 @dataclass(slots=True)
 class Account:
     """Model calls, HTTP requests, tokens, US dollars (None once a price was unknown), and the seconds of all
-    requests one after the other.
-
-    `lost` counts the requests that failed and may have been billed; they are in no other sum but `requests`.
+    requests one after the other. The last three are as in `Spent`.
     """
 
     calls: int = 0
@@ -36,7 +35,9 @@ class Account:
     output_tokens: int = 0
     usd: float | None = 0.0
     sequential_s: float = 0.0
-    lost: int = 0
+    uncertain_calls: int = 0
+    uncertain_usd: float | None = 0.0
+    free_calls: int = 0
 
     def add(self, calls: int, requests: int, usage: Usage, price: Price | None, seconds: float) -> None:
         """Count requests that held so many calls."""
@@ -49,6 +50,22 @@ class Account:
             self.usd = None if usage.input_tokens or usage.output_tokens else self.usd
         elif self.usd is not None:
             self.usd += price.usd(usage)
+
+    def pay(self, allowance: Allowance, price: Price | None) -> None:
+        """Count what a request, with its retries, is known to have been billed, and may have been besides."""
+        self.add(allowance.charged.calls, 0, allowance.usage, price, 0.0)
+        uncertain = allowance.uncertain
+        self.uncertain_calls += uncertain.calls
+        self.free_calls += allowance.free_calls
+        if price is None:
+            self.uncertain_usd = None if uncertain.calls else self.uncertain_usd
+        elif self.uncertain_usd is not None:
+            self.uncertain_usd += float(uncertain.usd)
+
+    @property
+    def paid(self) -> Spent:
+        """The same in the form of all reports."""
+        return Spent(self.calls, self.usd, self.uncertain_calls, self.uncertain_usd, self.free_calls)
 
 
 class Round(NamedTuple):
@@ -148,7 +165,7 @@ class Ledger:
 
     def spent_json(self) -> dict[str, Any]:
         """What was spent."""
-        return _sums(self.spent, lost=self.spent.lost)
+        return {**_sums(self.spent), **self.spent.paid.to_dict()}
 
 
 def _sums(account: Account, **more: float) -> dict[str, Any]:

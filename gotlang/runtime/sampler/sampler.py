@@ -283,6 +283,8 @@ class Sampler:
         for number, found in stored.items():
             pending.sources[number] = "persistent"
             pending.give(number, found)
+        self.budget.free_calls += len(stored)
+        self.ledger.spent.free_calls += len(stored)
         return bool(stored)
 
     async def _ask(self, pending: _Pending, numbers: list[int]) -> None:
@@ -305,9 +307,13 @@ class Sampler:
             except GotError as error:
                 return pending.give_up(numbers, error.in_words())
             if self.stopping is not None:
-                allowance.returned()
+                allowance.end()
                 return pending.give_up(numbers, self.stopping, cut_off=True)
-            reply = await self._send(pending, numbers, allowance)
+            try:
+                reply = await self._send(pending, numbers, allowance)
+            finally:
+                allowance.end()
+                self.ledger.spent.pay(allowance, model.price)
             if reply is not None:
                 self._keep(pending, numbers, reply)
         finally:
@@ -332,59 +338,53 @@ class Sampler:
         late = False
 
         def send() -> None:
-            look_again()
-            if limit is not None and pending.timeout_s is not None:
-                limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
+            if not allowance.requests:
+                look_again()
+                if limit is not None and pending.timeout_s is not None:
+                    limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
+            allowance.sending()
 
         try:
             look_again()
-            permit = Permit(send, allowance.retry, waiting)
+            permit = Permit(send, allowance.failed, allowance.again, waiting)
             asked = model.ask(pending.request, allowance.calls, numbers[0], permit)
             reply = await (asked if limit is None else _within(limit, asked))
             if late := pending.timeout_s is not None and reply.latency_s > pending.timeout_s:
                 raise TimeoutError  # a simulated model does not take the time that it says it took
             answered = len(reply.completions)
             if not answered:
-                raise ModelError(
-                    f"`{model.name}` returned no completion and no reason why", requests=1, lost=1
-                )
-            allowance.succeeded(answered, reply.usage, reply.lost)
+                raise ModelError(f"`{model.name}` returned no completion and no reason why", requests=1)
+            allowance.answered(answered + reply.extra, reply.usage if reply.usage_known else None)
         except AlreadyCached:
-            allowance.returned()
+            pass
         except BudgetExceeded as error:
-            allowance.returned()
             self.refused = True
-            spent.requests += allowance.retries
+            spent.requests += allowance.requests
             pending.give_up(numbers, error.message, cut_off=True)
         except ModelError as error:
-            allowance.failed(error.lost)
             spent.requests += error.requests
             pending.give_up(numbers, error.in_words())
         except asyncio.CancelledError:
-            allowance.abandoned()
+            spent.requests += allowance.requests
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
             pending.give_up(numbers, f"`{model.name}` gave up without a reason")
         except Exception as error:
             # A model is foreign code; what it raises against its contract ends this request, not the others.
-            allowance.abandoned()
+            spent.requests += allowance.requests
             reason = f"`{model.name}` raised {type(error).__name__}: {error}"
             over = late or (limit is not None and limit.expired())
             seconds = pending.timeout_s or 0.0 if over else 0.0
             if seconds:
-                spent.requests += 1 + allowance.retries
                 reason = f"no response within {seconds:g} seconds"
             pending.give_up(numbers, reason, seconds=seconds)
         else:
-            spent.add(answered, reply.requests, reply.usage, model.price, reply.latency_s)
+            spent.requests += reply.requests
+            spent.sequential_s += reply.latency_s
             if reply.notes:
                 self.notes.update(dict.fromkeys(reply.notes))
             return reply
-        finally:
-            spent.lost += allowance.lost
-        # What is known to have been billed for failed requests.
-        spent.add(0, 0, allowance.charged, model.price, 0.0)
         return None
 
     def _keep(self, pending: _Pending, numbers: list[int], reply: Reply) -> None:
