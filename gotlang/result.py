@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Self, final
 
 from gotlang.errors import InvalidResult, PartialResult, RunError, UsageError
 from gotlang.metric import Metric, Score
+from gotlang.models.prices import Spent as Spent
 from gotlang.models.prices import dollars as dollars
 from gotlang.runtime.outcome import Outcome, judged, named
 from gotlang.runtime.plain import RequestLog, operations, thoughts
@@ -145,8 +146,13 @@ class Result(Displayed):
 
     @property
     def cost(self) -> float | None:
-        """US dollars spent; None if a price is unknown."""
+        """US dollars that are known to have been charged; None if a price is unknown. See `spent`."""
         return self.outcome.ledger.spent.usd
+
+    @property
+    def spent(self) -> Spent:
+        """What was charged, what may have been besides, and what was free."""
+        return self.outcome.ledger.spent.paid
 
     @property
     def calls(self) -> int:
@@ -156,7 +162,7 @@ class Result(Displayed):
     @property
     def cached(self) -> int:
         """How many of the calls came from a cache: the persistent one, or that of the run itself."""
-        return max(0, self.calls - self.outcome.ledger.spent.calls)
+        return self.calls - self.outcome.ledger.accounts[2].calls
 
     @property
     def requests(self) -> int:
@@ -192,6 +198,7 @@ class Result(Displayed):
             ("model", self.model + (" (simulated)" if self.simulated else "")),
             ("calls", f"{self.calls} in {self.requests} requests, {self.cached} from cache"),
             ("cost", dollars(self.cost)),
+            ("uncertain", self.spent.uncertain if self.spent.uncertain_calls else ""),
             ("critical path", f"{o.hops} calls"),
         ]
         return [(name, text) for name, text in facts if text]

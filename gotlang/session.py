@@ -17,6 +17,7 @@ from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Scheme
 from gotlang.metric import Score
 from gotlang.models.base import ModelOptions
+from gotlang.models.prices import Spent
 from gotlang.models.registry import ModelPool, model_limits, open_model
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
@@ -179,10 +180,9 @@ class Session:
         )
 
     @property
-    def spent(self) -> tuple[int, float | None]:
-        """Calls and US dollars spent so far by all runs (None: the price is unknown)."""
-        budget = self.runner.budget
-        return budget.spent_calls, budget.spent_usd if self.model.price is not None else None
+    def spent(self) -> Spent:
+        """What was spent so far by all runs."""
+        return self.runner.budget.spent(priced=self.model.price is not None)
 
     async def run(
         self,

@@ -19,6 +19,7 @@ from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failure, 
 
 if TYPE_CHECKING:
     from gotlang.api import Options, Session
+    from gotlang.result import Spent
 
 EVERY_S = 5.0
 """Between plain lines."""
@@ -133,11 +134,9 @@ class Progress:
         return self.seconds / self.rows_done * (self.rows - self.rows_done)
 
     @property
-    def spent(self) -> tuple[int, float | None] | None:
-        """Calls and US dollars spent so far (None: unknown price); None before the start."""
-        if self.budget is None:
-            return None
-        return self.budget.spent_calls, self.budget.spent_usd if self.priced else None
+    def spent(self) -> Spent | None:
+        """What was spent so far; None before the start."""
+        return None if self.budget is None else self.budget.spent(priced=self.priced)
 
     @property
     def waiting(self) -> int:
@@ -174,11 +173,7 @@ class Progress:
 
     def summary(self, *, simulated: bool = False) -> str:
         """`spent $0.0451 on 37 calls`."""
-        usd = self.spent[1] if self.spent is not None else None
-        from gotlang.result import dollars
-
-        cost = "an unknown amount" if usd is None else dollars(usd)
-        return f"spent {cost} on {count(self.paid, 'call')}" + (" (simulated)" if simulated else "")
+        return f"spent {self.spent or 'nothing'}" + (" (simulated)" if simulated else "")
 
     def line(self) -> str:
         """All of it in one line."""
@@ -187,14 +182,8 @@ class Progress:
     def _limits(self) -> str:
         if self.budget is None:
             return ""
-        from gotlang.result import dollars
-
-        usd = self.budget.max_usd
-        calls = self.budget.max_calls
-        spent = dollars(self.budget.spent_usd) if self.priced else "cost unknown"
-        of = f" of {dollars(usd)}" if usd is not None and self.priced else ""
-        also = f", {self.budget.spent_calls} of {calls} calls" if calls is not None else ""
-        return f"{spent}{of}{also}"
+        parts = [] if self.priced else ["cost unknown"]
+        return ", ".join([*parts, *self.budget.used(priced=self.priced)])
 
 
 @contextmanager

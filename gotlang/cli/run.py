@@ -386,7 +386,7 @@ def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
     from gotlang.result import dollars
 
     outcome = result.outcome
-    without, within, _ = outcome.ledger.accounts
+    without, within, fresh = outcome.ledger.accounts
     spent = outcome.ledger.spent
     if result.score is not None:
         yield "score", f"{result.score:g} by {_metric(result)}"
@@ -397,14 +397,13 @@ def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
     shared = without.calls - within.calls
     also = f", {shared:,} shared within the run" if shared > 0 else ""
     requests = count(spent.requests, "request")
-    stored = max(0, within.calls - spent.calls)  # a model may return more samples than are used
-    yield "calls", f"{without.calls:,} in {requests}, {stored:,} from cache{also}"
+    yield "calls", f"{without.calls:,} in {requests}, {within.calls - fresh.calls:,} from cache{also}"
     prices = " simulated, at the prices of gpt-3.5-turbo" if result.simulated and spent.usd else ""
-    saved = f" ({dollars(without.usd)} without cache)" if without.calls > spent.calls else ""
+    saved = f" ({dollars(without.usd)} without cache)" if without.calls > fresh.calls else ""
     tokens = f"{spent.input_tokens:,} input tokens, {spent.output_tokens:,} output tokens"
     yield "cost", f"{dollars(spent.usd)}{prices}{saved} · {tokens}"
     if spent.uncertain_calls:
-        yield "uncertain", spent.paid.uncertain
+        yield "uncertain", result.spent.uncertain
     path = f"{count(outcome.hops, 'call')}, {duration(outcome.times[0])}"
     yield "critical path", f"{path} · {count(outcome.thought_count, 'thought')}, volume {outcome.volume}"
     virtual = result.simulated and without.calls

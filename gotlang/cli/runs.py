@@ -54,15 +54,17 @@ def runs_command(limit: int, json: bool) -> int:
     if not runs:
         complain("no runs in this folder yet; `gotc run FILE` creates one")
         return 0
-    heads = f"{'run':8}  {'when':16}  {'state':11}  {'calls':>6}  {'cost':>9}  scheme, model, result"
+    heads = f"{'run':8}  {'when':16}  {'state':11}  "
+    heads += f"{'calls':>6}  {'cost':>9}  {'uncertain':>9}  scheme, model, result"
     say(Style.of(sys.stdout).dim(heads))
     for record, entry in shown:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.started))
-        known = entry["spent_calls"] is not None
-        calls, cost = (f"{entry['spent_calls']:,}", dollars(entry["spent_usd"])) if known else ("", "")
+        spent = record.spent
+        calls, cost = ("", "") if spent is None else (f"{spent.calls:,}", dollars(spent.usd))
+        more = dollars(spent.uncertain_usd) if spent is not None and spent.uncertain_calls else ""
         result = "" if record.document is None else f": {cut(value_text(entry['result']), 40)}"
         what = f"{record.scheme} by {record.model}{result}"
-        say(f"{record.run:8}  {when}  {entry['state']:11}  {calls:>6}  {cost:>9}  {what}")
+        say(f"{record.run:8}  {when}  {entry['state']:11}  {calls:>6}  {cost:>9}  {more:>9}  {what}")
     if len(runs) > limit:
         complain(f"and {len(runs) - limit} more; --limit shows them")
     return 0
@@ -73,10 +75,11 @@ def line(record: RunRecord) -> dict[str, Any]:
     from gotlang.report.history import state_now
 
     found = record.document or {}
-    same = ("scheme", "model", "started", "ended", "resumed", "spent_calls", "spent_usd", "error")
+    same = ("scheme", "model", "started", "ended", "resumed", "error")
     return {
         "run": record.run,
         "state": state_now(record),
+        "spent": None if record.spent is None else record.spent.to_dict(),
         "program": record.path,
         **{name: getattr(record, name) for name in same},
         "score": found.get("score"),
@@ -167,7 +170,6 @@ def _asked(line: dict[str, Any], cache: Cache | None) -> list[dict[str, Any]]:
 
 
 def _header(record: RunRecord) -> None:
-    from gotlang.result import dollars
 
     style = Style.of(sys.stdout)
     entry = line(record)
@@ -183,8 +185,8 @@ def _header(record: RunRecord) -> None:
         for name in ("not_valid", "partial"):
             if reason := record.document.get(name):
                 say(f"  {name.replace('_', ' ').ljust(8)} {reason}")
-    if record.spent_calls is not None:
-        say(f"  spent    {dollars(record.spent_usd)} on {count(record.spent_calls, 'call')}")
+    if record.spent is not None:
+        say(f"  spent    {record.spent}")
     if record.error:
         say(f"  error    {record.error}")
     if record.resumed:

@@ -255,7 +255,7 @@ class Comparison(Displayed):
         shared = ("program", "model", "simulated", "seed", "data")
         about = {name: value for name, value in evaluations[0].about().items() if name in shared}
         # All share one session, whose spending only grows: that of the last one to end is the whole.
-        last = max(evaluations, key=lambda evaluation: evaluation.spent_calls)
+        last = max(evaluations, key=lambda evaluation: evaluation.spent.all_calls)
         return {
             "format_version": FORMAT_VERSION,
             **about,
@@ -266,7 +266,7 @@ class Comparison(Displayed):
             "baseline": self.baseline,
             "equal_cost": self.equal_cost,
             "cost_metric": self.cost_metric,
-            "spent": {"calls": last.spent_calls, "usd": last.spent_usd},
+            "spent": last.spent.to_dict(),
             "pareto_front": [entry.name for entry in self.front()],
             "schemes": [
                 {

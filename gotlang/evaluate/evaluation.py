@@ -20,6 +20,7 @@ from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program, Scheme
 from gotlang.metric import Metric, ScoreKind, steps
+from gotlang.models.prices import NOTHING_SPENT, Spent
 from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.run import Runner
@@ -92,9 +93,8 @@ class Evaluation(Displayed):
     """A scheme over rows, `repeat` runs per row (with consecutive seeds).
 
     `not_run` counts runs that were not started because of a limit, an interruption or too many failures, and
-    `stopped` says which. `columns` maps inputs to columns of `data`. `spent_calls` and `spent_usd` are what
-    this evaluation itself spent (None: price unknown), less whatever came from the cache. `unscored` says
-    what to write if the program does not say how its results are scored.
+    `stopped` says which. `columns` maps inputs to columns of `data`. `spent` is what this evaluation itself
+    spent. `unscored` says what to write if the program does not say how its results are scored.
     """
 
     scheme: str
@@ -109,8 +109,7 @@ class Evaluation(Displayed):
     seed: int = 0
     data: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
-    spent_calls: int = 0
-    spent_usd: float | None = 0.0
+    spent: Spent = NOTHING_SPENT
     unscored: str | None = None
     _values: dict[str, dict[int, float]] = field(default_factory=dict, compare=False)
 
@@ -221,7 +220,7 @@ class Evaluation(Displayed):
             "format_version": FORMAT_VERSION,
             **self.about(),
             **self.summary(),
-            "spent": {"calls": self.spent_calls, "usd": self.spent_usd},
+            "spent": self.spent.to_dict(),
             "columns": dict(self.columns),
             "runs": [run.to_dict() for run in self.runs],
         }
@@ -302,7 +301,7 @@ async def evaluate(
                 stopped = f"{many} failed, which is more than --max-failed allows"
             if on_row is not None:
                 on_row(run)
-    model, budget = session.options.chosen_model, session.runner.budget
+    model = session.options.chosen_model
     return Evaluation(
         scheme.name,
         metric.kind,
@@ -316,8 +315,7 @@ async def evaluate(
         session.options.seed,
         data.name,
         data.matching.columns,
-        budget.spent_calls,
-        budget.spent_usd if session.model.price is not None else None,
+        session.spent,
         metric.help,
     )
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 import json
 import math
 import tomllib
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
@@ -110,3 +111,51 @@ def dollars(amount: float | None) -> str:
     if 0 < amount < 1e-4:
         return f"${amount:.{1 - math.floor(math.log10(amount))}f}"
     return f"${amount:.4f}" if amount < 1 else f"${amount:.2f}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Calls and US dollars that are known to be charged; calls that may have been, and at most how many
+    US dollars more that is; and calls that were free (cached, or refused by the endpoint).
+
+    Dollars are None if a price is unknown. Those of a simulated model are simulated.
+    """
+
+    calls: int = 0
+    usd: float | None = 0.0
+    uncertain_calls: int = 0
+    uncertain_usd: float | None = 0.0
+    free_calls: int = 0
+
+    def __str__(self) -> str:
+        """`$0.0451 on 37 calls; uncertain: at most $0.0020 more on 1 call; free: 4 calls`."""
+        usd = "an unknown amount" if self.usd is None else dollars(self.usd)
+        parts = [f"{usd} on {calls_text(self.calls)}"]
+        parts += [f"uncertain: {self.uncertain}"] * bool(self.uncertain_calls)
+        parts += [f"free: {calls_text(self.free_calls)}"] * bool(self.free_calls)
+        return "; ".join(parts)
+
+    @property
+    def uncertain(self) -> str:
+        """`at most $0.0020 more on 1 call`."""
+        most = "an unknown amount" if self.uncertain_usd is None else f"at most {dollars(self.uncertain_usd)}"
+        return f"{most} more on {calls_text(self.uncertain_calls)}"
+
+    @property
+    def all_calls(self) -> int:
+        """All calls of all kinds."""
+        return self.calls + self.uncertain_calls + self.free_calls
+
+    def to_dict(self) -> dict[str, int | float | None]:
+        """The amounts by name, as all JSON documents have them."""
+        # Sums are rounded so that they do not depend on summation order: equal runs print equal sums.
+        return {n: round(v, 12) if isinstance(v, float) else v for n, v in asdict(self).items()}
+
+
+NOTHING_SPENT = Spent()
+
+
+def calls_text(number: int) -> str:
+    """`1 call`, `1,896 calls`."""
+    return f"{number:,} call{'' if number == 1 else 's'}"

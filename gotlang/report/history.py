@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from gotlang.errors import UsageError
+from gotlang.models.prices import Spent
 from gotlang.records import InvalidRecord, Seconds, from_json, to_json
 from gotlang.writing import replace_file
 
@@ -29,8 +30,8 @@ class RunRecord:
     """One run. `path` is the program's file and `sha256` the digest of its text; `settings` are the options
     of `gotc run` by parameter, as they were in force; `started` and `ended` are Unix times; `cache` is the
     cache of the run, None without one; `document` is what `--json` prints, and `error` what ended the run
-    instead. `spent_calls` and `spent_usd` are what it spent, however it ended (None: unknown). `resumed`
-    names the run that this one repeats, `pid` is its process.
+    instead. `spent` is what it spent, however it ended (None: unknown). `resumed` names the run that this one
+    repeats, `pid` is its process.
     """
 
     run: str
@@ -48,8 +49,7 @@ class RunRecord:
     started: Seconds = 0.0
     ended: Seconds | None = None
     pid: int = 0
-    spent_calls: int | None = None
-    spent_usd: float | None = None
+    spent: Spent | None = None
     document: dict[str, Any] | None = None
     error: str | None = None
     format_version: Literal[2] = 2
@@ -73,19 +73,18 @@ class History:
         record: RunRecord,
         state: State,
         *,
-        spent: tuple[int, float | None] | None = None,
+        spent: Spent | None = None,
         document: dict[str, Any] | None = None,
         error: str | None = None,
         graph: Iterable[dict[str, Any]] = (),
     ) -> None:
-        """Record how a run ended: the calls and US dollars it spent, and its graph, one operation per line.
+        """Record how a run ended: what it spent, and its graph, one operation per line.
 
         Raises OSError.
         """
         if lines := list(graph):
             self._replace(f"{record.run}.graph.jsonl", lines)
-        calls, usd = spent if spent is not None else (None, None)
-        ended = replace(record, state=state, ended=time.time(), spent_calls=calls, spent_usd=usd)
+        ended = replace(record, state=state, ended=time.time(), spent=spent)
         self._replace(f"{record.run}.json", [replace(ended, document=document, error=error)])
 
     def runs(self) -> list[RunRecord]:

@@ -10,6 +10,7 @@ import pytest
 from cli.conftest import Gotc
 
 from gotlang.errors import UsageError
+from gotlang.models.prices import Spent
 from gotlang.report.history import History, RunRecord, state_now
 
 RUN = ("run", "vote.got", "--input", "question=why", "--json")
@@ -224,9 +225,9 @@ def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
     alive = history.start(record("a"))
     assert state_now(alive) == "running"
     assert state_now(replace(alive, pid=2**22 + 1)) == "killed"
-    history.end(alive, "done", spent=(3, None), graph=[{"operation": 0}, {"operation": 1}])
+    history.end(alive, "done", spent=Spent(3, None), graph=[{"operation": 0}, {"operation": 1}])
     (ended,) = history.runs()
-    assert (ended.state, ended.spent_calls, ended.spent_usd) == ("done", 3, None)
+    assert (ended.state, ended.spent) == ("done", Spent(3, None))
     assert ended.ended is not None and ended.ended >= ended.started
     assert [line["operation"] for line in history.graph("a")] == [0, 1]
     assert list(history.graph("b")) == []

@@ -149,7 +149,7 @@ def test_spent_and_limits() -> None:
         budget.settle(reservation, Amount(7, cost(price, Usage(125_000))))
 
     asyncio.run(spend())
-    assert "$0.1250 of $0.5000, 7 of 100 calls" in progress.line()
+    assert "$0.1250 of $0.5000 spent, 7 of 100 calls made" in progress.line()
     progress.priced = False
     assert "cost unknown, 7 of 100 calls" in progress.line()
     assert "$" not in progress.line()

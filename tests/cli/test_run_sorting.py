@@ -44,6 +44,7 @@ def test_it_asks_for_151_answers_eight_in_a_row(folder: Path) -> None:
 def test_the_same_command_again_pays_nothing(folder: Path, concurrency: str) -> None:
     before = document(gotc("run", SORT128, *data(folder), *ALL, cwd=folder))
     again = document(gotc("run", SORT128, *data(folder), *ALL, "--concurrency", concurrency, cwd=folder))
+    assert again["spent"].pop("free_calls") == before["ledger"]["process"]["calls"]
     assert set(again["spent"].values()) == {0}
     for same in ("result", "score", "ground_truth", "graph", "failed"):
         assert again[same] == before[same]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import final
@@ -12,49 +12,11 @@ from typing import final
 from gotlang.cache.coordination import NO_AMOUNT, Amount
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.base import Model, Price, Request, Usage, token_bound
-from gotlang.models.prices import dollars
+from gotlang.models.prices import Spent, calls_text, dollars
 
 _MILLION = 10**6
 _NOTHING = Fraction(0)
 _NO_USAGE = Usage()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """Calls and US dollars that are known to be charged; calls that may have been, and at most how many
-    US dollars more that is; and calls that were free (cached, or refused by the endpoint).
-
-    Dollars are None if a price is unknown. Those of a simulated model are simulated.
-    """
-
-    calls: int = 0
-    usd: float | None = 0.0
-    uncertain_calls: int = 0
-    uncertain_usd: float | None = 0.0
-    free_calls: int = 0
-
-    def __str__(self) -> str:
-        """`$0.0451 on 37 calls; uncertain: at most $0.0020 more on 1 call; free: 4 calls`."""
-        parts = [f"{dollars(self.usd)} on {_calls(self.calls)}"]
-        parts += [f"uncertain: {self.uncertain}"] * bool(self.uncertain_calls)
-        parts += [f"free: {_calls(self.free_calls)}"] * bool(self.free_calls)
-        return "; ".join(parts)
-
-    @property
-    def uncertain(self) -> str:
-        """`at most $0.0020 more on 1 call`."""
-        most = "an unknown amount" if self.uncertain_usd is None else f"at most {dollars(self.uncertain_usd)}"
-        return f"{most} more on {_calls(self.uncertain_calls)}"
-
-    def to_dict(self) -> dict[str, int | float | None]:
-        """The amounts by name, as all JSON documents have them."""
-        # Sums are rounded so that they do not depend on summation order: equal runs print equal sums.
-        return {n: round(v, 12) if isinstance(v, float) else v for n, v in asdict(self).items()}
-
-
-def _calls(number: int) -> str:
-    return f"{number:,} call{'' if number == 1 else 's'}"
 
 
 @final
@@ -174,7 +136,7 @@ class Budget:
             told, most = dollars(float(spent.usd)), dollars(float(reservation.usd))
             said = f"charged {told} for a request that may cost {most} at most"
         elif self.max_calls is not None and spent.calls > reservation.calls:
-            said = f"charged {_calls(spent.calls)} where {_calls(reservation.calls)} were requested"
+            said = f"charged {calls_text(spent.calls)} where {calls_text(reservation.calls)} were requested"
         else:
             return
         self._over.setdefault(where, f"`{request.model}` {said}, so nothing more is sent to it under a limit")
@@ -196,12 +158,22 @@ class Budget:
         """Why the next request was not sent."""
         if self._over:
             return next(iter(self._over.values()))
+        return "the budget does not allow the next request: " + ", ".join(
+            self.used(priced=self.max_usd is not None)
+        )
+
+    def used(self, *, priced: bool) -> list[str]:
+        """`$0.1200 of $0.1500 spent and $0.0250 uncertain` (if `priced`), `3 of 5 calls made`."""
+        spent = self.spent(priced=priced)
         parts = []
-        if self.max_usd is not None:
-            parts.append(f"{dollars(self.spent_usd)} of {dollars(self.max_usd)} spent")
+        if priced:
+            of = "" if self.max_usd is None else f" of {dollars(self.max_usd)}"
+            more = f" and {dollars(spent.uncertain_usd)} uncertain" if self.uncertain.usd else ""
+            parts.append(f"{dollars(spent.usd)}{of} spent{more}")
         if self.max_calls is not None:
-            parts.append(f"{self.spent_calls} of {self.max_calls} calls made")
-        return "the budget does not allow the next request: " + ", ".join(parts)
+            more = f" and {spent.uncertain_calls} uncertain" if spent.uncertain_calls else ""
+            parts.append(f"{spent.calls} of {self.max_calls} calls made{more}")
+        return parts
 
 
 @final

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, final
 
 from gotlang.cache.base import StoredSample
 from gotlang.models.base import Price, Usage
+from gotlang.models.prices import Spent
 from gotlang.runtime.graph import FAILED, Graph, Operation, before, path_key
-from gotlang.runtime.sampler.budget import Allowance, Spent
+from gotlang.runtime.sampler.budget import Allowance
 
 Times = tuple[float, float, float]
 """Seconds along the critical path: without cache, with the process cache, with the persistent one."""
