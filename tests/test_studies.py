@@ -371,7 +371,7 @@ BAD_STORAGES = {
     "redis://me:secret@host/x": "removed",
     "://": "URL",
     "study.got": "not the storage of a study",
-    "study.got/x": "exists|[Nn]ot a directory",
+    "study.got/x": "is not a folder",
     "sqlite:////nowhere/at/all.db": "unable to open",
 }
 

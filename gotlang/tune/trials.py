@@ -7,8 +7,6 @@ compare with it, and Optuna's own tools show the study.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import re
 import time
 import warnings
@@ -19,9 +17,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
 
-from gotlang.errors import UsageError
+from msgspec import Struct
+
+from gotlang.errors import GotError, UsageError
 from gotlang.processes import has_ended, process_name
-from gotlang.records import from_json, to_json
+from gotlang.records import InvalidRecord, from_json, from_plain, to_json
 from gotlang.tune.points import Measured, mean
 from gotlang.tune.space import Point, Space
 
@@ -60,6 +60,16 @@ class Trial:
     def feasible(self) -> bool:
         """Whether it violates no constraint."""
         return all(excess <= 0 for excess in self.result.excess.values())
+
+
+class _Stored(Struct, frozen=True):
+    """What a storage has of a finished trial; `rows` are JSON."""
+
+    point: dict[str, Any]
+    rows: str
+    ended: str
+    values: tuple[float, ...] | None
+    excess: dict[str, float]
 
 
 def looks(rows: int, first: int = DEFAULT_FIRST) -> list[int]:
@@ -173,17 +183,18 @@ class TrialStore:
     def finished(self, below: int | None = None) -> dict[int, Trial]:
         """The finished trials by number, those below a number if one is given."""
         for trial in self._trials():
-            stored = trial.user_attrs
-            if trial.number in self._finished or not trial.state.is_finished() or "ended" not in stored:
+            if trial.number in self._finished or not trial.state.is_finished():
                 continue
-            values = stored["values"]
-            self._finished[trial.number] = Trial(
-                trial.number,
-                stored["point"],
-                from_json(stored["rows"], tuple[Measured, ...]),
-                TrialResult(tuple(values) if values else None, stored["excess"]),
-                stored["ended"],
-            )
+            try:
+                stored = from_plain(trial.user_attrs, _Stored)
+                rows = from_json(stored.rows, tuple[Measured, ...])
+            except InvalidRecord as error:
+                raise UsageError(
+                    f"trial {trial.number} in the study's storage is damaged: {error}",
+                    help="another `--storage` starts the study anew, with responses from the cache",
+                ) from None
+            result = TrialResult(stored.values or None, stored.excess)
+            self._finished[trial.number] = Trial(trial.number, stored.point, rows, result, stored.ended)
         return {n: trial for n, trial in sorted(self._finished.items()) if below is None or n < below}
 
     async def wait(self, below: int) -> dict[int, Trial]:
@@ -217,8 +228,8 @@ def _open_study(storage: str | None, name: str, directions: Any) -> Any:
                     load_if_exists=True,
                     sampler=optuna.samplers.RandomSampler(),
                 )
-        except json.JSONDecodeError:
-            raise UsageError(f"{storage} is not the storage of a study") from None
+        except GotError:
+            raise
         except Exception as error:  # whatever a driver makes of a URL or of a server that does not answer
             # Workers that start together create the tables of a new storage together; one of them loses.
             if left and type(error).__module__.startswith("sqlalchemy") and "://" in str(storage):
@@ -240,7 +251,8 @@ def open_storage(where: str | None) -> Any:
     Raises ImportError if the URL's driver is not installed.
     """
     import optuna
-    from optuna.storages import journal
+
+    from gotlang.tune.journal import Journal
 
     if where is None:
         return optuna.storages.InMemoryStorage()
@@ -250,28 +262,4 @@ def open_storage(where: str | None) -> Any:
         return optuna.storages.get_storage(
             where.replace(plain, "postgresql+psycopg://", 1) if psycopg and where.startswith(plain) else where
         )
-    path = Path(where)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return optuna.storages.JournalStorage(journal.JournalFileBackend(str(path), lock_obj=_file_lock(path)))
-
-
-def _file_lock(path: Path) -> Any:
-    """A lock that ends with its process. Optuna's own ones outlive a kill and make all others wait."""
-    import fcntl
-
-    from optuna.storages.journal._file import BaseJournalFileLock
-
-    class FileLock(BaseJournalFileLock):
-        _file = -1
-
-        def acquire(self) -> bool:
-            self._file = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o644)
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            return True
-
-        def release(self) -> None:
-            if self._file >= 0:
-                os.close(self._file)
-                self._file = -1
-
-    return FileLock()
+    return optuna.storages.JournalStorage(Journal(Path(where)))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.gotc import document, environment, gotc
+from support.gotc import document, gotc, on_a_full_disk
 from support.openai_server import OpenAIServer
 
 PROGRAM = """\
@@ -41,21 +41,8 @@ def command(server: OpenAIServer, *more: str) -> tuple[str, ...]:
     return ("run", "many.got", "--input", "places=20", *model, "--json", *more)
 
 
-def full(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """`gotc` where no file gets larger than `FULL`."""
-    code = (
-        f"import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, ({FULL}, {FULL})); "
-        "runpy.run_module('gotlang', run_name='__main__', alter_sys=True)"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=cwd,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+full = partial(on_a_full_disk, most=FULL)
+"""`gotc` where no file gets larger than that."""
 
 
 def not_kept(words: str) -> int:

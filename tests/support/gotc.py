@@ -77,6 +77,23 @@ def gotc(*arguments: object, cwd: Path, stdin: str = "", **more: str) -> subproc
     )
 
 
+def on_a_full_disk(*arguments: str, cwd: Path, most: int) -> subprocess.CompletedProcess[str]:
+    """`gotc` where no file gets larger than so many bytes."""
+    code = (
+        f"import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most})); "
+        "runpy.run_module('gotlang', run_name='__main__', alter_sys=True)"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=cwd,
+        env=environment(PYTHONDONTWRITEBYTECODE="1"),  # its files would be torn too
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
 def document(done: subprocess.CompletedProcess[str], code: int = 0) -> dict[str, Any]:
     """The one JSON document on stdout of a process that ended with this code."""
     assert done.returncode == code, done.stderr
