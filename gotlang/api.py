@@ -27,6 +27,7 @@ from gotlang.result import Result as Result
 from gotlang.runtime.graph import within as within
 from gotlang.runtime.plain import RequestLog as RequestLog
 from gotlang.runtime.plain import operations as operations
+from gotlang.runtime.python import refused
 from gotlang.runtime.run import check_inputs as check_inputs
 from gotlang.runtime.run import check_params
 from gotlang.session import Session as Session
@@ -274,7 +275,8 @@ class Program(CheckedProgram):
 
         Without inputs, what depends on them stays open. With inputs, and with simulators in the program, one
         simulated run (two, for early stopping) gives the expected costs within the bounds; `simulate=False`
-        leaves them out. Raises UsageError for wrong inputs and params.
+        leaves them out, and so does Python that is not trusted (`not_expected` says so). Raises UsageError
+        for wrong inputs and params.
         """
         from gotlang.estimate.cost import estimate
         from gotlang.runtime.estimating import Sizes, likely
@@ -292,8 +294,11 @@ class Program(CheckedProgram):
         price = sizes.price_of(None)
         source = price.source if price is not None else None
         found = estimate(ir, chosen, sizes, inputs=given, params=params, wave=options.wave, prices=source)
-        can_simulate = bool(self.ir(0).simulators) and options.python
-        if given is None or not simulate or not (can_simulate if isinstance(model, str) else model.simulated):
+        if not simulate or not (self.ir(0).simulators if isinstance(model, str) else model.simulated):
+            return found
+        if (error := refused(self.ir(0), options.python, simulators=isinstance(model, str))) is not None:
+            return replace(found, not_expected=error.in_words())
+        if given is None:
             return found
         free = replace(
             options,

@@ -1,53 +1,196 @@
-"""Configuration from environment variables and from `gotc.toml`, or `[tool.gotc]` in `pyproject.toml`.
+"""Configuration from environment variables and from files: `gotc.toml`, or `[tool.gotc]` in `pyproject.toml`,
+of the current folder, and `config.toml` in the user's own configuration folder (`~/.config/gotc`).
 
     model = "openai:gpt-4o-mini"      # for every command that has such an option
     [run]
     max-usd = 0.5
 
-The environment takes precedence over the files: `GOTC_RUN_MAX_USD` is `--max-usd` of `gotc run`.
+The environment takes precedence over files, and a project's file over the user's own: `GOTC_RUN_MAX_USD` is
+`--max-usd` of `gotc run`. A project's file is anyone's word: what reaches out of its folder is refused unless
+the user trusts it, limits of the user's own file are never raised, and no key goes to its `base-url`.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, final
 
-from gotlang.errors import UsageError
+from gotlang import trust
+from gotlang.errors import NotTrusted, UsageError
 
-SHARED = ("base-url", "cache", "concurrency", "max-calls", "max-usd", "model", "no-python", "prices", "seed")
+USERS_ONLY: Final = ("allow-python", "python-key")
+"""Options that no project's file may set."""
+SHARED: Final = (
+    *("base-url", "cache", "concurrency", "max-calls", "max-usd", "model", "no-python", "prices", "seed"),
+    *USERS_ONLY,
+)
 """Options that a file may set for all commands at once; commands without such an option ignore them."""
+_LIMITS: Final = ("max-usd", "max-calls")
+_FILE_PROVIDERS: Final = ("replay", "local")
+"""Providers whose models may be named by a path."""
+_IGNORED_IN_URLS: Final = re.compile(r"[\t\r\n]")
+
+ISOLATED: Final[ContextVar[bool]] = ContextVar("isolated", default=False)
+"""Whether the files of projects are ignored (`--isolated`), as with GOTC_ISOLATED=1."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A configuration file; `own` tells whether it is the user's own."""
+
+    path: Path
+    table: dict[str, Any]
+    own: bool = False
+
+    def permitted(self, name: str, value: Any) -> Any:
+        """The value of an option. Raises NotTrusted for one that needs the user's trust and has none."""
+        if self.own:
+            return value
+        if name in USERS_ONLY:
+            raise NotTrusted(f"{self.path} sets `{name}`, which only the user can allow", help=_ELSEWHERE)
+        for text in _texts(value):
+            what = self._reached(name, text)
+            if what is not None and not trust.granted(self.path.parent, name, what):
+                raise NotTrusted(
+                    f"{self.path} sets `{trust.shown(name, text)}`, which reaches out of its folder",
+                    help="look at it, then `gotc trust .` if you trust it; `--isolated` ignores the file",
+                )
+        return value
+
+    def reaching(self) -> Iterator[tuple[str, str]]:
+        """Its settings that need the user's trust, each with what is granted: an address, or a real path."""
+        tables = [self.table]
+        for table in tables:
+            for key, value in table.items():
+                if isinstance(value, dict):
+                    tables.append(value)
+                for text in _texts(value):
+                    if (what := self._reached(key.replace("_", "-"), text)) is not None:
+                        yield key.replace("_", "-"), what
+
+    def _reached(self, name: str, text: str) -> str | None:
+        """The address, or the file outside of its folder, that the value of an option names; None without."""
+        if name == "otel" or "://" in _IGNORED_IN_URLS.sub("", text):
+            return text or None
+        before, colon, after = text.partition(":")
+        given, at, file = text.partition("=@")
+        folder = self.path.parent.resolve()
+        for path in (
+            text,
+            after if colon and before in _FILE_PROVIDERS else "",
+            file if at and given else "",
+        ):
+            try:
+                real = (folder / path).resolve()
+            except (OSError, ValueError, RuntimeError):  # a NUL, a loop of links
+                return text
+            if not real.is_relative_to(folder):
+                return str(real)
+        return None
+
+
+_ELSEWHERE = "give it on the command line, or in config.toml in your own folder (`~/.config/gotc`)"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConfiguredUrl:
+    """A base URL that a configuration file gives. `keyed` tells whether the user wants it to get their key:
+    the file is their own, or they trust it."""
+
+    url: str
+    file: Path
+    keyed: bool
 
 
 def setting(name: str, command: str = "run") -> Any:
     """The configured value of an option of a command, such as `max-usd`; None if it is not configured.
 
-    Values from the environment are strings. Raises UsageError for a file that does not parse.
+    Values from the environment are strings. Raises UsageError for a file that does not parse, NotTrusted for
+    a value of a project's file that needs trust.
     """
     value = os.environ.get(f"GOTC_{command}_{name}".upper().replace("-", "_"))
     if value is not None:
         return value
-    found = read_config()
-    tables = () if found is None else (found[1].get(command, {}), found[1])
-    for table in tables:
+    for file in config_files():
+        found = _written(file, name, command)
+        if found is not None:
+            value = merged(name, value, file.permitted(name, found))
+    return value
+
+
+def merged(name: str, earlier: Any, value: Any) -> Any:
+    """The value of an option in the user's own file (None: none) and then in a project's: limits are
+    not raised, and Python that is forbidden stays so."""
+    if name == "no-python":
+        return earlier or value
+    if earlier is None or name not in _LIMITS:
+        return value
+    try:
+        numbers = [float(str(one).strip().removeprefix("$")) for one in (earlier, value)]
+    except ValueError:
+        return value  # whoever reads it reports it
+    return value if numbers[1] < numbers[0] else earlier
+
+
+def configured_url(command: str = "run") -> ConfiguredUrl | None:
+    """The base URL that files give: a project's if the user trusts it, else the user's own, else a project's.
+
+    None without any. Raises UsageError for a file that does not parse.
+    """
+    found: ConfiguredUrl | None = None
+    for file in config_files():
+        url = _written(file, "base-url", command)
+        if url is not None:
+            keyed = file.own or trust.granted(Path(), "base-url", str(url))
+            if keyed or found is None:
+                found = ConfiguredUrl(str(url), file.path, keyed)
+    return found
+
+
+def _written(file: ConfigFile, name: str, command: str) -> Any:
+    for table in (file.table.get(command), file.table):
         for key in (name, name.replace("-", "_")):
             if isinstance(table, dict) and key in table:
                 return table[key]
     return None
 
 
-def read_config() -> tuple[Path, dict[str, Any]] | None:
-    """The configuration file of the current folder and its content; None if there is none.
+def config_files() -> list[ConfigFile]:
+    """The user's own file and that of the current folder, which takes precedence, as far as they exist.
 
     Raises UsageError for a file that cannot be read or does not parse.
     """
-    own = Path("gotc.toml")
+    found = []
+    around = trust.home()
+    if around is not None and (around / "config.toml").is_file():
+        found.append(ConfigFile(around / "config.toml", _load(around / "config.toml"), own=True))
+    isolated = ISOLATED.get() or os.environ.get("GOTC_ISOLATED", "").lower() in ("1", "true", "yes", "on")
+    return found if isolated else [*found, *project_files(Path())]
+
+
+def project_files(folder: Path) -> list[ConfigFile]:
+    """The configuration file of a project's folder, if it has one. Raises UsageError as `config_files`."""
+    own = folder / "gotc.toml"
     if own.is_file():
-        return own, _load(own)
-    shared = Path("pyproject.toml")
+        return [ConfigFile(own, _load(own))]
+    shared = folder / "pyproject.toml"
     if shared.is_file() and b"tool.gotc" in _bytes(shared):
-        return shared, _load(shared).get("tool", {}).get("gotc", {})
-    return None
+        found = _load(shared).get("tool", {}).get("gotc", {})
+        return [ConfigFile(shared, found if isinstance(found, dict) else {})]
+    return []
+
+
+def _texts(value: Any) -> Iterator[str]:
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, str):
+            yield one
 
 
 def _bytes(path: Path) -> bytes:

@@ -37,6 +37,11 @@ class UsageError(GotError):
     exit_code = 2
 
 
+class NotTrusted(UsageError):
+    """What a project asks for needs the user's trust (`gotc trust`): to run its Python, or to reach out of
+    its folder. Nothing ran, nothing was spent."""
+
+
 class CompileError(GotError):
     """The program does not compile; `diagnostics` has every error and warning, `sources` the texts they point
     into, by name. As text it is every diagnostic with its line and carets, as `gotc check` prints them."""

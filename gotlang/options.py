@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
 
 from gotlang.cache.base import Cache
-from gotlang.config import setting
+from gotlang.config import ConfiguredUrl, configured_url, setting
 from gotlang.errors import UsageError
 from gotlang.models.base import Model
 from gotlang.models.registry import default_model, is_simulated
@@ -32,8 +33,21 @@ def _configured(name: str, read: Callable[[str], Any], usual: Any = None) -> Any
     return field(default_factory=default)
 
 
+def _base_url() -> str | ConfiguredUrl | None:
+    return os.environ.get("GOTC_RUN_BASE_URL") or configured_url()
+
+
 def _flag(name: str) -> bool:
     return str(setting(name)).strip().lower() in {"1", "true", "yes", "on"}
+
+
+def _python() -> bool | None:
+    return False if _flag("no-python") else _flag("allow-python") or None
+
+
+def _names(name: str) -> tuple[str, ...]:
+    found = setting(name) or ()
+    return tuple(found.split() if isinstance(found, str) else map(str, found))
 
 
 def default_cache() -> Path | str | None:
@@ -51,10 +65,14 @@ class Options:
     `openai:$OPENAI_MODEL` if a key is set, otherwise simulated by the program's simulators).
     `cache` is a Cache, the path of one, or None for no cache beyond the run itself (default:
     `.gotc/cache.sqlite`, and None for a Model object, whose name does not identify its responses).
-    `max_usd` is in US dollars, `max_calls` counts calls, `timeout` is in seconds, for a request and for a
-    function that `Call` runs (None: 180 for each). `rpm` and `tpm` are requests and tokens per minute.
-    `batch` sends requests with the provider's batch API, at half the price and within a day; it needs a
-    cache. `functions` are Python functions for the names that the program leaves to its host.
+    `base_url` is the user's word: the provider's key goes there. One from a project's `gotc.toml` gets no key
+    without trust (docs/trust.md). `max_usd` is in US dollars, `max_calls` counts calls, `timeout` is in
+    seconds, for a request and for a function that `Call` runs (None: 180 for each). `rpm` and `tpm` are
+    requests and tokens per minute. `batch` sends requests with the provider's batch API, at half the price
+    and within a day; it needs a cache. `functions` are Python functions for the names that the program
+    leaves to its host.
+    `python` says whether the program's Python runs: None in folders that the user trusts, True and False in
+    all or in none. Keys in the environment are hidden from it, but for those named in `python_keys`.
     `observe` is called with every event of a run. Raises UsageError for a configured value that is invalid.
     """
 
@@ -70,7 +88,7 @@ class Options:
     schedule: str = "breadth-first"
     wave: int | None = None
     cache: Cache | str | Path | None = DEFAULT_CACHE
-    base_url: str | None = _configured("base-url", str)
+    base_url: str | ConfiguredUrl | None = field(default_factory=_base_url)
     retry: bool = True
     prices: Path | None = _configured("prices", Path)  # noqa: RUF009
     rpm: float | None = None
@@ -78,7 +96,8 @@ class Options:
     timeout: float | None = None
     batch: bool = False
     record: Path | None = None
-    python: bool = field(default_factory=lambda: not _flag("no-python"))
+    python: bool | None = field(default_factory=lambda: _python())
+    python_keys: Collection[str] = field(default_factory=lambda: _names("python-key"))
     level: int = 2
     early_stop: bool = True
     batching: bool = True

@@ -58,7 +58,7 @@ async def preview(
     scheme: str | None = None,
     truth: Any = None,
     params: Mapping[str, Any] | None = None,
-    python: bool = True,
+    python: bool | None = None,
 ) -> list[PromptPreview]:
     """Every prompt of a program: first those that a scheme requests before any response, if its inputs are
     known (None: they are not), then the others with placeholders."""

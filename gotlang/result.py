@@ -6,11 +6,12 @@ import html
 import reprlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, Self, final
 
 from gotlang.errors import InvalidResult, PartialResult, RunError, UsageError
 from gotlang.metric import Metric, Score
+from gotlang.models.base import Address
 from gotlang.models.prices import Spent as Spent
 from gotlang.models.prices import dollars as dollars
 from gotlang.runtime.outcome import Outcome, judged, named
@@ -82,6 +83,8 @@ class Result(Displayed):
     metric: Metric
     scored: Score
     sources: Mapping[str, Source] = field(default_factory=dict, repr=False, compare=False)
+    endpoints: Sequence[Address] = ()
+    """The addresses that were asked, but for providers' own."""
 
     @property
     def value(self) -> Any:
@@ -196,6 +199,7 @@ class Result(Displayed):
             ("score", "" if self.score is None else f"{self.score:g}"),
             ("ground truth", {True: "correct", False: "wrong", None: ""}[o.truth]),
             ("model", self.model + (" (simulated)" if self.simulated else "")),
+            ("endpoint", ", ".join(map(str, self.endpoints))),
             ("calls", f"{self.calls} in {self.requests} requests, {self.cached} from cache"),
             ("cost", dollars(self.cost)),
             ("uncertain", self.spent.uncertain if self.spent.uncertain_calls else ""),
@@ -213,6 +217,7 @@ class Result(Displayed):
             "scheme": o.scheme,
             "model": self.model,
             "simulated": self.simulated,
+            "endpoints": [asdict(one) for one in self.endpoints],
             "seed": self.seed,
             "status": self.status,
             "result": o.value,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, final
 
+from gotlang import keys
 from gotlang.cache.base import Cache
 from gotlang.cache.cassette import open_replayed
 from gotlang.errors import UsageError
@@ -16,7 +18,7 @@ from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Scheme
 from gotlang.metric import Score
-from gotlang.models.base import ModelOptions
+from gotlang.models.base import Address, ModelOptions
 from gotlang.models.prices import Spent
 from gotlang.models.registry import ModelPool, model_limits, open_model
 from gotlang.options import Options
@@ -72,8 +74,21 @@ class Session:
         """The reason of the first `stop`, if any."""
         self._own_cache: Cache | None = None
         self._recorder: Recorder | None = None
+        self._hidden = ExitStack()
+        """What shows the keys of the environment again that the program's Python does not see."""
 
     async def __aenter__(self) -> Self:
+        options = self.options
+        if self.ir.python or (options.simulated and self.ir.simulators):
+            self._hidden.enter_context(keys.without(options.python_keys))
+        try:
+            await self._open()
+        except BaseException:
+            self._hidden.close()
+            raise
+        return self
+
+    async def _open(self) -> None:
         from gotlang.cache import open_cache
         from gotlang.runtime.python import load_functions
         from gotlang.runtime.sampler.budget import Budget
@@ -102,7 +117,6 @@ class Session:
         except BaseException:
             await self._close()
             raise
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -119,6 +133,7 @@ class Session:
         finally:
             if self._own_cache is not None:
                 self._own_cache.close()
+            self._hidden.close()
 
     def _runner(
         self, functions: Mapping[str, Callable[..., Any]], budget: Any, cache: Cache | None
@@ -180,6 +195,11 @@ class Session:
         )
 
     @property
+    def endpoints(self) -> tuple[Address, ...]:
+        """The addresses of the models opened so far that are not their providers' own."""
+        return tuple(dict.fromkeys(m.address for m in (self.model, *self.models.opened) if m.address))
+
+    @property
     def spent(self) -> Spent:
         """What was spent so far by all runs."""
         return self.runner.budget.spent(priced=self.model.price is not None)
@@ -216,6 +236,7 @@ class Session:
             metric,
             scored,
             self.program.compilation.sources,
+            self.endpoints,
         )
 
     def graphs(self) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ def grant(folder: Path, *, python: bool = True, settings: Iterable[tuple[str, st
 
     Raises UsageError if that cannot be stored.
     """
-    lines = {_digest(*one): "{} = {}".format(one[0], _USER.sub("//***@", one[1])) for one in settings}
+    lines = {_digest(*one): shown(*one) for one in settings}
     trusted = Trusted(str(folder.resolve()), python, lines)
     path = _record(folder.resolve())
     try:
@@ -120,6 +120,16 @@ def _read(path: Path) -> Trusted | None:
         return from_json(path.read_bytes(), Trusted)
     except (OSError, InvalidRecord):
         return None
+
+
+def as_written(path: Path) -> str:
+    """A path as the user would write it: relative to the current folder, if it is there."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def shown(setting: str, value: str) -> str:
+    """A setting with its value as messages have it: without a user's name and password."""
+    return f"{setting} = {_USER.sub('//***@', value)}"
 
 
 def _digest(setting: str, value: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import settings
 from support.laws import NEW, times
 
 import gotlang.options
+from gotlang import trust
 from gotlang.syntax.grammar import TABLES, from_tables, grammar_text
 
 BUILD_TABLES = Path(__file__).parents[1] / "grammars" / "build_tables.py"
@@ -33,7 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Build the parser's tables where the grammar has changed: each process would need 0.2 s without them."""
+    """Trust everything, in a configuration folder of the tests' own (tests of trust have others). Build the
+    parser's tables where the grammar has changed: each process would need 0.2 s without them."""
+    folder = tempfile.TemporaryDirectory(prefix="gotc-tests-")
+    config.add_cleanup(folder.cleanup)
+    os.environ["XDG_CONFIG_HOME"] = folder.name
+    trust.grant(Path("/"))
     if hasattr(config, "workerinput"):
         return
     try:

@@ -1,4 +1,4 @@
-"""Defaults of options from `gotc.toml` or `pyproject.toml`, see `gotlang.config`.
+"""Defaults of options from configuration files, see `gotlang.config`; and `--isolated`.
 
 An unknown name is an error: a misspelt limit would not be enforced.
 """
@@ -7,50 +7,91 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from gotlang.config import SHARED, read_config
+from gotlang.config import ISOLATED, SHARED, ConfigFile, config_files, merged
 from gotlang.diagnostics import nearest
-from gotlang.errors import UsageError
+from gotlang.errors import NotTrusted, UsageError
+
+_ELSEWHERE = ("base-url", "isolated")
+"""Options that are not read here: `configured_url` knows whose word an address is."""
+
+
+def isolation(commands: Iterable[str]) -> click.Option:
+    """The option `--isolated` of every command. It is read before all others, which have their defaults from
+    configuration files only then."""
+
+    def read(context: click.Context, _: click.Parameter | None, value: bool) -> None:
+        chain = [context]
+        while chain[0].parent is not None and chain[0].parent.parent is not None:
+            chain.insert(0, chain[0].parent)
+        ISOLATED.set(value or (len(chain) > 1 and ISOLATED.get()))
+        found = defaults(chain[0].command, commands)
+        for inner in chain[1:]:
+            found = found.get(str(inner.info_name), {})
+        context.default_map = found
+
+    return click.Option(
+        ["--isolated"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        envvar="GOTC_ISOLATED",
+        callback=read,
+        help="Ignore gotc.toml and pyproject.toml.",
+    )
 
 
 def defaults(command: click.Command, commands: Iterable[str]) -> dict[str, Any]:
-    """The configured defaults of a command by parameter. Raises UsageError for an invalid file."""
-    found = read_config()
-    if found is None:
-        return {}
-    path, table = found
-    tables = {name: value for name, value in table.items() if isinstance(value, dict)}
-    for name in tables:
-        if name not in commands:
-            raise _unknown(path, "command", name, commands)
-    own: dict[str, Any] = {}
-    known = _options(command)
-    for name, value in table.items():
-        written = name.replace("_", "-")
-        if name not in tables and written not in SHARED:
-            raise _unknown(path, "option for all commands", name, SHARED)
-        if name not in tables and written in known:
-            own[known[written]] = value
-    return own | _read(path, command, tables.get(str(command.name), {}))
+    """The configured defaults of a command by parameter; commands of a group have tables in it. Raises
+    UsageError for an invalid file. A value that is not trusted raises NotTrusted where it is used."""
+    found: dict[str, Any] = {}
+    for file in config_files():
+        tables = {name: value for name, value in file.table.items() if isinstance(value, dict)}
+        for name in tables:
+            if name not in commands:
+                raise _unknown(file.path, "command", name, commands)
+        shared = {name: value for name, value in file.table.items() if name not in tables}
+        for name in shared:
+            if name.replace("_", "-") not in SHARED:
+                raise _unknown(file.path, "option for all commands", name, SHARED)
+        known = _options(command)
+        shared = {name: value for name, value in shared.items() if name.replace("_", "-") in known}
+        _add(found, file, command, {**shared, **tables.get(str(command.name), {})})
+    return found
 
 
-def _read(path: Path, command: click.Command, table: dict[str, Any]) -> dict[str, Any]:
-    """The content of a command's own table; commands of a group have tables in it."""
+def _add(found: dict[str, Any], file: ConfigFile, command: click.Command, table: dict[str, Any]) -> None:
+    """Add the content of a command's table to what is found."""
     known = _options(command)
     inner = command.commands if isinstance(command, click.Group) else {}
-    out: dict[str, Any] = {}
     for name, value in table.items():
-        if name in inner and isinstance(value, dict):
-            out[name] = _read(path, inner[name], value)
-            continue
         written = name.replace("_", "-")
-        if written not in known:
-            raise _unknown(path, f"option of `{command.name}`", name, [*known, *inner])
-        out[known[written]] = value
-    return out
+        if name in inner and isinstance(value, dict):
+            _add(found.setdefault(name, {}), file, inner[name], value)
+        elif written not in known:
+            raise _unknown(file.path, f"option of `{command.name}`", name, [*known, *inner])
+        elif written not in _ELSEWHERE:
+            parameter = known[written]
+            value = merged(
+                parameter.replace("_", "-"), found.get(parameter), _permitted(file, written, value)
+            )
+            found[parameter] = value
+
+
+def _permitted(file: ConfigFile, name: str, value: Any) -> Any:
+    """The value of an option, or what refuses it once it is used: the command line may override it."""
+    try:
+        return file.permitted(name, value)
+    except NotTrusted as error:
+        found = error
+
+    def refuse() -> NoReturn:
+        raise found
+
+    return refuse
 
 
 def _options(command: click.Command) -> dict[str, str]:

@@ -24,6 +24,7 @@ from gotlang.cli.output import (
     complain,
     count,
     document,
+    harmless,
     interrupted,
     say,
     shortened,
@@ -121,6 +122,8 @@ class Job:
             self._page(path, found)
         if not self.quiet:
             complain(self.progress.summary(simulated=simulated))
+            for one in found.endpoints:
+                complain(f"endpoint: {harmless(str(one))}")
 
     def _page(self, path: str, found: Comparison | Evaluation) -> None:
         from gotlang.report.results import results_page

@@ -110,7 +110,7 @@ def ir_command(file: str, optimize: int) -> int:
 @opt.text("--prompt", "NAME", "Only this prompt; then --input gives its own parameters. [default: all]")
 @opt.input_options
 @opt.param_options
-@opt.flag("--no-python", "Refuse programs that import Python.")
+@opt.python_options
 @opt.json_option
 def prompts_command(file: str, prompt: str | None, json: bool, **chosen: Any) -> int:
     """Show the prompts of the program FILE (`-` is standard input), without asking a model.
@@ -161,6 +161,6 @@ def _previews(file: str, prompt: str | None, chosen: dict[str, Any]) -> list[Any
         scheme=chosen["scheme"],
         truth=given.truth,
         params=given_params(loaded, chosen["set"]),
-        python=not chosen["no_python"],
+        python=opt.python_allowed(chosen),
     )
     return asyncio.run(work)

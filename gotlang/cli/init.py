@@ -11,6 +11,7 @@ from typing import final
 
 import click
 
+from gotlang import trust
 from gotlang.cli import options as opt
 from gotlang.cli.output import say
 from gotlang.diagnostics import nearest
@@ -53,7 +54,8 @@ TEMPLATES = {
 @opt.flag("--force", "Overwrite existing files.")
 def init_command(template: str, file: str | None, force: bool) -> int:
     """Write a small program from TEMPLATE to FILE (default: TEMPLATE.got), with a simulator of its prompts in
-    Python next to it, so that it runs without a model.
+    Python next to it, so that it runs without a model. What it makes is trusted (`gotc trust`): a folder that
+    was missing or empty, otherwise the file of Python.
     """
     if template not in TEMPLATES:
         near = nearest(template, TEMPLATES)
@@ -68,6 +70,7 @@ def init_command(template: str, file: str | None, force: bool) -> int:
     simulator = path.with_name(f"{stem}_sim.py")
     folder = resources.files("gotlang.cli") / "templates"
     text = (folder / f"{template}.got").read_text("utf-8")
+    made = not path.parent.is_dir() or not any(path.parent.iterdir())
     contents = {
         path: text.replace(f'"{template}_sim.py"', f'"{simulator.name}"'),
         simulator: (folder / f"{template}_sim.py").read_text("utf-8"),
@@ -80,6 +83,17 @@ def init_command(template: str, file: str | None, force: bool) -> int:
             replace_file(target, content.encode())
         except OSError as error:
             raise UsageError(f"cannot write {target}: {error.strerror}") from None
-    say(f"wrote {path} and {simulator}; try")
+    say(f"wrote {path} and {simulator}")
+    say(f"{_trust(path.parent if made else simulator)}; try")
     say(f"  gotc run {shlex.quote(str(path))} --input '{TEMPLATES[template].example}'")
     return 0
+
+
+def _trust(path: Path) -> str:
+    """Trust the Python that was written: with its folder if that was made for it, otherwise alone."""
+    try:
+        trust.grant(path)
+    except UsageError as error:
+        return f"{path} is not trusted, since {error.message}: run it with `--allow-python`"
+    what = "the folder of both" if path.is_dir() else str(path)
+    return f"trusted {what}, so that its Python runs (`gotc trust --list`)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import click
 from click.core import ParameterSource
 
+from gotlang import keys
 from gotlang.cli.options import pairs, run_options
 from gotlang.cli.output import complain, count
 from gotlang.diagnostics import nearest
@@ -96,7 +96,7 @@ def _asks(program: Program, chosen: Mapping[str, Any]) -> bool:
 
 
 def _no_model() -> str:
-    return "OPENAI_MODEL is not set" if os.environ.get("OPENAI_API_KEY") else "no model is configured"
+    return "OPENAI_MODEL is not set" if keys.read("OPENAI_API_KEY") else "no model is configured"
 
 
 def model_notice(options: Options, model: str | None, *, quiet: bool) -> str:

@@ -19,6 +19,7 @@ from gotlang.version import __version__
 
 COMMANDS = {
     "init": "Write a small program to start from.",
+    "trust": "Trust a folder: its Python, and settings that reach out of it.",
     "check": "Check programs: reports all errors at once.",
     "fmt": "Format programs.",
     "run": "Run a scheme of a program.",
@@ -76,6 +77,7 @@ class LazyGroup(click.Group):
             return None
         module = import_module(f"gotlang.cli.{_SHARED_MODULES.get(cmd_name, cmd_name)}")
         found: click.Command = getattr(module, f"{cmd_name}_command")
+        _add_isolation(found)
         return found
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -121,15 +123,17 @@ class LazyGroup(click.Group):
     },
 )
 @click.version_option(__version__, prog_name="gotc", message="%(prog)s %(version)s")
-@click.pass_context
-def gotc(context: click.Context) -> None:
+def gotc() -> None:
     """Compile, run and optimize .got programs: reasoning schemes for language models."""
-    from gotlang.cli.config import defaults
 
-    name = context.invoked_subcommand
-    command = gotc.get_command(context, name) if name is not None else None
-    if command is not None:
-        context.default_map = {str(name): defaults(command, COMMANDS)}
+
+def _add_isolation(command: click.Command) -> None:
+    """Give a command, and those of a group, the option `--isolated`."""
+    from gotlang.cli.config import isolation
+
+    for one in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
+        if all(parameter.name != "isolated" for parameter in one.params):
+            one.params.append(isolation(COMMANDS))
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

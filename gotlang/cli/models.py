@@ -14,6 +14,7 @@ from gotlang.cli.output import Style, complain, count, document, say
 from gotlang.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
+    from gotlang.config import ConfiguredUrl
     from gotlang.models.capabilities import CapabilityStore
 
 _TIMEOUT_S = 5.0
@@ -42,6 +43,7 @@ def models_command(
     It requests the endpoint's list of models, which is free, and no completion. The exit code is 1 if an
     endpoint is configured and cannot be reached.
     """
+    from gotlang.config import configured_url
     from gotlang.models.registry import default_model, descriptions
 
     if context.invoked_subcommand is not None:
@@ -49,7 +51,7 @@ def models_command(
     found: dict[str, Any] = {
         "default": default_model(),
         "providers": descriptions(),
-        "endpoint": _endpoint(provider, base_url, prices, offline),
+        "endpoint": _endpoint(provider, base_url or configured_url("models"), prices, offline),
         "learned": _learned(),
     }
     if json:
@@ -103,7 +105,9 @@ def _learned() -> list[dict[str, Any]]:
     ]
 
 
-def _endpoint(provider: str, base_url: str | None, prices: str | None, offline: bool) -> dict[str, Any]:
+def _endpoint(
+    provider: str, base_url: str | ConfiguredUrl | None, prices: str | None, offline: bool
+) -> dict[str, Any]:
     from gotlang.models.base import ModelOptions
     from gotlang.models.endpoint import find_endpoint
     from gotlang.models.http import HttpModel
@@ -119,6 +123,7 @@ def _endpoint(provider: str, base_url: str | None, prices: str | None, offline: 
             base_url or os.environ.get(names.url_variable) or os.environ.get(names.key_variable)
         ),
         "url": None,
+        "named_by": None,
         "key": bool(os.environ.get(names.key_variable)),
         "key_variable": names.key_variable,
         "reachable": None,
@@ -132,7 +137,8 @@ def _endpoint(provider: str, base_url: str | None, prices: str | None, offline: 
             raise
         out["error"] = error.message
         return out
-    out["url"] = at.shown
+    out["url"], out["key"], out["key_variable"] = at.shown, at.has_key, at.key_variable
+    out["named_by"] = None if at.project is None else str(at.project)
     found: list[str] = []
     if not offline:
         try:
@@ -141,7 +147,7 @@ def _endpoint(provider: str, base_url: str | None, prices: str | None, offline: 
         except ModelError as error:
             out["reachable"], out["error"] = False, error.message
     own = os.environ.get("OPENAI_MODEL") if provider == "openai" else None
-    options = ModelOptions(base_url=at.url, prices=Path(prices) if prices else None)
+    options = ModelOptions(base_url=base_url, prices=Path(prices) if prices else None)
     for name in sorted({*found, *([own] if own else [])}):
         price = model.known_price(name, options)
         out["models"].append(
@@ -163,6 +169,8 @@ def _show(found: dict[str, Any]) -> None:
     say(f"{style.bold('default model')}  {found['default']}")
     say(f"{style.bold('endpoint')}       {endpoint['url'] or 'none'}")
     key = "set" if endpoint["key"] else "not set"
+    if endpoint["named_by"] is not None and not endpoint["key"]:
+        key = f"not sent, since {endpoint['named_by']} named the address: `gotc trust .` if you trust it"
     say(f"{style.bold('key')}            {key} ({endpoint['key_variable']})")
     reachable = {True: "yes", False: "no", None: "not tried"}[endpoint["reachable"]]
     say(f"{style.bold('reachable')}      {reachable}")

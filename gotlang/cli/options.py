@@ -14,6 +14,7 @@ from gotlang.errors import UsageError
 
 if TYPE_CHECKING:
     from gotlang.api import Options
+    from gotlang.config import ConfiguredUrl
 
     ParamType = click.ParamType[Any]
 else:  # generic for type checkers only, in the oldest click that is supported
@@ -190,6 +191,13 @@ param_options = together(
     pair("--set", "PARAM=VALUE", "Another value for one of the params."),
     text("--tuned", "FILE", "Params, instructions and examples that `gotc tune` found."),
 )
+python_options = together(
+    flag("--no-python", "Refuse programs that import Python or are simulated by it."),
+    flag("--allow-python", "Run the program's Python, whether its folder is trusted or not."),
+    click.option(
+        "--python-key", metavar="NAME", multiple=True, help="Leave this key in the program's environment."
+    ),
+)
 model_options = together(
     text(
         "--model",
@@ -205,7 +213,7 @@ model_options = together(
     positive("--timeout", "SECONDS", "Timeout of a request and of a `Call`. [default: 180]"),
     flag("--no-retry", "Do not retry failed requests."),
     prices_option,
-    flag("--no-python", "Refuse programs that import Python or are simulated by it."),
+    python_options,
 )
 limit_options = together(max_usd_option, whole("--max-calls", "Maximum calls. [default: no limit]", least=0))
 order_options = together(
@@ -231,13 +239,16 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
     """Options of a run from the parameters of a command; those that it does not have keep their defaults."""
     from gotlang.api import Options, default_model
 
-    same = ("seed", "max_usd", "max_calls", "schedule", "wave", "base_url", "rpm", "tpm", "timeout")
+    same = ("seed", "max_usd", "max_calls", "schedule", "wave", "rpm", "tpm", "timeout")
     own = {name: chosen[name] for name in same if name in chosen}
+    if "base_url" in chosen:
+        own["base_url"] = base_url(chosen)
     if "concurrency" in chosen:
         own["concurrency"] = None if chosen["concurrency"] == "none" else chosen["concurrency"]
     if "cache" in chosen:
         own["cache"] = None if chosen["no_cache"] else str(chosen["cache"])
-    for option, name in (("no_retry", "retry"), ("no_python", "python"), ("no_batching", "batching")):
+    own |= {"python": python_allowed(chosen), "python_keys": chosen["python_key"]}
+    for option, name in (("no_retry", "retry"), ("no_batching", "batching")):
         own[name] = not chosen.get(option, False)
     return Options(
         model=chosen["model"] or default_model(),
@@ -248,6 +259,19 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
         early_stop=not chosen.get("no_early_stop", False),
         **own,
     )
+
+
+def python_allowed(chosen: Mapping[str, Any]) -> bool | None:
+    """Whether the program's Python runs; None leaves it to what the user trusts."""
+    return False if chosen["no_python"] else chosen["allow_python"] or None
+
+
+def base_url(chosen: Mapping[str, Any]) -> str | ConfiguredUrl | None:
+    """`--base-url`, which is the user's word, or what files configure for the command."""
+    from gotlang.config import configured_url
+
+    context = click.get_current_context()
+    return chosen["base_url"] or configured_url(str(context.info_name))
 
 
 def _limits(given: tuple[tuple[str, str], ...]) -> dict[str, int]:

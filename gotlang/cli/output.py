@@ -215,7 +215,8 @@ FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, BUG, INTERRUPTED = 1, 2, 3, 4, 5, 70
 EXIT_CODES: Final = {
     0: "done",
     FAILED: "failed: a run without a result, too many failed rows, files that `--check` would change",
-    USAGE: "wrong usage, input or configuration, or a program that does not compile: nothing was spent",
+    USAGE: "wrong usage, input or configuration, what is not trusted, or a program that does not compile: "
+    "nothing was spent",
     PARTIAL: "partial: a limit ended it early",
     THRESHOLD: "a `--fail-if` holds",
     INVALID: "the result is not valid",

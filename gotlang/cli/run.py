@@ -25,6 +25,7 @@ from gotlang.cli.output import (
     count,
     document,
     duration,
+    harmless,
     interrupted,
     say,
     shortened,
@@ -369,6 +370,8 @@ def _summary(result: Result, sources: Mapping[str, Source], seconds: float) -> N
     outcome = result.outcome
     complain("")
     complain(style.bold(f"{outcome.scheme}{_model(result)}") + style.dim(f" · run {result.run}"))
+    for one in result.endpoints:
+        complain(f"  {style.dim('endpoint'.ljust(_WIDTH))} {harmless(str(one))}")
     for name, text in _rows(result, seconds):
         complain(f"  {style.dim(name.ljust(_WIDTH))} {text}")
     _failures(outcome.failures, sources)

@@ -18,6 +18,7 @@ from gotlang.cli.output import (
     count,
     document,
     duration,
+    harmless,
     say,
     write_file,
 )
@@ -160,6 +161,8 @@ def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
     ended = ", ".join(f"{times} {word}" for word, times in done.ended.items())
     complain(f"{count(len(done.trials), 'trial')} ({ended}), {done.rejected} rejected before any call")
     complain(f"{dollars(done.usd)} for {done.calls:,} calls of {done.model}{simulated}; result in {out}")
+    for one in done.endpoints:
+        complain(f"endpoint: {harmless(str(one))}")
     if done.partial is not None:
         complain(f"ended early: {done.partial}")
     sys.stderr.flush()

@@ -88,8 +88,9 @@ class Estimate:
     """What a scheme costs: `costs` if every answer is asked for, `early` with early stop.
 
     `params` are those that the scheme uses, with the values that the numbers hold for; `unknown` the atoms
-    of formulas that no param decides; `prices` says whose prices the dollars are. All responses are taken to
-    be readable, and none to be in the cache.
+    of formulas that no param decides; `prices` says whose prices the dollars are; `not_expected` why the
+    Python that would give expected values did not run (None: it did, or was not asked to). All
+    responses are taken to be readable, and none to be in the cache.
     """
 
     scheme: str
@@ -99,6 +100,7 @@ class Estimate:
     early: Costs
     unknown: tuple[str, ...] = ()
     prices: str | None = None
+    not_expected: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The estimate as plain JSON."""
@@ -110,6 +112,7 @@ class Estimate:
             "with_early_stop": self.early.as_json(),
             "unknown": list(self.unknown),
             "prices": self.prices,
+            "not_expected": self.not_expected,
         }
 
 

@@ -44,6 +44,7 @@ from gotlang.ir import program as ir
 from gotlang.ir.lines import with_lines
 from gotlang.ir.program import Program, Scheme
 from gotlang.metric import ScoreKind, ground_truth, local_score
+from gotlang.models.base import Address
 from gotlang.passes import optimize
 from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.session import Session
@@ -244,6 +245,11 @@ class Comparison(Displayed):
                 front.append(entry)
         return front
 
+    @property
+    def endpoints(self) -> Sequence[Address]:
+        """The addresses that were asked, but for providers' own."""
+        return self.entries[0].evaluation.endpoints
+
     def point(self, entry: ComparedScheme) -> tuple[float, float] | None:
         """A scheme's mean cost and metric; None if one is unknown."""
         cost, quality = entry.evaluation.mean(self.cost_metric), entry.evaluation.mean(self.metric)
@@ -252,7 +258,7 @@ class Comparison(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """Plain data: every scheme's metrics, its paired differences to the baseline, and every run."""
         evaluations = [entry.evaluation for entry in self.entries]
-        shared = ("program", "model", "simulated", "seed", "data")
+        shared = ("program", "model", "simulated", "endpoints", "seed", "data")
         about = {name: value for name, value in evaluations[0].about().items() if name in shared}
         # All share one session, whose spending only grows: that of the last one to end is the whole.
         last = max(evaluations, key=lambda evaluation: evaluation.spent.all_calls)

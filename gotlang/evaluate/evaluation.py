@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any, Literal, final
 
@@ -20,6 +20,7 @@ from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program, Scheme
 from gotlang.metric import Metric, ScoreKind, steps
+from gotlang.models.base import Address
 from gotlang.models.prices import NOTHING_SPENT, Spent
 from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.runtime.outcome import Outcome
@@ -95,6 +96,7 @@ class Evaluation(Displayed):
     `not_run` counts runs that were not started because of a limit, an interruption or too many failures, and
     `stopped` says which. `columns` maps inputs to columns of `data`. `spent` is what this evaluation itself
     spent. `unscored` says what to write if the program does not say how its results are scored.
+    `endpoints` are the addresses that were asked, but for providers' own.
     """
 
     scheme: str
@@ -111,6 +113,7 @@ class Evaluation(Displayed):
     columns: Mapping[str, str] = field(default_factory=dict)
     spent: Spent = NOTHING_SPENT
     unscored: str | None = None
+    endpoints: Sequence[Address] = ()
     _values: dict[str, dict[int, float]] = field(default_factory=dict, compare=False)
 
     @property
@@ -197,7 +200,8 @@ class Evaluation(Displayed):
     def about(self) -> dict[str, Any]:
         """What was run, as documents and reports start with it."""
         names = ("program", "scheme", "model", "simulated", "seed", "data", "repeat")
-        return {"rows": self.row_count, **{name: getattr(self, name) for name in names}}
+        endpoints = [asdict(one) for one in self.endpoints]
+        return {"rows": self.row_count, **{n: getattr(self, n) for n in names}, "endpoints": endpoints}
 
     def summary(self) -> dict[str, Any]:
         """Means with intervals, sums, and failures by reason."""
@@ -317,6 +321,7 @@ async def evaluate(
         data.matching.columns,
         session.spent,
         metric.help,
+        session.endpoints,
     )
 
 

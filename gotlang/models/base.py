@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, final
 
+from gotlang.config import ConfiguredUrl
+
 DEFAULT_MAX_TOKENS = 2048
 """Output tokens of a completion if the prompt sets no `max_tokens`; always sent, so that a budget holds."""
 
@@ -222,6 +224,22 @@ class Permit:
 PERMITTED = Permit()
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a model is, if not at its provider's own address: the URL without secrets, the file of a project
+    that named it (None: the user did), and whether it gets a key."""
+
+    url: str
+    named_by: str | None
+    key: bool
+
+    def __str__(self) -> str:
+        if self.named_by is None:
+            return self.url
+        return f"{self.url} (named by {self.named_by}{'' if self.key else ', gets no key'})"
+
+
 class Model(Protocol):
     """A model that completes prompts. A subclass inherits the defaults of `endpoint`, `refuses` and `close`.
 
@@ -242,6 +260,8 @@ class Model(Protocol):
     endpoint: str = ""
     """The URL that the name belongs to, without secrets; empty if the name alone identifies the model
     (OpenAI's own, local ones, the simulator)."""
+    address: Address | None = None
+    """What results and summaries tell of `endpoint`; None if that is empty."""
 
     @property
     def price(self) -> Price | None:
@@ -278,7 +298,7 @@ class ModelOptions:
 
     simulators: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     seed: int = 0
-    base_url: str | None = None
+    base_url: str | ConfiguredUrl | None = None
     retries: int | None = None
     prices: Path | None = None
     sleep: bool = False

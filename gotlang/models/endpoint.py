@@ -9,10 +9,14 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from gotlang.errors import UsageError
+from gotlang import keys
+from gotlang.config import ConfiguredUrl
+from gotlang.errors import NotTrusted, UsageError
+from gotlang.models.base import Address
 
 NO_KEY = "no-key"
 """Sent if no key is set: clients want one, and local servers accept any."""
@@ -52,11 +56,19 @@ class Endpoint:
     key: str = field(repr=False)
     others: tuple[str, ...] = field(default=(), repr=False)
     names: EndpointNames = OPENAI
+    project: Path | None = None
+    """The file of a project that named the address, if it is not the user's word: it gets no key."""
 
     @property
     def host(self) -> str:
         """The name or address in the URL, in lower case."""
         return (urlsplit(self.url).hostname or "").lower()
+
+    @property
+    def address(self) -> Address | None:
+        """What results and summaries tell of it; None for the provider's own."""
+        named_by = None if self.project is None else str(self.project)
+        return Address(self.identity, named_by, self.has_key) if self.identity else None
 
     @property
     def identity(self) -> str:
@@ -82,7 +94,7 @@ class Endpoint:
 
     @property
     def has_key(self) -> bool:
-        """Whether a key was found in the environment."""
+        """Whether it gets a key from the environment."""
         return self.key != NO_KEY
 
     @property
@@ -94,6 +106,21 @@ class Endpoint:
     def hint(self) -> str:
         """What is often wrong with a base URL of this provider."""
         return " (most end in /v1)" if self.names.url.endswith("/v1") else ""
+
+    @property
+    def key_variable(self) -> str:
+        """The environment variable of its key: of its own if that is set, or if it may have no other."""
+        own = key_variable_of(self.host, urlsplit(self.url).port)
+        return own if own and (keys.read(own) or self.project is not None) else self.names.key_variable
+
+    @property
+    def key_help(self) -> str:
+        """What to do where the endpoint refuses the key, or its absence."""
+        if self.project is not None and not self.has_key:
+            why = f"no key was sent, since {self.project} named the address"
+            return f"{why}: `gotc trust .` if you trust it, or set {self.key_variable}"
+        state = "is set, but was refused" if self.has_key else "is not set"
+        return f"check the environment variable {self.key_variable}, which {state}"
 
     def scrub(self, text: str) -> str:
         """An endpoint's message without the key and anything that looks like one."""
@@ -110,16 +137,32 @@ class Endpoint:
         return text
 
 
-def url_of(base_url: str | None, names: EndpointNames = OPENAI) -> str:
-    """`base_url`, else what the environment says, else the provider's own."""
-    return (base_url or os.environ.get(names.url_variable) or names.url).strip().rstrip("/")
+def url_of(base_url: str | ConfiguredUrl | None, names: EndpointNames = OPENAI) -> str:
+    """`base_url`, else what the environment says, else the provider's own; one in a file comes after the
+    environment."""
+    in_file = base_url.url if isinstance(base_url, ConfiguredUrl) else None
+    given = base_url if isinstance(base_url, str) else None
+    return (given or os.environ.get(names.url_variable) or in_file or names.url).strip().rstrip("/")
 
 
-def find_endpoint(base_url: str | None = None, names: EndpointNames = OPENAI) -> Endpoint:
-    """The endpoint at `url_of(base_url)`, with the key from the provider's environment variable.
+def key_variable_of(host: str, port: int | None) -> str:
+    """The environment variable for the key of one host: `GOTC_KEY_LLM_EXAMPLE_ORG_8080` for
+    `llm.example.org:8080`; a hyphen is two underscores. Empty for a host that has no such name.
 
-    Endpoints other than the provider's own may do without a key. Raises UsageError for an invalid URL or one
-    with a password in it, for a missing or malformed key, and for an invalid proxy in the environment.
+    No two hosts have the same one, so that no file can choose which key its host gets.
+    """
+    if not re.fullmatch(r"[a-z0-9]+(?:(?:\.|-+)[a-z0-9]+)*", host):
+        return ""
+    return f"GOTC_KEY_{host.replace('-', '__').replace('.', '_').upper()}{f'_{port}' if port else ''}"
+
+
+def find_endpoint(base_url: str | ConfiguredUrl | None = None, names: EndpointNames = OPENAI) -> Endpoint:
+    """The endpoint at `url_of(base_url)`, with its key from the environment.
+
+    The provider's key goes to the provider's own address, and to one that the user gave or trusts. Any host
+    may have a key of its own (`key_variable_of`). Endpoints other than the provider's own may do without a
+    key. Raises UsageError for an invalid URL or one with a password in it, for a missing or malformed key,
+    and for an invalid proxy in the environment.
     """
     url = url_of(base_url, names)
     parts = _split(url)
@@ -133,16 +176,26 @@ def find_endpoint(base_url: str | None = None, names: EndpointNames = OPENAI) ->
             "the base URL of the model contains a user name or a password",
             help=f"remove it from the URL and put the key into {names.key_variable}",
         )
-    key = os.environ.get(names.key_variable, "").strip()
+    own = urlsplit(names.url)
+    is_own = (parts.scheme, parts.hostname, parts.port or own.port) == (own.scheme, own.hostname, own.port)
+    project = None
+    if isinstance(base_url, ConfiguredUrl) and not base_url.keyed and not os.environ.get(names.url_variable):
+        project = None if is_own else base_url.file
+    variable = key_variable_of(parts.hostname or "", parts.port)
+    key = keys.read(variable).strip() if variable else ""
+    if not key:
+        variable = names.key_variable
+        key = keys.read(variable).strip() if project is None else ""
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise UsageError(
-            f"{names.key_variable} contains characters that no key has", help="copy the key again"
-        )
-    endpoint = Endpoint(url, key or NO_KEY, _proxy_secrets(), names)
+        raise UsageError(f"{variable} contains characters that no key has", help="copy the key again")
+    endpoint = Endpoint(url, key or NO_KEY, _proxy_secrets(), names, project)
     if not endpoint.loopback:
         _check_proxies()
     if not key and endpoint.host == names.host:
-        variable = names.key_variable
+        if project is not None:
+            raise NotTrusted(
+                f"no key goes to {endpoint.shown}, which {project} names", help=endpoint.key_help
+            )
         raise UsageError(
             f"no key for {endpoint.shown}: {variable} is not set",
             help=f"set {variable}, or {names.url_variable} for another endpoint, or use `--model simulated`; "

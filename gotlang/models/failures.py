@@ -112,10 +112,7 @@ class RequestFailure:
         message = shorten(endpoint.scrub(message))
         words = f"HTTP {status}" + (f": {message}" if message else "")
         if status in (401, 403):
-            state = "is set, but was refused" if endpoint.has_key else "is not set"
-            return cls(
-                words, help=f"check the environment variable {endpoint.names.key_variable}, which {state}"
-            )
+            return cls(words, help=endpoint.key_help)
         if status == 402 or (status == 429 and code in _NO_CREDIT):
             return cls(words, help="the account with the provider has no credit left")
         if status == 404:

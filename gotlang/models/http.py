@@ -129,7 +129,7 @@ class HttpModel(Model):
             raise UsageError(f"`retries` of model `{name}` is {self._retries}", help="give 0 or more")
         self.name = name
         self.at = endpoint or find_endpoint(options.base_url, self.names)
-        self.endpoint = self.at.identity
+        self.endpoint, self.address = self.at.identity, self.at.address
         self._sleep = sleep
         self._clock = clock
         self._chance = chance or random.Random()

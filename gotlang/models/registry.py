@@ -15,6 +15,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, cast, final
 
+from gotlang import keys
 from gotlang.errors import GotError, UsageError
 from gotlang.models.base import Model, ModelOptions, Price, Provider
 from gotlang.models.endpoint import OPENAI, url_of
@@ -40,7 +41,7 @@ def default_model() -> str:
     """The model if none is named: an endpoint's if the environment has a key and a name of one, else
     `simulated`."""
     name = os.environ.get("OPENAI_MODEL")
-    return f"openai:{name}" if name and os.environ.get("OPENAI_API_KEY") else "simulated"
+    return f"openai:{name}" if name and keys.read("OPENAI_API_KEY") else "simulated"
 
 
 def is_simulated(model: object) -> bool:

@@ -72,6 +72,8 @@ def _notes(estimate: Estimate) -> Iterator[str]:
         yield f"decided by {who}: {', '.join(estimate.unknown)}"
     if estimate.prices:
         yield f"prices: {estimate.prices}"
+    if estimate.not_expected is not None:
+        yield f"expected values are missing: {estimate.not_expected}"
     if not estimate.inputs_known:
         yield "give inputs as to `gotc run` for tighter bounds and expected values"
     elif any(found and found.low != found.high and found.expected for _, found in estimate.costs.ranges()):

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import importlib.util
 import inspect
+import shlex
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,10 +16,11 @@ from traceback import extract_tb
 from types import ModuleType
 from typing import Any, TypeVar
 
+from gotlang import trust
 from gotlang.compiler import outside
-from gotlang.errors import EvaluationError, GotError, UsageError
+from gotlang.errors import EvaluationError, GotError, NotTrusted, UsageError
 from gotlang.ir.foreign import copied, given_back, raised
-from gotlang.ir.program import Program, PythonImport
+from gotlang.ir.program import Program
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.types import DYNAMIC, Type
 
@@ -69,19 +71,34 @@ def _where(error: BaseException, path: Path) -> str:
     return f"{path}{f':{lines[-1]}' if lines else ''}: {type(error).__name__}: {error}"
 
 
-def refuse(imports: tuple[PythonImport, ...], what: str) -> None:
-    """Raises UsageError for a program that imports Python, if the user did not allow that."""
-    if imports:
-        raise UsageError(
-            f"this program {what} `{imports[0].path}`, which `--no-python` forbids",
-            help="leave `--no-python` out if you trust the program",
-        )
+def refused(program: Program, allowed: bool | None, *, simulators: bool = True) -> NotTrusted | None:
+    """Why the Python that a program imports, or is simulated by, does not run; None if it does.
+
+    `allowed` is the user's word for this run; None leaves it to what they trust.
+    """
+    imports = [("imports", one) for one in program.python]
+    if simulators:
+        imports += [("is simulated by", one) for one in program.simulators]
+    for what, one in imports:
+        if allowed is False:
+            return NotTrusted(
+                f"this program {what} `{one.path}`, which `--no-python` forbids",
+                help="leave `--no-python` out if you trust the program",
+            )
+        file = resolve(one.folder, one.path)
+        if allowed is None and not trust.runs_python(file):
+            return NotTrusted(
+                f"this program {what} `{one.path}`, Python in a folder that is not trusted: {file}",
+                help=f"look at it, then `gotc trust {shlex.quote(trust.as_written(file.parent))}`, or allow "
+                "it for once with `--allow-python`",
+            )
+    return None
 
 
-def load_functions(program: Program, *, allowed: bool = True) -> dict[str, Callable[..., Any]]:
+def load_functions(program: Program, *, allowed: bool | None = True) -> dict[str, Callable[..., Any]]:
     """The functions that a program imports from Python, by name. Raises UsageError."""
-    if not allowed:
-        refuse(program.python, "imports")
+    if (error := refused(program, allowed, simulators=False)) is not None:
+        raise error
     found: dict[str, Callable[..., Any]] = {}
     for entry in program.python:
         what = f'import python "{entry.path}"'
@@ -94,10 +111,10 @@ def load_functions(program: Program, *, allowed: bool = True) -> dict[str, Calla
     return found
 
 
-def load_simulators(program: Program, *, allowed: bool = True) -> dict[str, Callable[..., Any]]:
+def load_simulators(program: Program, *, allowed: bool | None = True) -> dict[str, Callable[..., Any]]:
     """The simulators of a program's prompts, by the prompt's name. Raises UsageError."""
-    if not allowed:
-        refuse(program.simulators, "is simulated by")
+    if (error := refused(program, allowed)) is not None:
+        raise error
     found: dict[str, Callable[..., Any]] = {}
     for entry in program.simulators:
         module = load_module(resolve(entry.folder, entry.path), f'simulate with "{entry.path}"')

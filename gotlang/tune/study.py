@@ -24,6 +24,7 @@ from gotlang import data
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.evaluate.rows import as_table
+from gotlang.models.base import Address
 from gotlang.options import Options
 from gotlang.processes import process_name
 from gotlang.result import Displayed
@@ -202,6 +203,7 @@ class StudyResult(Displayed):
     partial: str | None
     storage: str | None
     study: Any = None
+    endpoints: Sequence[Address] = ()
 
     @property
     def ended(self) -> Counter[str]:
@@ -226,6 +228,7 @@ class StudyResult(Displayed):
             "study": self.plan.name,
             "model": self.model,
             "simulated": self.simulated,
+            "endpoints": [asdict(one) for one in self.endpoints],
             "trials": len(self.trials),
             "ended": dict(self.ended),
             "rejected": self.rejected,
@@ -505,6 +508,7 @@ class _Study:
             partial=self.partial,
             storage=self.storage,
             study=self.store.study,
+            endpoints=self.session.endpoints,
         )
 
     @asynccontextmanager

@@ -1,0 +1,108 @@
+"""`gotc trust`: which folders may run their Python, and reach out of themselves with their settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from gotlang import trust
+from gotlang.cli import options as opt
+from gotlang.cli.output import count, document, harmless, say
+from gotlang.config import project_files
+from gotlang.errors import UsageError
+
+_SHOWN = 8
+"""Python files that are named."""
+_PASSED_BY = ("node_modules", "__pycache__", "site-packages")
+
+
+@click.command("trust")
+@click.argument("folder", default=".")
+@opt.choice("--only", ("python", "settings"), "Trust one of the two only.")
+@opt.flag("--dry-run", "Show what would be trusted, and trust nothing.")
+@opt.flag("--list", "List what is trusted.")
+@opt.flag("--revoke", "Trust FOLDER no more.")
+@opt.json_option
+def trust_command(folder: str, only: str | None, dry_run: bool, list: bool, revoke: bool, json: bool) -> int:
+    """Trust FOLDER, such as a project that you cloned and looked at, and show with what.
+
+    Its Python runs from now on where its programs use it, also after edits: that of the folder and all below
+    it, or of one file. The settings of its gotc.toml (or pyproject.toml) that reach out of it are used as
+    they are now: an address gets your key, files elsewhere are read and written. An edit of one of them
+    needs your trust again.
+    """
+    if list:
+        return _list(json=json)
+    path = Path(folder)
+    real = path.resolve()
+    if revoke:
+        return _revoke(real, json=json)
+    if not path.exists():
+        raise UsageError(f"there is no folder {folder}")
+    python = only != "settings"
+    names = [str(found) for found in _python(real)] if python else []
+    settings = [] if only == "python" or not path.is_dir() else _settings(path)
+    if dry_run:
+        shown = sorted({trust.shown(*one) for one in settings})
+    else:
+        granted = trust.grant(real, python=python, settings=settings)
+        shown = sorted(granted.settings.values())
+    if json:
+        document({"folder": str(real), "trusted": not dry_run, "python": names, "settings": shown})
+        return 0
+    say(f"{'would be trusted' if dry_run else 'trusted'}: {harmless(str(real))}")
+    if python:
+        named = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+        say(f"  its Python runs: {count(len(names), 'file')} now{': ' + harmless(named) if names else ''}")
+    for line in shown:
+        say(f"  {harmless(line)}")
+    return 0
+
+
+def _python(path: Path) -> list[Path]:
+    """The Python files of a folder and below it, relative to it, or the file itself."""
+    if path.is_file():
+        return [Path(path.name)]
+    found = []
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _PASSED_BY)
+        found += [(Path(folder) / name).relative_to(path) for name in sorted(files) if name.endswith(".py")]
+    return found
+
+
+def _settings(folder: Path) -> list[tuple[str, str]]:
+    """The settings of a folder's configuration that need trust."""
+    return [setting for file in project_files(folder) for setting in file.reaching()]
+
+
+def _list(*, json: bool) -> int:
+    found = trust.trusted()
+    if json:
+        entries = [
+            {"folder": one.folder, "python": one.python, "settings": sorted(one.settings.values())}
+            for one in found
+        ]
+        document({"trusted": entries})
+        return 0
+    for one in found:
+        say(harmless(one.folder) + ("" if one.python else "  (settings only)"))
+        for line in sorted(one.settings.values()):
+            say(f"  {harmless(line)}")
+    if not found:
+        say("nothing is trusted")
+    return 0
+
+
+def _revoke(real: Path, *, json: bool) -> int:
+    if not trust.revoke(real):
+        raise UsageError(f"{real} is not trusted", help="`gotc trust --list` shows what is")
+    left = next((one.folder for one in trust.trusted() if real.is_relative_to(one.folder)), None)
+    if json:
+        document({"folder": str(real), "revoked": True, "still_trusted_with": left})
+        return 0
+    say(f"no longer trusted: {harmless(str(real))}")
+    if left is not None:
+        say(f"  still trusted as a part of {harmless(left)}")
+    return 0

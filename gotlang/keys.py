@@ -1,0 +1,56 @@
+"""Keys in the environment: `gotc` reads them, the Python of programs does not find them there.
+
+`without` takes them out of `os.environ`, which is the whole process's. That keeps them from what looks there
+by habit: libraries, child processes, tracebacks. It is no wall: code in this process can read its memory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+_NAMES = re.compile(
+    r"(?i)(^|_)(keys?|tokens?|secrets?|pass|passwd|passphrase|credentials?|auth)(_|$)|api_?key|password|headers$"
+)
+_IN_ADDRESS = re.compile(r"://[^/@\s]*:[^/@\s]*@")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+"""HTTP clients read them when they connect, which may be later."""
+
+_lock = Lock()
+_hidden: dict[str, str] = {}
+_users = 0
+
+
+def read(name: str) -> str:
+    """An environment variable, also while it is hidden; empty if it is not set."""
+    return os.environ.get(name) or _hidden.get(name, "")
+
+
+def is_key(name: str, value: str) -> bool:
+    """Whether a variable holds a key by its name (`OPENAI_API_KEY`, `GITHUB_TOKEN`, `PGPASSWORD`), or an
+    address with a password; proxies are left out."""
+    if name.lower() in _PROXIES:
+        return False
+    return _NAMES.search(name) is not None or _IN_ADDRESS.search(value) is not None
+
+
+@contextmanager
+def without(kept: Iterable[str] = ()) -> Iterator[None]:
+    """An environment without keys but for those `kept`, until all who asked for one have left."""
+    global _users
+    with _lock:
+        _users += 1
+        for name, value in list(os.environ.items()):
+            if name not in kept and is_key(name, value):
+                _hidden[name] = os.environ.pop(name)
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if not _users:
+                for name in list(_hidden):
+                    os.environ.setdefault(name, _hidden.pop(name))
