@@ -38,7 +38,6 @@ class _JumpingSelector(selectors.DefaultSelector):
         return ready
 
 
-@final
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """An asyncio event loop whose clock starts at 0 and jumps to the next timer when nothing is ready."""
 

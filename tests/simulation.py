@@ -1,0 +1,467 @@
+"""Deterministic simulation: a seed decides what runs next, how network and disk fail, and who is killed.
+
+    python -m tests.simulation --seeds 10000
+    python -m tests.simulation --first 4711 --seeds 1 -v        # a seed that failed, again
+
+Each seed is a world of its own: several processes run the real session, sampler, model, budget, cache and
+files on one folder and against one endpoint, are killed and start again. In `tests/support/`, `machine.py`
+stands between them and the system, `faulty_network.py` below their model, `seeded_loop.py` is the event loop.
+`tests/test_simulation.py` runs some of the seeds, and breaks the real code to see them fail.
+"""
+
+from __future__ import annotations
+
+# Before what keeps one of the system's functions.
+import tests.support.machine  # noqa: F401
+
+# isort: split
+import argparse
+import asyncio
+import gc
+import itertools
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from gotlang.api import Options, Program, Session, compile
+from gotlang.cache import open_cache
+from gotlang.errors import CacheError, RunError, UsageError
+from gotlang.models.base import ModelOptions
+from gotlang.models.capabilities import CapabilityStore
+from gotlang.report.history import History, RunRecord
+from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Unsaved
+from gotlang.runtime.sampler.sampler import FRESH_S
+from tests.support.breakages import BREAKAGES
+from tests.support.faulty_network import FAULTS, NetworkModel, Sent, Server
+from tests.support.machine import KINDS, Faults, Process
+from tests.support.seeded_loop import SeededLoop
+
+PROGRAMS = (
+    """
+prompt answer(question: str) -> int:
+    temperature 0.8
+    max_tokens 20
+    "{{ question }}"
+
+scheme main(question: str) -> int:
+    Generate(k=4) answer(question)
+    Vote()
+""",
+    """
+prompt answer(question: str) -> int:
+    temperature 0.8
+    max_tokens 12
+    "{{ question }}"
+
+prompt better(number: int) -> int:
+    temperature 0
+    max_tokens 30
+    "Is it {{ number }}?"
+
+scheme main(question: str) -> int:
+    Generate(k=3) answer(question)
+    Generate() better(it)
+    Vote()
+""",
+)
+QUESTIONS = tuple(f"How many {'very ' * number}long words are in line {number}?" for number in range(6))
+INSTANT_S = 0.5
+"""Virtual seconds in which an answer that has come is stored."""
+
+
+class Broken(AssertionError):
+    """Something that must hold does not."""
+
+
+@cache
+def program(number: int) -> Program:
+    """One of the programs, compiled once."""
+    return compile(PROGRAMS[number], f"main{number}.got")
+
+
+@dataclass(eq=False)
+class Life:
+    """What one process was given, and what it said until it ended."""
+
+    process: Process
+    max_usd: float | None = None
+    max_calls: int | None = None
+    session: Session | None = None
+    stored: dict[tuple[str, int], str] = field(default_factory=dict)
+    unsaved: int = 0
+    refused: int = 0
+    """How many answers were unsaved at some time."""
+    told: list[str] = field(default_factory=list)
+    ended: bool = False
+    ledgers: list[Any] = field(default_factory=list)
+
+    def observe(self, event: Event) -> None:
+        """What is in the hands of a run."""
+        if isinstance(event, Unsaved):
+            self.unsaved += event.more
+            self.refused += max(0, event.more)
+        elif isinstance(event, Asked):
+            for number, sample in zip(event.numbers, event.samples, strict=True):
+                if not isinstance(sample, MissingSample) and sample[1] == "model":
+                    zero = event.request.settings.temperature == 0
+                    self.stored[event.key, 0 if zero else number] = sample[0].completion.text
+
+
+class World:
+    """A seed's machine, network and processes."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.chance = chance = Random(seed)
+        self.folder = folder
+        self.loop = SeededLoop(Random(chance.random()))
+        self.loop.each = self._watch
+        self.pids = itertools.count(1000)
+        self.lives: list[Life] = []
+        self._watched: list[tuple[Process, asyncio.Future[None]]] = []
+        kinds = chance.sample(FAULTS, chance.choice((0, 1, 3, len(FAULTS))))
+        start = chance.random() * 20
+        outage = (start, start + chance.random() * 60, chance.choice(FAULTS[:12]))
+        self.server = Server(
+            Random(chance.random()),
+            chance.choice((0.02, 0.1, 0.4)),
+            kinds,
+            outage if chance.random() < 0.2 else (0.0, 0.0, ""),
+            most=chance.choice((1, 2, 128)),
+            idempotent=chance.random() < 0.3,
+            latency_s=chance.choice((0.01, 0.5, 5.0)),
+        )
+        self.program = program(chance.randrange(len(PROGRAMS)))
+        self.questions = chance.sample(QUESTIONS, chance.randint(1, 4))
+        self.options: dict[str, Any] = {
+            "concurrency": chance.choice((1, 2, 8, None)),
+            "retry": chance.random() < 0.8,
+            "early_stop": chance.random() < 0.5,
+            "batching": chance.random() < 0.7,
+            "timeout": chance.choice((None, None, 2.0, 20.0)),
+        }
+        self.crowd = chance.choice((1, 1, 2, 3))
+
+    @property
+    def cache(self) -> Path:
+        """The cache that all share."""
+        return self.folder / "cache.sqlite"
+
+    def process(self, name: str) -> Process:
+        """A new process of this machine."""
+        loop, pid = self.loop, next(self.pids)
+        chance = Random(self.chance.random())
+        return Process(name, pid, str(self.folder), chance, clock=loop.time, pass_time=loop.pass_time)
+
+    async def ends(self, process: Process, work: Any) -> None:
+        """Let a process work until it has ended or is killed."""
+        task = self.loop.create_task(work, context=process.context)
+        died: asyncio.Future[None] = self.loop.create_future()
+        self._watched.append((process, died))
+        task.add_done_callback(lambda _: died.done() or died.set_result(None))
+        await died
+        if not process.dead and task.exception() is not None:
+            raise Broken(f"{process.name} ended with {task.exception()!r}") from task.exception()
+
+    def _watch(self) -> None:
+        for process, died in self._watched:
+            if process.dead and not died.done():
+                died.set_result(None)
+        self._watched = [each for each in self._watched if not each[1].done()]
+
+    # ------------------------------------------------------------ what happens
+
+    async def story(self) -> None:
+        """Several lives at once, each killed and started again; at last one that nothing happens to."""
+        await asyncio.gather(*(self._lives(name) for name in "abc"[: self.crowd]))
+        self.server.calm = True
+        last = Life(self.process("last"))
+        self.lives.append(last)
+        await self.ends(last.process, self._work(last, calm=True))
+
+    async def _lives(self, name: str) -> None:
+        chance = self.chance
+        await asyncio.sleep(chance.choice((0.0, 0.0, 3.0)) * chance.random())
+        for number in range(chance.choice((1, 2, 3))):
+            life = Life(self.process(f"{name}{number}"))
+            if chance.random() < 0.5:
+                life.max_usd = chance.choice((0.001, 0.004, 0.01, 0.02))
+            if chance.random() < 0.2:
+                life.max_calls = chance.choice((1, 5, 12))
+            process = life.process
+            if chance.random() < 0.4:
+                length = chance.choice((1, 3, 10_000))
+                process.faults = Faults(chance.choice(KINDS), int(60 ** chance.random()), length)
+            if chance.random() < 0.4:
+                self.loop.call_later(100 ** (chance.random() * 1.5 - 1), process.kill)
+            self.lives.append(life)
+            await self.ends(process, self._work(life))
+            self.opens()
+            await asyncio.sleep(chance.choice((0.0, 1.0)))
+
+    async def _work(self, life: Life, *, calm: bool = False) -> None:
+        """What `gotc eval` does."""
+        history = History(self.folder / "runs")
+        known = self.folder / "endpoints.json"
+        options = self.options if not calm else {**self.options, "retry": True, "timeout": None}
+        how = ModelOptions(known=known, retries=None if options["retry"] else 0, timeout_s=options["timeout"])
+        model = NetworkModel(self.server, how, Random(life.process.pid))
+
+        async def row(session: Session, number: int, question: str) -> None:
+            name = f"{life.process.name}x{number}"
+            record = RunRecord(name, "main", "main.got", "0" * 64, "main", "m", {"question": question})
+            with suppress(OSError):
+                record = history.start(record)
+            try:
+                result = await session.run({"question": question}, name=name)
+            except RunError as error:
+                life.told.append(f"{name}: {error.message}")
+                if calm:
+                    raise
+                if error.outcome is not None:
+                    life.ledgers.append(error.outcome.ledger)
+                with suppress(OSError):
+                    history.end(record, "failed", error=error.message)
+                return
+            life.told.append(f"{name}: {result.status} {result.value}")
+            life.ledgers.append(result.outcome.ledger)
+            if calm and result.status == "partial":
+                raise Broken(f"the last process did not finish: {result.partial}")
+            with suppress(OSError):
+                history.end(record, "done", document=result.to_dict())
+
+        try:
+            async with Session(
+                self.program,
+                Options(
+                    model=model,
+                    cache=self.cache,
+                    max_usd=life.max_usd,
+                    max_calls=life.max_calls,
+                    observe=life.observe,
+                    **options,
+                ),
+            ) as session:
+                life.session = session
+                await asyncio.gather(*(row(session, *each) for each in enumerate(self.questions)))
+        except (CacheError, UsageError) as error:
+            if calm:
+                raise
+            life.told.append(error.in_words())
+        life.ended = not life.process.dead
+
+    # ------------------------------------------------------------ what must hold
+
+    def opens(self) -> None:
+        """Every file opens, whatever happened to those that wrote it."""
+        if self.cache.exists():
+            kept = open_cache(self.cache)
+            try:
+                for entry in kept.entries():
+                    kept.get(entry.key)
+            finally:
+                kept.close()
+        history = {record.run for record in History(self.folder / "runs").runs()}
+        for path in (self.folder / "runs").glob("[!.]*.json"):
+            if path.stem not in history:
+                raise Broken(f"{path.name} does not open: {path.read_text()[-200:]!r}")
+        path = self.folder / "endpoints.json"
+        if path.exists() and not path.read_text().endswith("}\n"):
+            raise Broken(f"{path.name} is torn: {path.read_text()[-200:]!r}")
+        CapabilityStore(path).all()
+
+    def check(self) -> None:
+        """All that must hold when everything has ended."""
+        if self.loop.troubles:
+            raise Broken(self.loop.troubles[0])
+        self.opens()
+        self._nothing_lost()
+        self._nothing_paid_twice()
+        for life in self.lives:
+            self._money(life)
+
+    def _nothing_lost(self) -> None:
+        kept = open_cache(self.cache, readonly=True)
+        try:
+            for life in self.lives:
+                lost = [
+                    (key, number) for (key, number) in life.stored if number not in kept.get(key, [number])
+                ]
+                if len(lost) > life.unsaved:
+                    raise Broken(
+                        f"{life.process.name} lost {len(lost)} answers and told {life.unsaved}: {lost[0]}"
+                    )
+        finally:
+            kept.close()
+
+    def _nothing_paid_twice(self) -> None:
+        unsaved = Counter({life.process: life.refused for life in self.lives})
+        excused = set[Sent]()
+        paid: dict[tuple[str, int], list[Sent]] = {}
+        for sent in self.server.log:
+            for sample in sent.samples:
+                for before in paid.get(sample, ()):
+                    if self._in_vain(before, sent):
+                        continue
+                    if before not in excused and unsaved[before.process] > 0:
+                        excused.add(before)
+                        unsaved[before.process] -= 1
+                    if before in excused:
+                        continue
+                    raise Broken(
+                        f"sample {sample[1]} of {sample[0][:8]} was paid by {before.process.name} at "
+                        f"{before.at:.3f} and again by {sent.process.name} at {sent.at:.3f}"
+                    )
+                paid.setdefault(sample, []).append(sent)
+
+    def _in_vain(self, before: Sent, after: Sent) -> bool:
+        """Whether nobody could know when the second request went out that the first one had paid for it."""
+        if before.delivered_at is None:
+            return True
+        if before.delivered_at > after.asked_at - FRESH_S:
+            return True  # until one request waits for another
+        return before.process.killed_at - before.delivered_at < INSTANT_S
+
+    def _money(self, life: Life) -> None:
+        process, session = life.process, life.session
+        usd, answers = self.server.usd(process), self.server.answers(process)
+        if life.max_usd is not None and usd > Fraction(str(life.max_usd)):
+            raise Broken(f"{process.name} crossed its limit of ${life.max_usd}: ${float(usd)}")
+        if life.max_calls is not None and answers > life.max_calls:
+            raise Broken(f"{process.name} crossed its limit of {life.max_calls} calls: {answers}")
+        if session is None or not life.ended:
+            return
+        budget = session.runner.budget
+        charged, uncertain = budget.charged, budget.uncertain
+        told = f"{charged} charged and {uncertain} uncertain"
+        # Of what is charged once for several tries nobody is told.
+        shared = self.server.idempotent or any(sent.fault == "twice" for sent in self.server.log)
+        vague = ("no usage", "hidden", "junk with usage")
+        unknown = shared or any(sent.fault in vague for sent in self.server.log)
+        if usd > charged.usd + uncertain.usd or (charged.usd > usd and not unknown):
+            raise Broken(f"{process.name} was charged ${float(usd)} and told {told}")
+        if answers > charged.calls + uncertain.calls or (charged.calls > answers and not unknown):
+            raise Broken(f"{process.name} was charged {answers} answers and told {told}")
+
+    def counts(self) -> Counter[str]:
+        """How much happened."""
+        return Counter(
+            {
+                "steps": self.loop.steps,
+                "processes": len(self.lives),
+                "kills": sum(life.process.dead for life in self.lives),
+                "requests": len(self.server.log),
+                "network faults": sum(bool(sent.fault) for sent in self.server.log),
+                "disk faults": sum(len(life.process.log) for life in self.lives),
+            }
+        )
+
+    def facts(self) -> str:
+        """What happened, for a reader."""
+        lines = []
+        for life in self.lives:
+            process = life.process
+            end = f"killed at {process.killed_at:.3f}" if process.dead else "ended"
+            limit = f", limit ${life.max_usd} {life.max_calls}"
+            lines += [
+                f"{process.name}: {end}{limit}, unsaved {life.unsaved}",
+                *(f"    {line}" for line in process.log),
+            ]
+            lines += [f"    {line}" for line in life.told]
+        for sent in self.server.log:
+            came = "-" if sent.delivered_at is None else f"{sent.delivered_at:.3f}"
+            lines.append(
+                f"{sent.at:9.3f} {sent.process.name:5} {sent.key[:8]} {sent.first}+{sent.asked} "
+                f"{sent.fault or 'ok':16} charged {sent.answers} ${float(sent.usd):.6f} came {came}"
+            )
+        return "\n".join(lines)
+
+
+@contextmanager
+def place() -> Iterator[Path]:
+    """A folder in memory."""
+    memory = Path("/dev/shm")
+    folder = tempfile.mkdtemp(prefix="gotc-", dir=memory if memory.is_dir() else None)
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def hold(seed: int, *, told: Callable[[str], None] = lambda _: None) -> Counter[str]:
+    """Live through a seed; what happened, counted. Raises Broken, or whatever the real code raised."""
+    with place() as folder:
+        world = World(seed, folder)
+        loop = world.loop
+        try:
+            loop.run_until_complete(world.story())
+            world.check()
+            return world.counts()
+        finally:
+            told(world.facts())
+            for life in world.lives:
+                session = life.session
+                if session is not None and session._own_cache is not None:
+                    with suppress(CacheError):
+                        life.process.context.run(session._own_cache.close)
+                life.process.bury()
+            loop.close()
+            for process in list(Process.living.values()):
+                process.kill()
+
+
+def main() -> int:
+    """Run from the command line."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--seeds", type=int, default=500)
+    options.add_argument("--first", type=int, default=0)
+    options.add_argument("--most", type=int, default=1, help="stop after so many failures")
+    options.add_argument("--break", dest="broken", choices=BREAKAGES, help="break the real code first")
+    options.add_argument("-v", "--verbose", action="store_true", help="what happened in each seed")
+    chosen = options.parse_args()
+    if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets is part of a seed
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "tests.simulation", *sys.argv[1:]],
+            {**os.environ, "PYTHONHASHSEED": "0"},
+        )
+    if chosen.broken:
+        BREAKAGES[chosen.broken]()
+    gc.freeze()
+    counts: Counter[str] = Counter()
+    failures = 0
+    began = time.perf_counter()
+    for seed in range(chosen.first, chosen.first + chosen.seeds):
+        facts: list[str] = []
+        signal.alarm(60)
+        try:
+            counts += hold(seed, told=facts.append)
+        except Exception:
+            failures += 1
+            print(f"seed {seed}:\n{traceback.format_exc()}", flush=True)
+        signal.alarm(0)
+        if chosen.verbose:
+            print("\n".join(facts))
+        done = seed + 1 - chosen.first
+        if done % 500 == 0 or done == chosen.seeds or failures == chosen.most:
+            took = time.perf_counter() - began
+            print(f"{done} seeds, {failures} failures, {took:.0f} s: {dict(counts)}", flush=True)
+        if failures == chosen.most:
+            break
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

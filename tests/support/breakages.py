@@ -1,0 +1,92 @@
+"""The real code, broken on purpose: what the simulation must find, or it cannot find anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gotlang.models.failures
+import gotlang.writing
+from gotlang.cache.base import StoredSample
+from gotlang.cache.sqlite import SqliteCache
+from gotlang.models.base import Price, Request
+from gotlang.runtime.sampler.budget import Allowance, Budget, Reservation
+from gotlang.runtime.sampler.limits import RequestQueue
+from gotlang.runtime.sampler.sampler import Sampler, SampleStore
+
+
+def _no_reservation() -> None:
+    """A request is sent without a look at the limit."""
+
+    def take(self: Budget, request: Request, calls: int, price: Price | None) -> Reservation:
+        return Reservation(calls, type(self.charged.usd)(0))
+
+    Budget._take = take  # type: ignore[method-assign]
+
+
+def _free_errors() -> None:
+    """An error of a gateway is taken for free."""
+    gotlang.models.failures.FREE = (*gotlang.models.failures.FREE, 500, 502, 504)  # type: ignore[assignment]
+
+
+def _forgotten() -> None:
+    """What may have been charged is given back."""
+    Allowance._settle_unknown = lambda self, charged, more: self._settle(charged)  # type: ignore[method-assign]
+
+
+def _in_place() -> None:
+    """Files are written where they stand."""
+
+    def write(path: Path, content: bytes) -> None:
+        with open(path, "wb") as file:
+            file.write(content[: len(content) // 2])
+            file.flush()
+            file.write(content[len(content) // 2 :])
+
+    for module in (gotlang.writing, gotlang.report.history, gotlang.models.capabilities):
+        module.replace_file = write  # type: ignore[attr-defined]
+
+
+def _late() -> None:
+    """Answers are written to the cache a few at a time."""
+    real, waiting = SqliteCache._put, list[Any]()
+
+    def put(self: SqliteCache, key: str, request: str, samples: Sequence[tuple[int, StoredSample]]) -> None:
+        waiting.append((self, key, request, samples))
+        if len(waiting) == 8:
+            for each in waiting:
+                real(*each)
+            waiting.clear()
+
+    SqliteCache._put = put  # type: ignore[method-assign]
+
+
+def _silent() -> None:
+    """A write that failed is taken for one that did not."""
+
+    def put(self: SampleStore, key: str, request: Request, stored: Mapping[int, StoredSample]) -> int:
+        try:
+            self.cache.put(key, request, stored)
+        except Exception:
+            return 0
+        return 0
+
+    SampleStore.put = put  # type: ignore[method-assign]
+
+
+def _blind() -> None:
+    """The cache is not looked up."""
+    Sampler._look_up = lambda self, store, pending, numbers: False  # type: ignore[method-assign]
+
+
+def _stuck() -> None:
+    """A slot is not given back."""
+    RequestQueue.release = lambda self, model: None  # type: ignore[method-assign]
+
+
+BREAKAGES: dict[str, Callable[[], None]] = {
+    name.strip("_"): function
+    for name, function in list(globals().items())
+    if name.startswith("_") and callable(function) and not name.startswith("__")
+}

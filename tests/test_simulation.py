@@ -1,0 +1,53 @@
+"""Some seeds of the simulation (`tests/simulation.py`), and proof that it finds what is broken."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.breakages import BREAKAGES
+from support.laws import times
+
+ROOT = Path(__file__).parents[1]
+
+
+def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: it puts itself between Python and the system."""
+    return subprocess.run(
+        [sys.executable, "-m", "tests.simulation", *arguments],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "GOTC_"))},
+        capture_output=True,
+        text=True,
+        timeout=1200,
+    )
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_what_must_hold_holds_for_every_seed(part: int) -> None:
+    seeds = times(500) // 2
+    done = simulate("--first", str(part * seeds), "--seeds", str(seeds))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", BREAKAGES)
+def test_broken_code_is_found(name: str) -> None:
+    done = simulate("--break", name, "--seeds", "100")
+    assert done.returncode == 1, f"nobody noticed: {BREAKAGES[name].__doc__}"
+    assert re.search(r"Broken: |Hang: ", done.stdout), done.stdout + done.stderr
+
+
+def test_a_seed_replays() -> None:
+    """In another process it happens again, step by step."""
+    first, second = (simulate("--seeds", "20", "-v").stdout for _ in range(2))
+    one = simulate("--seeds", "1", "--first", "19", "-v").stdout
+
+    def lived(text: str) -> str:
+        return re.sub(r"/\S*/gotc-\w+|\.[0-9a-f]{12}\b|, \d+ s: .*", "", text)
+
+    assert lived(first) == lived(second)
+    assert lived(one).rpartition("\n1 seeds")[0] in lived(first)
