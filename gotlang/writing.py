@@ -26,7 +26,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | get
 _OURS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _MODE = 0o666
 """Less what the process's umask takes."""
-_OF_THE_SYSTEM = ("/dev/", "/proc/")
+_OF_THE_SYSTEM = ("/dev/fd/", "/dev/std", "/proc/")
 
 
 def is_inside(path: str | os.PathLike[str], folder: str | os.PathLike[str] = ".") -> bool:

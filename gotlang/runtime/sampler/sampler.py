@@ -123,7 +123,7 @@ class _Pending:
     sources: dict[int, SampleSource] = field(default_factory=dict)
     waiting: dict[int, list[asyncio.Future[Found]]] | None = None
     looked_up: float = 0.0
-    """When the persistent cache was looked up, by the loop's clock."""
+    """When the persistent cache was first looked up, by the loop's clock."""
 
     def give(self, number: int, found: Found) -> None:
         """A sample is there, or it will not come."""
@@ -260,6 +260,7 @@ class Sampler:
     async def _obtain(self, pending: _Pending, batched: bool) -> frozenset[int]:
         """Get samples from the persistent cache or the model; the numbers of those that were stored."""
         if self.store is not None:
+            pending.looked_up = asyncio.get_running_loop().time()
             try:
                 self._look_up(self.store, pending, pending.numbers)
             except CacheError as error:
@@ -279,7 +280,6 @@ class Sampler:
     def _look_up(self, store: SampleStore, pending: _Pending, numbers: Sequence[int]) -> bool:
         """Take what is stored of these samples; whether there is any. Raises CacheError."""
         stored = store.cache.get(pending.key, numbers)
-        pending.looked_up = asyncio.get_running_loop().time()
         for number, found in stored.items():
             pending.sources[number] = "persistent"
             pending.give(number, found)
@@ -323,9 +323,13 @@ class Sampler:
     async def _send(self, pending: _Pending, numbers: list[int], allowance: Allowance) -> Reply | None:
         model, spent, store = pending.model, self.ledger.spent, self.store
 
+        looked_up = pending.looked_up
+
         def look_again() -> None:
             """Raises AlreadyCached if another process has stored a sample meanwhile."""
-            if store is not None and asyncio.get_running_loop().time() - pending.looked_up >= FRESH_S:
+            nonlocal looked_up
+            if store is not None and (now := asyncio.get_running_loop().time()) - looked_up >= FRESH_S:
+                looked_up = now
                 with suppress(CacheError):
                     if self._look_up(store, pending, numbers):
                         raise AlreadyCached
