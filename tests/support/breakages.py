@@ -10,8 +10,8 @@ import gotlang.models.failures
 import gotlang.writing
 from gotlang.cache.base import StoredSample
 from gotlang.cache.sqlite import SqliteCache
-from gotlang.models.base import Price, Request
-from gotlang.runtime.sampler.budget import Allowance, Budget, Reservation
+from gotlang.models.base import Price, Request, Usage
+from gotlang.runtime.sampler.budget import NO_AMOUNT, Allowance, Budget, Reservation
 from gotlang.runtime.sampler.limits import RequestQueue
 from gotlang.runtime.sampler.sampler import Sampler, SampleStore
 
@@ -32,7 +32,19 @@ def _free_errors() -> None:
 
 def _forgotten() -> None:
     """What may have been charged is given back."""
-    Allowance._settle_unknown = lambda self, charged, more: self._settle(charged)  # type: ignore[method-assign]
+    real = Allowance.failed
+    Allowance.failed = lambda self, usage: real(self, usage or Usage())  # type: ignore[method-assign]
+
+
+def _cancelled() -> None:
+    """What is cancelled under way is taken for free."""
+    Allowance.end = lambda self: self._settle(NO_AMOUNT)  # type: ignore[method-assign]
+
+
+def _short() -> None:
+    """A missing usage is taken for none."""
+    real = Allowance.answered
+    Allowance.answered = lambda self, n, usage: real(self, n, usage or Usage())  # type: ignore[method-assign]
 
 
 def _in_place() -> None:
