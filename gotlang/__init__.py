@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from gotlang.models.base import Model
     from gotlang.options import Options
     from gotlang.result import Result
+    from gotlang.sandbox import SandboxError, SandboxLimits, run_in_sandbox
     from gotlang.session import Session
     from gotlang.tune.study import StudyResult
 
@@ -49,6 +50,7 @@ _ELSEWHERE = {
     "Evaluation": "evaluate.evaluation",
     "Model": "models.base",
     "StudyResult": "tune.study",
+    **dict.fromkeys(("SandboxError", "SandboxLimits", "run_in_sandbox"), "sandbox"),
     **dict.fromkeys(("ForbiddenEdit", "GraphError", "Place", "View", "changes_graph"), "changes.view"),
 }
 """The modules of public names that are not in `gotlang.api`."""
@@ -91,6 +93,8 @@ __all__ = [
     "Program",
     "Result",
     "RunError",
+    "SandboxError",
+    "SandboxLimits",
     "Session",
     "SimulatedWarning",
     "StudyResult",
@@ -109,5 +113,6 @@ __all__ = [
     "load",
     "plot",
     "run",
+    "run_in_sandbox",
     "tune",
 ]

@@ -170,6 +170,9 @@ def exit_code(arguments: Sequence[str]) -> int:
         _discard_output()
         output.message(f"cannot write the output: {error.strerror}")
         return 1
+    except MemoryError:
+        output.message("out of memory", "`--sandbox-limit memory=MB` sets the limit of a sandbox")
+        return output.LIMITED
     except Exception as error:
         return output.bug(error)
 

@@ -211,7 +211,7 @@ def annotation(level: str, message: str, **properties: object) -> str:
     return f"::{level} {','.join(written)}::{data(message)}"
 
 
-FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, BUG, INTERRUPTED = 1, 2, 3, 4, 5, 70, 130
+FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, LIMITED, BUG, INTERRUPTED = 1, 2, 3, 4, 5, 7, 70, 130
 EXIT_CODES: Final = {
     0: "done",
     FAILED: "failed: a run without a result, too many failed rows, files that `--check` would change",
@@ -220,6 +220,7 @@ EXIT_CODES: Final = {
     PARTIAL: "partial: a limit ended it early",
     THRESHOLD: "a `--fail-if` holds",
     INVALID: "the result is not valid",
+    LIMITED: "a limit of `--sandbox` ended it: processor time, time, memory, output",
     BUG: "an internal error of gotc",
     INTERRUPTED: "interrupted",
 }

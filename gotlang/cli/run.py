@@ -31,6 +31,7 @@ from gotlang.cli.output import (
     shortened,
     value_text,
 )
+from gotlang.cli.sandbox import enter, sandbox_options
 from gotlang.errors import GotError, RunError, UsageError
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 @opt.flag("--partial", "Print the value of a result that is not valid or not complete, too.")
 @opt.json_option
 @opt.quiet_option
+@sandbox_options
 @click.pass_context
 def run_command(context: click.Context, /, **chosen: Any) -> int:
     """Run a scheme of the program FILE.
@@ -85,6 +87,8 @@ def run_command(context: click.Context, /, **chosen: Any) -> int:
     The exit code is 1 without a result, 3 for one that a limit left partial, 5 for one that is not valid; the
     value of the last two is printed with --partial only.
     """
+    if chosen["sandbox"]:
+        enter(context, chosen)
     return _run((_ordered if chosen["resume"] is None else _resumed)(context, chosen))
 
 
@@ -220,7 +224,7 @@ def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
 class _Journal:
     """The record of a run in the history. If it cannot be written, that is reported and the run goes on."""
 
-    def __init__(self, record: RunRecord) -> None:
+    def __init__(self, record: RunRecord | None) -> None:
         from gotlang.report.history import History
 
         self._history = History()
@@ -228,7 +232,9 @@ class _Journal:
         self._running = False
 
     def start(self) -> None:
-        """Write that it runs."""
+        """Write that it runs; nothing without a record."""
+        if self._record is None:
+            return
         with self._reported():
             self._record = self._history.start(self._record)
             self._running = True
@@ -237,7 +243,7 @@ class _Journal:
         """Write how it ended, the first time; nothing of a run that never started."""
         running, self._running = self._running, False
         with self._reported():
-            if running:
+            if running and self._record is not None:
                 self._history.end(self._record, state, spent=progress.spent, **found)
 
     @contextmanager
@@ -262,7 +268,7 @@ def _execute(order: Order) -> tuple[Result, float]:
     progress = Progress(notice=model_notice(options, order.chosen["model"], quiet=quiet))
     asks, program = RequestLog(), order.program
     interruption = Interrupted(proceed(options))
-    journal = _Journal(_record(order, name))
+    journal = _Journal(None if order.chosen["sandbox"] else _record(order, name))
     with ExitStack() as stack:
         traces = list(_traces(order, name, stack))
         observers = [progress, asks, *traces]

@@ -206,7 +206,7 @@ def find_endpoint(base_url: str | ConfiguredUrl | None = None, names: EndpointNa
 
 def _check_proxies() -> None:
     """Raise UsageError for an invalid proxy: HTTP clients would fail on it in words of their own."""
-    for name, url in _proxies():
+    for name, url in proxies():
         parts = _split(url)
         if parts is None or parts.scheme not in ("http", "https", "socks5", "socks5h"):
             raise UsageError(f"{name} is not the address of a proxy", help="write it like http://host:8080")
@@ -217,7 +217,7 @@ def _check_proxies() -> None:
 def _proxy_secrets() -> tuple[str, ...]:
     """The passwords of the proxies, in every form that they have on the wire or in the environment."""
     found = []
-    for _, url in _proxies():
+    for _, url in proxies():
         parts = _split(url)
         secret = parts.password if parts is not None else url.rpartition("@")[0].rpartition(":")[2]
         if secret:
@@ -227,7 +227,7 @@ def _proxy_secrets() -> tuple[str, ...]:
     return tuple(found)
 
 
-def _proxies() -> Iterator[tuple[str, str]]:
+def proxies() -> Iterator[tuple[str, str]]:
     """The proxies that the environment names, which HTTP clients use."""
     for name, value in os.environ.items():
         if name.lower() in _PROXY_VARIABLES and value.strip():

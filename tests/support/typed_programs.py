@@ -749,6 +749,11 @@ class Writer:
         assert pool.kind is not None
         if not pool.single:
             return pool
+        if "Node" in (declared := self.types.text(pool.kind)):  # rounds may put it into itself
+            first = self.fresh()
+            self.write(f"{first}: {declared} = {self.expression(pool.kind, names, pool)}")
+            self.write(f"Pool() {first}")
+            pool = Pool(pool.kind, True)
         inner = names.inside()
         until = f" until {self.expression(BOOL, names, pool, 1)}" if self.chance() else ""
         self.write(f"repeat {self.pick('2', 'tries', '1 + 1')}{until}:")
