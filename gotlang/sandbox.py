@@ -131,7 +131,7 @@ def _resident(resource: ModuleType) -> int:
     """Bytes of memory in use."""
     try:
         with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
+            return int(file.read().split()[1]) * int(resource.getpagesize())
     except OSError:  # no /proc: the most that was ever in use
         return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
