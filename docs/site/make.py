@@ -29,7 +29,7 @@ HIGHLIGHT = "python"
 def pages() -> dict[str, str]:
     """The page of each file of the repository."""
     found = {"README.md": "index.md", "CHANGELOG.md": "changes.md", "benchmarks/README.md": "benchmarks.md"}
-    found |= {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+    found |= {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "reporting.md"}
     for path in sorted((ROOT / "docs" / "contributing").iterdir()):
         found[_name(path)] = f"contributing/{path.name.replace('.', '_')}.md"
     docs = sorted((ROOT / "docs").rglob("*.md"))
