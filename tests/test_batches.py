@@ -295,7 +295,7 @@ def test_eval_in_batches_costs_half_and_is_in_the_cache(tmp_path: Path) -> None:
         assert "batch batch_0: completed, 6 of 6 results" in done.stderr
         again = gotc("eval", "vote.got", *SET, *more, "--base-url", server.url, cwd=tmp_path)
     assert found["metrics"]["correct"]["mean"] == 1.0
-    assert found["metrics"]["cost"]["mean"] == pytest.approx(0.05)  # 100 tokens at half of $1000 a million
+    assert found["metrics"]["cost"]["mean"] == pytest.approx(0.005)  # 10 tokens at half of $1000 a million
     assert len(server.batches) == 1
     assert document(again)["metrics"]["correct"]["mean"] == 1.0
 

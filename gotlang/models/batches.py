@@ -140,8 +140,8 @@ class BatchWire:
     """A `Wire` whose `send` returns when the batch of the request has ended.
 
     `pending` remembers what is under way. `sleep` waits for seconds, for tests. Failures come as HTTP
-    statuses: 503 for a request that the batch did not get to, 424 if a whole batch failed or cannot be polled
-    (then it is remembered for the next run).
+    statuses: 503 for a request that the batch did not get to, 424 if a whole batch failed. One that cannot be
+    polled is remembered for the next run.
     """
 
     def __init__(
@@ -250,9 +250,12 @@ class BatchWire:
     def _leave(self, batch: ProviderBatch, words: str) -> None:
         """Its results do not come now. It stays remembered, for the next run."""
         self._unknown.update(batch.lines)
-        self._deliver(batch, {}, _failure(424, f"{batch.shown} {words}; the next run continues with it"))
+        words = f"{batch.shown} {words}; the next run continues with it"
+        self._deliver(batch, {}, NoResponse(words, arrived=True, final=True))
 
-    def _deliver(self, batch: ProviderBatch, results: Mapping[str, Response], otherwise: Response) -> None:
+    def _deliver(
+        self, batch: ProviderBatch, results: Mapping[str, Response], otherwise: Response | NoResponse
+    ) -> None:
         for line in batch.lines:
             result = self._results.get(line)
             if result is not None and not result.done():

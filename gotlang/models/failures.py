@@ -22,9 +22,17 @@ FIRST_WAIT_S = 0.5
 MAX_BACK_OFF_S = 30.0
 MAX_REQUESTED_WAIT_S = 600.0
 """An endpoint that asks for a longer wait gets an error instead (a day's quota is used up)."""
-FREE = (409, 429, 503, 529)
-"""Statuses of requests that were turned away before a model saw them, so they are not charged. Any other that
-is worth a retry (408, 500, 502, 504, ...) may come from a gateway whose upstream did the work."""
+ANY_OTHER = ""
+FREE: Mapping[str, frozenset[int]] = {
+    "api.openai.com": frozenset({429, 503}),
+    "api.anthropic.com": frozenset({429, 529}),
+    "generativelanguage.googleapis.com": frozenset({429, 503}),
+    "openrouter.ai": frozenset({429, 503}),
+    ANY_OTHER: frozenset({429}),
+}
+"""By host, the statuses that turn a request away before a model sees it, so that it is free. Others that are
+worth a retry (408, 500, 502, 504, ...) may come from a gateway whose upstream did the work; so may 503
+from an endpoint that is not listed: proxies say that of a connection that broke."""
 
 _NO_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_credits", "credit_limit")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -44,13 +52,13 @@ class Response:
 @final
 @dataclass(frozen=True, slots=True)
 class NoResponse:
-    """No complete response. `arrived`: the endpoint may have received, and charged, the request; `hostile`:
-    it sent what no endpoint sends, so that the request is not sent again."""
+    """No complete response. `arrived`: the endpoint may have received, and charged, the request; `final`:
+    sending it again is no use."""
 
     reason: str
     arrived: bool
     timed_out: bool = False
-    hostile: bool = False
+    final: bool = False
 
 
 @final
@@ -84,7 +92,7 @@ class RequestFailure:
     def from_no_response(cls, lost: NoResponse, endpoint: Endpoint, *, reached: bool) -> Self:
         """Nothing came back. An endpoint that was never `reached` is not there: waiting does not help."""
         if lost.arrived:
-            return cls(lost.reason, retryable=not lost.hostile, congested=lost.timed_out, lost=True)
+            return cls(lost.reason, retryable=not lost.final, congested=lost.timed_out, lost=True)
         help = f"check that the server at {endpoint.shown} runs, and the base URL (--base-url or "
         return cls(
             lost.reason, retryable=reached or lost.timed_out, help=f"{help}{endpoint.names.url_variable})"
@@ -125,7 +133,8 @@ class RequestFailure:
             return cls(f"HTTP {status}: redirected to {where}", help=help)
         if status not in (408, 409, 429) and status < 500:
             return cls(words)
-        wait, lost = requested_wait(response.headers), status not in FREE
+        wait = requested_wait(response.headers)
+        lost = status != 409 and status not in FREE.get(endpoint.host, FREE[ANY_OTHER])
         if (wait or 0.0) > MAX_REQUESTED_WAIT_S:
             return cls(words, congested=True, lost=lost, help=f"the endpoint asks to wait {wait:.0f} s")
         congested = status in (429, 503, 529)

@@ -35,7 +35,7 @@ from gotlang.models.base import (
 from gotlang.models.capabilities import OPTIONAL, Capabilities, CapabilityStore, Refusal, find_refusal
 from gotlang.models.endpoint import Endpoint, EndpointNames, find_endpoint, url_of
 from gotlang.models.failures import NoResponse, RequestFailure, Response, back_off
-from gotlang.models.limits import ROUND_TRIP_S, Limits, TokenEstimates
+from gotlang.models.limits import ROUND_TRIP_S, Limits, Outage, TokenEstimates
 from gotlang.models.prices import price_of
 
 DEFAULT_RETRIES = 6
@@ -150,6 +150,7 @@ class HttpModel(Model):
         )
         self._estimates = TokenEstimates()
         self._reached = False
+        self._failure = ""
         self._store = None if options.known is None else CapabilityStore(options.known)
         first = replace(self._first(), most=batch or self.most, refused=frozenset(OPTIONAL) - self.settings)
         self.capabilities = first if self._store is None else self._store.start(self.at.shown, name, first)
@@ -248,8 +249,8 @@ class HttpModel(Model):
             wait = self._wait(outcome, call)
             call.failures += 1
             permit.waiting(outcome.words, call.failures, self._retries, wait)
-            # A congested endpoint delays all requests, in `Limits`; other failures only the one that failed.
-            if not outcome.congested:
+            # Congestion and an outage delay all requests, in `Limits`; other failures only their own.
+            if not (outcome.congested or self._limits.outage):
                 await self._sleep(wait)
 
     async def close(self) -> None:
@@ -263,7 +264,10 @@ class HttpModel(Model):
         call.body = self.body(call.request, asked, call.first, known)
         if known.limit_name is None:
             return RequestFailure("the endpoint accepts neither `max_tokens` nor `max_completion_tokens`")
-        slot = await self._limits.acquire(call.ticket, lambda: self._estimates.of(call.request, asked))
+        try:
+            slot = await self._limits.acquire(call.ticket, lambda: self._estimates.of(call.request, asked))
+        except Outage:
+            return RequestFailure(f"not sent, since the endpoint failed many times in a row: {self._failure}")
         headers: Mapping[str, str] = {}
         used: float | None = 0.0
         try:
@@ -286,6 +290,11 @@ class HttpModel(Model):
             if isinstance(response, Response):
                 headers = response.headers
                 used = None if failure and failure.lost else float((outcome.usage or Usage()).tokens)
+            if failure is None:
+                self._limits.worked()
+            elif failure.lost or failure.usage is not None:
+                self._failure = failure.words
+                self._limits.in_vain(slot, lambda tries: back_off(tries, self._chance))
             if failure and failure.congested:
                 refused = isinstance(response, Response) and response.status == 429
                 self._limits.congested(slot, self._wait(failure, call), refused=refused)
@@ -474,7 +483,7 @@ def no_response(error: BaseException, timeout_s: float) -> NoResponse:
     """Why no response came. Errors are told apart by class name: the HTTP library changes its module."""
     cause = type(error).__name__
     if isinstance(error, RefusedBody):
-        return NoResponse(f"the response is refused: {error}", arrived=True, hostile=True)
+        return NoResponse(f"the response is refused: {error}", arrived=True, final=True)
     if cause == "ConnectTimeout":
         return NoResponse("no connection in time", arrived=False, timed_out=True)
     if "Timeout" in cause:
@@ -522,7 +531,9 @@ def read_body(
         # Never less than what it did say, or showed.
         usage = Usage(max(usage.input_tokens, read), max(usage.output_tokens, wrote, written + len(found)))
     elif usage.input_tokens > read or usage.output_tokens > wrote:
-        notes = ("this endpoint charges more than a request's limit: more tokens than `max_tokens` allows",)
+        notes = (
+            "this endpoint charges more than its limit: more tokens than a prompt and `max_tokens` allow",
+        )
     if len(found) > n:
         notes = (*notes, "the endpoint returned more completions than were requested; they are counted")
     kept = [_masked(_cut(one, cut), at.hide) for one in found[:n]]

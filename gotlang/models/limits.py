@@ -74,6 +74,18 @@ QUIET = 130
 BY_PERIOD = 4.0
 """An endpoint that asks to wait as long as for this many requests counts by the period."""
 
+# Outages
+OUTAGE = 5
+"""Requests in a row that brought nothing, and may have been charged, after which one at a time is sent."""
+PROBES = 6
+"""Of those that are then sent one at a time, how many may fail until the endpoint is given up."""
+GIVEN_UP_S = 30.0
+"""Seconds for which nothing is sent to an endpoint that was given up; then one request tries it again."""
+
+
+class Outage(Exception):
+    """The endpoint was given up for now: the request is not sent."""
+
 
 @final
 class TokenEstimates:
@@ -486,7 +498,9 @@ class Limits:
         self._turn = FairSemaphore(1, "the turn")
         self._queue: Waiters = []
         self._changed = asyncio.Event()
-        self._paused_until = 0.0
+        self._paused_until = self._given_up_until = 0.0
+        self._in_vain = self._probes = 0
+        self._out_since = 0.0
         self.in_flight = 0
         """How many requests are on the wire."""
 
@@ -500,10 +514,12 @@ class Limits:
         return next(self._tickets)
 
     async def acquire(self, ticket: int, tokens: Tokens) -> SendSlot:
-        """Wait until a request may be sent."""
+        """Wait until a request may be sent. Raises Outage if the endpoint does not work."""
         await self._turn.acquire(self._queue, lambda: ticket)
         try:
             while not self._unlimited and (delay := self._delay(*tokens())) > 0:
+                if self._clock() < self._given_up_until:
+                    raise Outage
                 await self._wait(delay)
             now = self._clock()
             self.in_flight += 1
@@ -538,12 +554,35 @@ class Limits:
         if self._pace.congested(slot.sent, now, wait_s, refused=refused) and refused:
             self._tokens.refused(now)
 
+    @property
+    def outage(self) -> bool:
+        """Whether one request at a time finds out if the endpoint works again."""
+        return self._in_vain >= OUTAGE
+
+    def in_vain(self, slot: SendSlot, wait: Callable[[int], float]) -> None:
+        """A request brought nothing, and may have been charged. `wait` gives the seconds until the next try,
+        from its number."""
+        now = self._clock()
+        if not self.outage:
+            self._in_vain += 1
+            self._probes, self._out_since = 0, now
+        elif slot.sent > self._out_since:
+            self._probes += 1
+        if self.outage:
+            self._paused_until = max(self._paused_until, now + wait(self._probes + 1))
+        if self._probes >= PROBES:
+            self._given_up_until = self._paused_until = now + GIVEN_UP_S
+
+    def worked(self) -> None:
+        """A request was answered."""
+        self._in_vain = self._probes = 0
+
     def _even(self, tokens: float, ceiling: float) -> float:
         """The space between requests of this size that uses the known limits evenly; 0 without limits."""
         return max(self._requests.space(1, 1), self._tokens.space(tokens, ceiling))
 
     def _delay(self, tokens: float, ceiling: float) -> float:
-        if self.in_flight >= self.concurrency:
+        if self.in_flight >= (1 if self.outage else self.concurrency):
             return math.inf
         now = self._clock()
         return max(

@@ -175,7 +175,7 @@ class BatchServer:
             }
             for i in range(count)
         ]
-        usage = {"prompt_tokens": 100, "completion_tokens": 10 * count, "total_tokens": 100 + 10 * count}
+        usage = {"prompt_tokens": 10, "completion_tokens": 10 * count, "total_tokens": 10 + 10 * count}
         return {"id": "c", "object": "chat.completion", "created": 0, "choices": choices, "usage": usage}
 
     def _shown(self, made: Made) -> Body:

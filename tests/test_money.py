@@ -1,0 +1,246 @@
+"""What is charged, what may have been, and what was free, in one process: a server with a ledger of its own.
+
+LAWS=200 python -m pytest tests/test_money.py      # more random schedules
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.asking import a_request, openai_model
+from support.clocks import FakeTime
+from support.gotc import vote
+from support.openai_server import Fault, OpenAIServer, Seen, dropped, edited, gateway, limited, stalled
+
+from gotlang.api import Options, load
+from gotlang.errors import ModelError
+from gotlang.models.base import Permit, Price, Reply
+from gotlang.models.endpoint import Endpoint
+from gotlang.models.failures import ANY_OTHER, FREE, RequestFailure, Response
+from gotlang.models.limits import GIVEN_UP_S, OUTAGE, PROBES
+from gotlang.runtime.sampler.budget import Allowance, Amount, Budget, cost
+
+PRICE = Price(1000.0, 1000.0)
+"""A token is a tenth of a cent."""
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def voted(folder: Path, server: OpenAIServer, *, tries: int = 9, **options: Any) -> dict[str, Any]:
+    """A vote, one request each."""
+    vote(folder)
+    given = {name: options.pop(name) for name in ("retries", "concurrency") if name in options}
+    waiting = FakeTime()
+    model = openai_model(
+        "small",
+        base_url=server.url,
+        batch=1,
+        price=PRICE,
+        retries=given.get("retries", 1),
+        sleep=waiting.sleep,
+        clock=waiting.clock,
+    )
+    chosen = Options(
+        model=model,
+        params={"tries": tries},
+        concurrency=given.get("concurrency", 1),
+        early_stop=False,
+        **options,
+    )
+    return load(folder / "vote.got").run(question="why", options=chosen).to_dict()
+
+
+# What a status says of the charge
+
+
+def test_the_table_of_free_statuses_is_the_one_in_the_docs() -> None:
+    text = (DOCS / "models.md").read_text()
+    rows = re.findall(r"^\| (?:`([a-z.]+)`|any other) \| ([\d, ]+) \|", text, re.MULTILINE)
+    assert {host or ANY_OTHER: frozenset(map(int, found.split(", "))) for host, found in rows} == FREE
+
+
+@pytest.mark.parametrize("host", [*filter(None, FREE), "gateway.example"])
+@pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 504, 529, 599])
+def test_a_status_is_free_where_the_table_says_so(host: str, code: int) -> None:
+    failure = RequestFailure.from_status(Response(code, {}, "{}"), Endpoint(f"https://{host}/v1", "key"))
+    free = code == 409 or code in FREE.get(host, FREE[ANY_OTHER])
+    assert (failure.retryable, failure.lost) == (True, not free)
+
+
+# A reply above its reservation
+
+
+def dear(tokens: int) -> Fault:
+    """An answer that is said, and charged, to have so many output tokens."""
+    return edited(lambda completion: completion["usage"].update(completion_tokens=tokens))
+
+
+def test_a_reply_above_its_reservation_stops_the_wave_and_is_said(tmp_path: Path) -> None:
+    with OpenAIServer(lambda body, index: "7", faults=[None, dear(5000)]) as server:
+        found = voted(tmp_path, server, max_usd=40.0)
+    assert len(server.requests) == 2
+    assert found["spent"]["calls"] == 2
+    assert found["spent"]["usd"] > 5
+    assert "charged $5.0" in found["partial"] and "nothing more is sent to it" in found["partial"]
+    assert "this endpoint charges more than its limit" in " ".join(found["notes"])
+
+
+def test_without_a_limit_it_is_only_said(tmp_path: Path) -> None:
+    with OpenAIServer(lambda body, index: "7", faults=[None, dear(5000)]) as server:
+        found = voted(tmp_path, server)
+    assert (len(server.requests), found["partial"]) == (9, None)
+    assert "this endpoint charges more than its limit" in " ".join(found["notes"])
+
+
+def test_what_waits_to_be_sent_is_held_back(tmp_path: Path) -> None:
+    """Requests with a reservation that wait for the endpoint's pace are not sent either."""
+    waiting = FakeTime()
+
+    async def sleep(seconds: float) -> None:
+        waiting.now += seconds
+        await asyncio.sleep(0.2)
+
+    with OpenAIServer(lambda body, index: "7", faults=[dear(5000)]) as server:
+        vote(tmp_path)
+        model = openai_model(
+            "small", base_url=server.url, batch=1, price=PRICE, rpm=2, sleep=sleep, clock=waiting.clock
+        )
+        options = Options(model=model, params={"tries": 9}, concurrency=9, early_stop=False, max_usd=40.0)
+        found = load(tmp_path / "vote.got").run(question="why", options=options).to_dict()
+    assert len(server.requests) <= 3
+    assert "nothing more is sent" in found["partial"]
+
+
+def test_more_choices_than_asked_are_counted(tmp_path: Path) -> None:
+    twice = edited(lambda completion: completion["choices"].append(completion["choices"][0]))
+    with OpenAIServer(lambda body, index: "7", faults=[None, twice]) as server:
+        found = voted(tmp_path, server, max_calls=8)
+    assert len(server.requests) == 2
+    assert found["spent"]["calls"] == 3
+    assert "charged 2 calls where 1 call were requested" in found["partial"]
+    assert any("more completions than were requested" in note for note in found["notes"])
+
+
+# Usage that is missing
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [None, {}, {"prompt_tokens": -1, "completion_tokens": 3}, {"prompt_tokens": 4, "completion_tokens": 0}],
+)
+def test_usage_that_is_missing_is_uncertain_and_counts_as_reserved(tmp_path: Path, usage: Any) -> None:
+    silent = edited(lambda completion: completion.update(usage=usage))
+    with OpenAIServer(lambda body, index: "7", faults=[None, silent]) as server:
+        found = voted(tmp_path, server, tries=2)
+    spent = found["spent"]
+    assert (spent["calls"], spent["uncertain_calls"]) == (1, 1)
+    known = float(cost(PRICE, server.requests[0].charged))
+    assert spent["usd"] == pytest.approx(known)
+    # A prompt of so many bytes, and `max_tokens`.
+    assert spent["uncertain_usd"] > known
+
+
+# Calls that end before their answer
+
+
+def test_only_what_is_under_way_is_uncertain_when_it_is_cancelled() -> None:
+    """One request is at the server, one was refused and waits, one was not sent yet."""
+
+    async def main(server: OpenAIServer) -> list[tuple[int, int]]:
+        model = openai_model("small", base_url=server.url, price=PRICE)
+        budget = Budget(100.0, 100)
+        allowances, asked = [], []
+        for text in "abc":
+            allowance = await Allowance.of(budget, a_request(text), 1, model)
+            permit = Permit(allowance.sending, allowance.failed, allowance.again)
+            allowances.append(allowance)
+            asked.append(asyncio.create_task(model.ask(a_request(text), 1, permit=permit)))
+            await asyncio.sleep(0.3)
+        for task, allowance in zip(asked, allowances, strict=True):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            allowance.end()
+        await model.close()
+        assert (budget.charged, budget.uncertain.calls, budget.free_calls) == (Amount(), 1, 1)
+        return [(one.requests, one.uncertain.calls) for one in allowances]
+
+    with OpenAIServer(faults=[stalled(5.0), limited({"retry-after": "60"})]) as server:
+        assert asyncio.run(main(server)) == [(1, 1), (1, 0), (0, 0)]
+
+
+# Outages
+
+
+def sent_in_an_outage(
+    calls: int, faults: Any, **options: Any
+) -> tuple[list[Reply | BaseException], list[Seen], FakeTime]:
+    """So many calls at the same time, and what the server saw."""
+    waiting = FakeTime()
+
+    async def main(url: str) -> list[Reply | BaseException]:
+        model = openai_model("small", base_url=url, sleep=waiting.sleep, clock=waiting.clock, **options)
+        try:
+            asked = [model.ask(a_request(str(number)), 1) for number in range(calls)]
+            return await asyncio.gather(*asked, return_exceptions=True)
+        finally:
+            await model.close()
+
+    with OpenAIServer(faults=faults) as server:
+        return asyncio.run(main(server.url)), server.requests, waiting
+
+
+@pytest.mark.parametrize("fault", [gateway(504), dropped(), edited(lambda done: done["choices"].clear())])
+def test_an_outage_ends_after_a_few_requests_however_many_wait(fault: Fault) -> None:
+    found, seen, waiting = sent_in_an_outage(200, lambda seen: fault)
+    assert all(isinstance(one, ModelError) for one in found)
+    # What was under way when it began, then one at a time.
+    assert len(seen) <= 40 + PROBES
+    assert waiting.now >= 10
+    said = [str(one) for one in found]
+    assert sum("not sent, since the endpoint failed many times in a row" in words for words in said) > 150
+
+
+def test_it_goes_on_when_the_endpoint_works_again() -> None:
+    begun = iter(range(10_000))
+    found, seen, _ = sent_in_an_outage(200, lambda seen: gateway(500) if next(begun) < 10 else None)
+    assert all(isinstance(one, Reply) for one in found)
+    assert len(seen) == 210
+
+
+def test_an_endpoint_that_was_given_up_is_tried_again_after_a_while() -> None:
+    waiting = FakeTime()
+    down = True
+
+    async def main(url: str) -> tuple[int, int]:
+        nonlocal down
+        model = openai_model("small", base_url=url, sleep=waiting.sleep, clock=waiting.clock, retries=0)
+
+        async def ask(number: int) -> bool:
+            try:
+                return bool(await model.ask(a_request(str(number)), 1))
+            except ModelError:
+                return False
+
+        for number in range(OUTAGE + PROBES):
+            assert not await ask(number)
+        assert not await ask(97)
+        unsent = len(server.requests)
+        await waiting.sleep(GIVEN_UP_S)
+        assert not await ask(98)  # one request finds out that it is still down
+        assert not await ask(99)
+        down = False
+        await waiting.sleep(GIVEN_UP_S)
+        assert all([await ask(number) for number in (97, 98, 99)])
+        await model.close()
+        return unsent, len(server.requests)
+
+    with OpenAIServer(faults=lambda seen: gateway(502) if down else None) as server:
+        assert asyncio.run(main(server.url)) == (OUTAGE + PROBES, OUTAGE + PROBES + 1 + 3)
+
+
+def test_a_few_failures_among_answers_are_no_outage() -> None:
+    found, _, _ = sent_in_an_outage(100, lambda seen: gateway(500) if seen.number % 4 else None)
+    assert sum(isinstance(one, Reply) for one in found) > 80
