@@ -27,7 +27,8 @@ def _no_reservation() -> None:
 
 def _free_errors() -> None:
     """An error of a gateway is taken for free."""
-    gotlang.models.failures.FREE = (*gotlang.models.failures.FREE, 500, 502, 504)  # type: ignore[assignment]
+    free = gotlang.models.failures.FREE
+    gotlang.models.failures.FREE = {host: found | {500, 502, 504} for host, found in free.items()}
 
 
 def _forgotten() -> None:
