@@ -128,6 +128,15 @@ class CacheError(GotError):
     exit_code = 2
 
 
+class CacheLost(CacheError):
+    """The cache stores nothing any more, so nothing more was requested. `gotc run`, `eval` and `compare` end
+    with its exit code, `gotc tune` with the error."""
+
+    exit_code = 6
+    WORDS = "the cache is lost: "
+    """What the reason starts with why a run was stopped."""
+
+
 class ReadError(GotError):
     """A response that cannot be read as its type (the thought fails, the scheme goes on)."""
 

@@ -65,6 +65,8 @@ class Options:
     `openai:$OPENAI_MODEL` if a key is set, otherwise simulated by the program's simulators).
     `cache` is a Cache, the path of one, or None for no cache beyond the run itself (default:
     `.gotc/cache.sqlite`, and None for a Model object, whose name does not identify its responses).
+    `on_cache_loss` says what happens once the cache stores nothing any more: `stop`, the default, requests
+    nothing further, `go-on` does, and what it pays for is lost.
     `base_url` is the user's word: the provider's key goes there. One from a project's `gotc.toml` gets no key
     without trust (docs/trust.md). `max_usd` is in US dollars, `max_calls` counts calls, `timeout` is in
     seconds, for a request and for a function that `Call` runs (None: 180 for each). `rpm` and `tpm` are
@@ -88,6 +90,7 @@ class Options:
     schedule: str = "breadth-first"
     wave: int | None = None
     cache: Cache | str | Path | None = DEFAULT_CACHE
+    on_cache_loss: str = "stop"
     base_url: str | ConfiguredUrl | None = field(default_factory=_base_url)
     retry: bool = True
     prices: Path | None = _configured("prices", Path)  # noqa: RUF009

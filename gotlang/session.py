@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar, final
 from gotlang import keys
 from gotlang.cache.base import Cache
 from gotlang.cache.cassette import open_replayed
-from gotlang.errors import UsageError
+from gotlang.errors import CacheLost, UsageError
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Scheme
@@ -112,6 +112,8 @@ class Session:
             self._own_cache = cache
         try:
             self.runner = self._runner(functions, budget, cache)
+            if options.on_cache_loss == "stop":
+                self.runner.on_loss = self._cache_lost
             if options.record is not None:
                 self.runner.record = self._recorder = Recorder(Path(options.record))
         except BaseException:
@@ -251,6 +253,10 @@ class Session:
                 f"`{scheme.name}` needs log-probabilities, which `{self.model.name}` does not return",
                 help="choose another model; `gotc models forget` makes gotc ask the endpoint again",
             )
+
+    def _cache_lost(self, reason: str) -> None:
+        if self.stopped is None:
+            self.stop(CacheLost.WORDS + reason)
 
     def stop(self, reason: str) -> None:
         """Finish the requests that are under way and send no more."""

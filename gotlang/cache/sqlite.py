@@ -129,6 +129,9 @@ class SqliteCache(DatabaseCache):
     def _put(self, key: str, request: str, samples: Sequence[tuple[int, StoredSample]]) -> None:
         rows = [(f"{key}:{number}", encode_sample(sample)) for number, sample in samples]
         self._write([(_PUT_REQUEST, (key, request)), *((_PUT_SAMPLE, row) for row in rows)])
+        # Another program may have torn the file or added a trigger meanwhile: a commit is no proof then.
+        if len(self.get(key, [number for number, _ in samples])) < len(samples):
+            raise CacheError(f"the cache {self.path} does not keep what is stored in it", help=_DAMAGED)
 
     def _remove(self, keys: Sequence[str]) -> int:
         requests: list[_Statement] = [("DELETE FROM requests WHERE key = ?", (key,)) for key in keys]

@@ -17,7 +17,9 @@ import click
 
 from gotlang.cli import options as opt
 from gotlang.cli.output import (
+    CACHE_LOST,
     INTERRUPTED,
+    WITHOUT_CACHE,
     annotation,
     as_json,
     check_writable,
@@ -32,7 +34,7 @@ from gotlang.cli.output import (
     write_file,
 )
 from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
-from gotlang.errors import RunError, UsageError
+from gotlang.errors import CacheLost, RunError, UsageError
 
 if TYPE_CHECKING:
     from gotlang.api import (
@@ -141,6 +143,9 @@ class Job:
             complain(f"{name}stopped: {found.stopped}{left}")
         if found.stopped == "interrupted":
             return interrupted(proceed(self.options))
+        if (found.stopped or "").startswith(CacheLost.WORDS):
+            complain(f"  {WITHOUT_CACHE}")
+            return CACHE_LOST
         failed = found.failures().total()
         if failed and (failed == len(found.runs) or failed > self.max_failed * len(found.runs)):
             return 1
@@ -302,7 +307,7 @@ def compare_command(**chosen: Any) -> int:
     code = 0
     for entry in found.entries:
         own = todo.code(entry.evaluation, f"{entry.name}: ")
-        if own == INTERRUPTED:
+        if own in (INTERRUPTED, CACHE_LOST):
             return own
         code = own if own == 1 or code == 0 else code
     return code

@@ -232,14 +232,23 @@ optimizer_options = together(
     whole("--wave", "Calls in the first batch of samples that may stop early. [default: a third of them]"),
     level_option,
 )
-cache_options = together(cache_option, flag("--no-cache", "Neither read nor write a cache."))
+cache_options = together(
+    cache_option,
+    flag("--no-cache", "Neither read nor write a cache."),
+    choice(
+        "--on-cache-loss",
+        ("stop", "go-on"),
+        "Once the cache stores nothing any more: send no further request, or pay for what is not kept.",
+        "stop",
+    ),
+)
 
 
 def run_options(chosen: Mapping[str, Any]) -> Options:
     """Options of a run from the parameters of a command; those that it does not have keep their defaults."""
     from gotlang.api import Options, default_model
 
-    same = ("seed", "max_usd", "max_calls", "schedule", "wave", "rpm", "tpm", "timeout")
+    same = ("on_cache_loss", "seed", "max_usd", "max_calls", "schedule", "wave", "rpm", "tpm", "timeout")
     own = {name: chosen[name] for name in same if name in chosen}
     if "base_url" in chosen:
         own["base_url"] = base_url(chosen)

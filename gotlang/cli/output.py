@@ -211,7 +211,17 @@ def annotation(level: str, message: str, **properties: object) -> str:
     return f"::{level} {','.join(written)}::{data(message)}"
 
 
-FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, LIMITED, BUG, INTERRUPTED = 1, 2, 3, 4, 5, 7, 70, 130
+FAILED, USAGE, PARTIAL, THRESHOLD, INVALID, CACHE_LOST, LIMITED, BUG, INTERRUPTED = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    70,
+    130,
+)
 EXIT_CODES: Final = {
     0: "done",
     FAILED: "failed: a run without a result, too many failed rows, files that `--check` would change",
@@ -220,11 +230,18 @@ EXIT_CODES: Final = {
     PARTIAL: "partial: a limit ended it early",
     THRESHOLD: "a `--fail-if` holds",
     INVALID: "the result is not valid",
+    CACHE_LOST: "the cache was lost, and nothing more requested: `--on-cache-loss`",
     LIMITED: "a limit of `--sandbox` ended it: processor time, time, memory, output",
     BUG: "an internal error of gotc",
     INTERRUPTED: "interrupted",
 }
 """The exit codes of all commands (docs/results.md has the same table; a test compares)."""
+
+
+WITHOUT_CACHE: Final = (
+    "once it can store again, the same command continues; `--on-cache-loss go-on` spends what is not kept"
+)
+"""What to do where the cache is lost."""
 
 
 def usage(error: click.ClickException) -> int:

@@ -195,8 +195,10 @@ def _run(order: Order) -> int:
         _summary(result, order.sources, seconds)
     for line in _status(result, order.options, shown=shown):
         complain(line)
-    if result.outcome.stopped:
+    if result.outcome.stopped == "interrupted":
         return interrupted(proceed(order.options))
+    if result.outcome.stopped is not None:
+        return output.CACHE_LOST
     return {"complete": 0, "partial": output.PARTIAL, "invalid": output.INVALID}[result.status]
 
 
@@ -211,7 +213,9 @@ def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
             yield f"partial: {result.partial}{left}"
             if result.value is None:
                 yield "  there is no result: no thought of it was made until then"
-            if not result.outcome.stopped:
+            if result.outcome.stopped not in (None, "interrupted"):
+                yield f"  {output.WITHOUT_CACHE}"
+            elif result.outcome.stopped is None:
                 cached = "" if options.cache is None else ": completed calls are cached"
                 yield f"  raise the limit and run the same command again{cached}"
         case "invalid":
@@ -314,7 +318,7 @@ def _execute(order: Order) -> tuple[Result, float]:
             raise
     outcome = result.outcome
     ended: State = "done" if result.status == "complete" else result.status
-    state = "interrupted" if outcome.stopped else ended
+    state = "interrupted" if outcome.stopped == "interrupted" else ended
     journal.end(state, progress, document=result.to_dict(), graph=lines(outcome))
     return result, time.monotonic() - started
 

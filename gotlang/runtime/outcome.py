@@ -34,8 +34,8 @@ class Outcome:
     """What a run ended with. `partial` is the reason if a budget or an interruption ended it early; `value`
     is None if there is no thought of the result then. `valid` is what validated the value last (None: nothing
     did), `score` what the scheme scored it with. `hops` counts the model calls on the critical path to the
-    result, `skipped` the samples that were not requested; `stopped` says that the run was interrupted.
-    `notes` are remarks of models and of the runtime."""
+    result, `skipped` the samples that were not requested; `stopped` is why it was stopped, if that skipped
+    any. `notes` are remarks of models and of the runtime."""
 
     scheme: str
     value: Any
@@ -53,7 +53,7 @@ class Outcome:
     wall_s: float
     partial: str | None = None
     skipped: int = 0
-    stopped: bool = False
+    stopped: str | None = None
     notes: tuple[str, ...] = ()
     graph: Graph = field(default_factory=Graph, repr=False, compare=False)
 
@@ -107,7 +107,7 @@ def outcome_of(
         wall_s=wall,
         partial=partial,
         skipped=context.skipped,
-        stopped=partial is not None and partial == stopped,
+        stopped=stopped if partial is not None and partial == stopped else None,
         notes=tuple(sampler.notes),
         graph=graph,
     )

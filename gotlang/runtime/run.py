@@ -36,7 +36,8 @@ class Runner:
     caches, and their limits, budget and persistent cache in common.
 
     `changes` lays out calls of Python that changes the graph. `observe` is the caller's own observer,
-    `record` that of a recording: neither ends the other if it fails.
+    `record` that of a recording: neither ends the other if it fails. `on_loss` is called where the cache
+    stores nothing any more.
     """
 
     program: Program
@@ -51,6 +52,7 @@ class Runner:
     observe: Observer | None = None
     changes: Layout | None = None
     record: Observer | None = None
+    on_loss: Callable[[str], None] | None = None
     engines: set[Engine] = field(default_factory=set)
 
     async def run(
@@ -65,7 +67,9 @@ class Runner:
         notes: dict[str, None] = {}
         observe = guarded((self.record, self.observe), notes)
         queue = self.limits.queue()
-        sampler = Sampler(Ledger(), self.budget, queue, notes, cache=self.cache, observe=observe)
+        sampler = Sampler(
+            Ledger(), self.budget, queue, notes, cache=self.cache, observe=observe, on_loss=self.on_loss
+        )
         context = Context(
             self.program,
             Evaluator({s.name: s for s in self.program.scores}, self.functions, self.program.results),

@@ -12,7 +12,7 @@ from typing import Any, final
 
 import msgspec
 
-from gotlang.errors import BudgetExceeded, EvaluationError, ModelError, RunError, UsageError
+from gotlang.errors import BudgetExceeded, CacheLost, EvaluationError, ModelError, RunError, UsageError
 from gotlang.evaluate.evaluation import RowRun, run_each
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
@@ -165,6 +165,10 @@ class PointRunner:
                 if run.error is not None and not isinstance(run.error, RunError):
                     raise run.error
                 runs[run.row.number] = run
+        if self.session.stopped is not None:
+            raise CacheLost(
+                self.session.stopped, help="the same command continues the study where it can store"
+            )
         for run in (runs[row.number] for row in rows):
             if run.state == "partial":
                 raise BudgetExceeded(run.reason or "")

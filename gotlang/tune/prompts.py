@@ -48,7 +48,7 @@ from gotlang.models.base import (
 from gotlang.models.tokens import estimate_tokens
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
-from gotlang.records import from_json, to_json
+from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.result import Result
 from gotlang.runtime.sampler.events import Asked, Event, MissingSample
 from gotlang.runtime.sampler.ledger import Ledger
@@ -443,7 +443,10 @@ async def propose(points: PointRunner, rows: Sequence[Row], file: Path) -> dict[
 
 
 def _read(file: Path) -> dict[str, list[Texts]] | None:
-    return from_json(file.read_bytes(), dict[str, list[Texts]]) if file.exists() else None
+    try:
+        return from_json(file.read_bytes(), dict[str, list[Texts]]) if file.exists() else None
+    except (OSError, InvalidRecord) as error:
+        raise UsageError(f"cannot read the proposed texts in {file}: {error}", help="delete it") from None
 
 
 async def _search(points: PointRunner, rows: Sequence[Row], search: PromptSearch) -> dict[str, list[Texts]]:
@@ -452,7 +455,8 @@ async def _search(points: PointRunner, rows: Sequence[Row], search: PromptSearch
     attempts = Attempts(points, some, search.prompts)
     runner = points.session.runner
     model, seed = runner.models(points.plan.proposer), runner.settings.seed
-    sampler = Sampler(Ledger(), runner.budget, runner.limits.queue(), {}, cache=runner.cache)
+    queue = runner.limits.queue()
+    sampler = Sampler(Ledger(), runner.budget, queue, {}, cache=runner.cache, on_loss=runner.on_loss)
     proposer = Proposer(model, sampler, asyncio.get_running_loop(), seed)
     try:
         for row in some:

@@ -38,7 +38,7 @@ def answer(body: dict[str, Any], index: int) -> str:
 
 def command(server: OpenAIServer, *more: str) -> tuple[str, ...]:
     model = ("--model", "openai:m", "--base-url", server.url, "--concurrency", "4")
-    return ("run", "many.got", "--input", "places=20", *model, "--json", *more)
+    return ("run", "many.got", "--input", "places=20", *model, "--json", "--on-cache-loss", "go-on", *more)
 
 
 full = partial(on_a_full_disk, most=FULL)
@@ -115,7 +115,8 @@ def test_rows_of_a_data_set_say_it_too(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"places": n}) + "\n" for n in (19, 20, 21)))
     with OpenAIServer(answer) as server:
         model = ("--model", "openai:m", "--base-url", server.url, "--json")
-        done = full("eval", "many.got", "--data", "rows.jsonl", *model, cwd=tmp_path)
+        loss = ("--on-cache-loss", "go-on")
+        done = full("eval", "many.got", "--data", "rows.jsonl", *model, *loss, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stderr.count(TOLD) == 1
         (line,) = (line for line in done.stderr.splitlines() if "completions are" in line)

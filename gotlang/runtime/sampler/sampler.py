@@ -159,6 +159,7 @@ class Sampler:
     `urgency` orders the operations whose requests wait, `idle` is called when an operation starts (1) and
     ends (-1) waiting for a sample that another one asked for. `notes` collects, each once, remarks of models
     beside their completions. `now` is the time that samples are stored with, in seconds since 1970.
+    `on_loss` is called with the reason where the persistent cache does not store a sample or cannot be read.
     """
 
     def __init__(
@@ -171,6 +172,7 @@ class Sampler:
         cache: Cache | None = None,
         observe: Observer | None = None,
         now: Callable[[], float] = time.time,
+        on_loss: Callable[[str], None] | None = None,
     ) -> None:
         self.ledger = ledger
         self.budget = budget
@@ -178,6 +180,7 @@ class Sampler:
         self.store = SampleStore(cache) if cache is not None else None
         self.observe = observe
         self.now = now
+        self.on_loss = on_loss
         self.urgency: Callable[[Operation], Any] = lambda operation: 0
         self.idle: Callable[[int], None] = lambda change: None
         self.stopping: str | None = None
@@ -264,7 +267,9 @@ class Sampler:
             try:
                 self._look_up(self.store, pending, pending.numbers)
             except CacheError as error:
-                pending.give_up(pending.numbers, error.in_words())
+                if self.on_loss is not None:
+                    self.on_loss(error.message)
+                pending.give_up(pending.numbers, error.in_words(), cut_off=self.on_loss is not None)
         while missing := [number for number in pending.numbers if number not in pending.found]:
             chunks = _chunks(missing, max(1, pending.model.batch) if batched else 1)
             if len(chunks) == 1:
@@ -408,8 +413,11 @@ class Sampler:
 
     def _tell_unsaved(self, unsaved: int) -> None:
         """Tell at once of samples that could not be written, or that could be after all."""
-        if unsaved and self.store is not None and self.observe is not None:
-            self.observe(Unsaved(unsaved, self.store.trouble))
+        if unsaved and self.store is not None:
+            if self.observe is not None:
+                self.observe(Unsaved(unsaved, self.store.trouble))
+            if unsaved > 0 and self.on_loss is not None:
+                self.on_loss(self.store.trouble)
 
 
 async def _within(limit: asyncio.Timeout, asked: Awaitable[Reply]) -> Reply:
