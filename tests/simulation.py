@@ -46,7 +46,7 @@ from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Unsaved
 from gotlang.runtime.sampler.sampler import FRESH_S
 from tests.support.breakages import BREAKAGES
 from tests.support.faulty_network import FAULTS, NetworkModel, Sent, Server
-from tests.support.machine import KINDS, Faults, Process
+from tests.support.machine import KINDS, Faults, Process, forget
 from tests.support.seeded_loop import SeededLoop
 
 PROGRAMS = (
@@ -161,6 +161,7 @@ class World:
             "batching": chance.random() < 0.7,
             "timeout": chance.choice((None, None, 2.0, 20.0)),
         }
+        self.machines = chance.random() < 0.3
         self.crowd = chance.choice((1, 1, 2, 3))
 
     @property
@@ -172,7 +173,9 @@ class World:
         """A new process of this machine."""
         loop, pid = self.loop, next(self.pids)
         chance = Random(self.chance.random())
-        return Process(name, pid, str(self.folder), chance, clock=loop.time, pass_time=loop.pass_time)
+        made = Process(name, pid, str(self.folder), chance, clock=loop.time, pass_time=loop.pass_time)
+        made.hidden = self.machines
+        return made
 
     async def ends(self, process: Process, work: Any) -> None:
         """Let a process work until it has ended or is killed."""
@@ -437,6 +440,7 @@ def hold(seed: int, *, told: Callable[[str], None] = lambda _: None) -> Counter[
             loop.close()
             for process in list(Process.living.values()):
                 process.kill()
+            forget()
 
 
 def main() -> int:

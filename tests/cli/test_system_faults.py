@@ -1,0 +1,128 @@
+"""Real processes whose system calls fail: then the same command again, as a user would give it.
+
+LAWS=300 python -m pytest tests/cli/test_system_faults.py
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from support import postgres
+from support.caches import postgres_schema
+from support.gotc import document, gotc
+from support.laws import NEW, times
+from support.openai_server import OpenAIServer
+from support.system_faults import Ended, Faults, gotc_under, why_not
+
+from gotlang.cache import open_cache
+from gotlang.cache.cassette import open_recording
+
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+
+PROGRAM = """\
+prompt guess(place: int) -> int:
+    max_tokens 10
+    "guess {{ place }}"
+
+scheme many(start: int) -> list[int]:
+    foreach i in range(6):
+        Generate(k=2) guess(i + start)
+        Score() it % 10
+        KeepBestN(1)
+"""
+CALLS, AT_ONCE = 12, 2
+MOST_UNDER_WAY = AT_ONCE * 2
+
+
+def answer(body: dict[str, Any], index: int) -> str:
+    """A number that rests on the question."""
+    return str(sum(map(ord, body["messages"][-1]["content"])) % 89)
+
+
+def command(server: OpenAIServer, *more: str) -> tuple[str, ...]:
+    model = ("--model", "openai:m", "--base-url", server.url, "--concurrency", str(AT_ONCE))
+    return ("run", "many.got", "--input", "start=3", *model, "--json", *more)
+
+
+def answers(server: OpenAIServer) -> int:
+    """The answers that were charged."""
+    return sum(seen.n for seen in server.requests)
+
+
+def kept(path: Path) -> int:
+    """The answers in a cache, which must be whole."""
+    if not path.exists():
+        return 0
+    connection = sqlite3.connect(path)
+    try:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
+            return 0
+        return int(connection.execute("SELECT count(*) FROM answers").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def check(faults: Faults, ended: Ended) -> None:
+    """It ended as documented, and said why."""
+    told = f"{faults}\n{ended.met}{ended.code}\n{ended.errors}"
+    assert "Traceback" not in ended.errors and "bug in gotc" not in ended.errors, told
+    assert ended.code in ((-9,) if faults.kills and ended.met else (0, 1, 2, 3)), told
+    assert ended.code == 0 or faults.kills or "rror" in ended.errors or "not in the cache" in ended.errors, (
+        told
+    )
+
+
+@pytest.mark.parametrize("number", range(times(12)))
+def test_what_was_stored_is_not_paid_again(number: int, tmp_path: Path) -> None:
+    chance = Random() if NEW else Random(number)
+    folder = tmp_path / "faulty"
+    folder.mkdir()
+    (folder / "many.got").write_text(PROGRAM)
+    faults = Faults.drawn(chance, 120)
+    cassette = folder / "recorded.jsonl"
+    with OpenAIServer(answer) as server:
+        ended = gotc_under(faults, *command(server, "--record", cassette.name), cwd=folder)
+        check(faults, ended)
+        if cassette.exists():
+            open_recording(cassette)
+        paid, stored = answers(server), kept(folder / ".gotc" / "cache.sqlite")
+        again = document(gotc(*command(server), cwd=folder))
+        after = answers(server) - paid
+    told = f"{faults}: paid {paid}, stored {stored}, then paid {after}\n{ended.met}{ended.errors}"
+    assert after == CALLS - stored, told
+    assert again["result"] == [
+        int(answer({"messages": [{"content": f"guess {i + 3}"}]}, 0)) for i in range(6)
+    ]
+    if faults.kills:
+        assert paid - stored <= MOST_UNDER_WAY, told
+    assert again["spent"]["calls"] == after
+    assert gotc("runs", "--json", cwd=folder).returncode == 0
+
+
+@pytest.mark.skipif(bool(postgres.why_not()), reason=postgres.why_not())
+@pytest.mark.parametrize("number", range(times(4)))
+def test_a_database_server_out_of_reach(number: int, tmp_path: Path) -> None:
+    chance = Random() if NEW else Random(number)
+    (tmp_path / "many.got").write_text(PROGRAM)
+    faults = Faults.drawn(chance, 60)
+    with OpenAIServer(answer) as server, postgres_schema() as cache:
+        port = urlsplit(postgres.address()).port
+        ended = gotc_under(faults, *command(server, "--cache", cache), cwd=tmp_path, port=port)
+        check(faults, ended)
+        paid = answers(server)
+        with closing(open_cache(cache)) as opened:
+            stored = sum(entry.samples for entry in opened.entries())
+        again = document(gotc(*command(server, "--cache", cache), cwd=tmp_path))
+        after = answers(server) - paid
+    told = f"{faults}: paid {paid}, stored {stored}, then paid {after}\n{ended.met}{ended.errors}"
+    assert after == CALLS - stored, told
+    assert again["spent"]["calls"] == after
+    if faults.kills:
+        assert paid - stored <= MOST_UNDER_WAY, told
