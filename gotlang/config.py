@@ -13,7 +13,6 @@ the user trusts it, limits of the user's own file are never raised, and no key g
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -33,7 +32,6 @@ SHARED: Final = (
 _LIMITS: Final = ("max-usd", "max-calls")
 _FILE_PROVIDERS: Final = ("replay", "local")
 """Providers whose models may be named by a path."""
-_IGNORED_IN_URLS: Final = re.compile(r"[\t\r\n]")
 
 ISOLATED: Final[ContextVar[bool]] = ContextVar("isolated", default=False)
 """Whether the files of projects are ignored (`--isolated`), as with GOTC_ISOLATED=1."""
@@ -52,7 +50,7 @@ class ConfigFile:
         """The value of an option. Raises NotTrusted for one that needs the user's trust and has none."""
         if self.own:
             return value
-        if name in USERS_ONLY:
+        if name in USERS_ONLY and value:
             raise NotTrusted(f"{self.path} sets `{name}`, which only the user can allow", help=_ELSEWHERE)
         for text in _texts(value):
             what = self._reached(name, text)
@@ -75,24 +73,14 @@ class ConfigFile:
                         yield key.replace("_", "-"), what
 
     def _reached(self, name: str, text: str) -> str | None:
-        """The address, or the file outside of its folder, that the value of an option names; None without."""
-        if name == "otel" or "://" in _IGNORED_IN_URLS.sub("", text):
+        """What the value of an option names beyond its folder; None without."""
+        if name == "otel":
             return text or None
         before, colon, after = text.partition(":")
         given, at, file = text.partition("=@")
-        folder = self.path.parent.resolve()
-        for path in (
-            text,
-            after if colon and before in _FILE_PROVIDERS else "",
-            file if at and given else "",
-        ):
-            try:
-                real = (folder / path).resolve()
-            except (OSError, ValueError, RuntimeError):  # a NUL, a loop of links
-                return text
-            if not real.is_relative_to(folder):
-                return str(real)
-        return None
+        folder = self.path.parent
+        parts = (text, after if colon and before in _FILE_PROVIDERS else "", file if at and given else "")
+        return next((what for part in parts if (what := trust.reached(part, folder)) is not None), None)
 
 
 _ELSEWHERE = "give it on the command line, or in config.toml in your own folder (`~/.config/gotc`)"

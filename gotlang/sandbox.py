@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any, Final, TextIO, final
 from urllib.parse import unquote, urlsplit
 
+from gotlang.config import ConfiguredUrl
 from gotlang.errors import GotError, UsageError
 from gotlang.models.endpoint import EndpointNames, proxies, url_of
 from gotlang.models.registry import find_provider
@@ -222,7 +223,7 @@ def _text(name: object) -> str:
     return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
 
 
-def hosts_of(model: str, base_url: str | None) -> frozenset[str]:
+def hosts_of(model: str, base_url: str | ConfiguredUrl | None) -> frozenset[str]:
     """The hosts that a model of this spec needs: that of its endpoint, and proxies on the way to it."""
     names = getattr(find_provider(model.partition(":")[0]), "names", None)
     if not isinstance(names, EndpointNames):

@@ -22,6 +22,9 @@ from gotlang.errors import UsageError
 from gotlang.records import InvalidRecord, from_json, to_json
 
 _USER = re.compile(r"//[^/@\s]*@")
+_IGNORED_IN_URLS = re.compile(r"[\t\r\n]")
+_SQLITE = re.compile(r"sqlite:///([^?#%:]+)")
+"""The address of a file, as the storages of studies have it."""
 
 
 @final
@@ -54,6 +57,19 @@ def granted(folder: Path, setting: str, value: str) -> bool:
     `granted(here, "storage", "postgresql://host/studies")`. A file elsewhere is given by its real path."""
     digest = _digest(setting, value)
     return any(digest in found.settings for found in _around(folder))
+
+
+def reached(text: str, folder: Path, *, inside: Path | None = None) -> str | None:
+    """The address that a text names, or the real path if it names a file out of `inside` (default: the
+    folder that it is relative to); None for anything else."""
+    file = _SQLITE.fullmatch(text)
+    if "://" in _IGNORED_IN_URLS.sub("", text) and file is None:
+        return text
+    try:
+        real = (folder / (file[1] if file is not None else text)).resolve()
+        return None if real.is_relative_to((inside or folder).resolve()) else str(real)
+    except (OSError, ValueError, RuntimeError):  # a NUL, a loop of links
+        return text
 
 
 def grant(folder: Path, *, python: bool = True, settings: Iterable[tuple[str, str]] = ()) -> Trusted:

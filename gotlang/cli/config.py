@@ -28,7 +28,7 @@ def isolation(commands: Iterable[str]) -> click.Option:
         while chain[0].parent is not None and chain[0].parent.parent is not None:
             chain.insert(0, chain[0].parent)
         value |= context.params.get("sandbox", False)
-        ISOLATED.set(value or (len(chain) > 1 and ISOLATED.get()))
+        ISOLATED.set(value or ISOLATED.get())
         found = defaults(chain[0].command, commands)
         for inner in chain[1:]:
             found = found.get(str(inner.info_name), {})

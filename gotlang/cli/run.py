@@ -32,7 +32,8 @@ from gotlang.cli.output import (
     value_text,
 )
 from gotlang.cli.sandbox import enter, sandbox_options
-from gotlang.errors import GotError, RunError, UsageError
+from gotlang.config import ConfigFile, ConfiguredUrl
+from gotlang.errors import GotError, NotTrusted, RunError, UsageError
 
 if TYPE_CHECKING:
     from gotlang.api import Event, Failure, Options, Program, Result, Session
@@ -145,9 +146,17 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
             raise UsageError("--resume takes program and inputs from the run", help=f"remove `{name}`")
     record = History().find(chosen["resume"])
     settings = dict(chosen)
+    # Whoever wrote the history may be a stranger: it is not more than a file of the project.
+    history = ConfigFile(Path(f"run {record.run}"), {})
     for name, value in record.settings.items():
-        if name in settings and not here(name) and value is not None:
-            settings[name] = value
+        if name not in settings or here(name) or value is None:
+            continue
+        option = name.replace("_", "-")
+        try:
+            usable = ConfiguredUrl(str(value), history.path, keyed=False) if option == "base-url" else None
+            settings[name] = usable or history.permitted(option, value)
+        except NotTrusted as error:
+            raise NotTrusted(error.message, help=f"give `--{option}` again if it is yours") from None
     settings["set"] = tuple(tuple(pair) for pair in settings["set"])
     path, folder = Path(record.path), Path.cwd()
     if not path.is_file():
@@ -167,6 +176,8 @@ def _stored(chosen: Mapping[str, Any], options: Options) -> dict[str, Any]:
     settings = {name: value for name, value in chosen.items() if name not in (*_INPUTS, *_OUTPUTS)}
     settings["set"] = [list(pair) for pair in chosen["set"]]
     settings["model"] = options.model
+    if isinstance(settings["base_url"], ConfiguredUrl):
+        settings["base_url"] = settings["base_url"].url
     # Addresses may contain a password or a key; without it they are of no use, and are given again.
     for name, marks in (("cache", "@"), ("base_url", "?@")):
         if any(mark in str(settings[name]) for mark in marks):

@@ -61,7 +61,7 @@ def enter(context: click.Context, chosen: dict[str, Any]) -> None:
     files = [Path(chosen[name]) for name in _WRITTEN if chosen[name] is not None]
     restrict(
         SandboxLimits(**limits),
-        hosts=hosts_of(chosen["model"] or default_model(), chosen["base_url"]),
+        hosts=hosts_of(chosen["model"] or default_model(), opt.base_url(chosen)),
         writable=files[: None if not chosen["no_cache"] else -1],
         tell=lambda words: _tell(context, words),
     )

@@ -12,10 +12,12 @@ from gotlang.cli import options as opt
 from gotlang.cli.output import count, document, harmless, say
 from gotlang.config import project_files
 from gotlang.errors import UsageError
+from gotlang.files import read_source
 
 _SHOWN = 8
 """Python files that are named."""
 _PASSED_BY = ("node_modules", "__pycache__", "site-packages")
+"""Folders that hold no programs of a project, beside those that begin with a dot."""
 
 
 @click.command("trust")
@@ -42,7 +44,11 @@ def trust_command(folder: str, only: str | None, dry_run: bool, list: bool, revo
     if not path.exists():
         raise UsageError(f"there is no folder {folder}")
     python = only != "settings"
-    names = [str(found) for found in _python(real)] if python else []
+    names = (
+        [os.path.relpath(file, real if real.is_dir() else real.parent) for file in _files(real, ".py")]
+        if python
+        else []
+    )
     settings = [] if only == "python" or not path.is_dir() else _settings(path)
     if dry_run:
         shown = sorted({trust.shown(*one) for one in settings})
@@ -61,20 +67,26 @@ def trust_command(folder: str, only: str | None, dry_run: bool, list: bool, revo
     return 0
 
 
-def _python(path: Path) -> list[Path]:
-    """The Python files of a folder and below it, relative to it, or the file itself."""
+def _files(path: Path, ending: str) -> list[Path]:
+    """The files of a folder and below it with this ending, or the file itself."""
     if path.is_file():
-        return [Path(path.name)]
+        return [path]
     found = []
     for folder, folders, files in os.walk(path):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _PASSED_BY)
-        found += [(Path(folder) / name).relative_to(path) for name in sorted(files) if name.endswith(".py")]
+        found += [Path(folder) / name for name in sorted(files) if name.endswith(ending)]
     return found
 
 
 def _settings(folder: Path) -> list[tuple[str, str]]:
-    """The settings of a folder's configuration that need trust."""
-    return [setting for file in project_files(folder) for setting in file.reaching()]
+    """The settings of a folder's configuration, and of the studies in it, that need trust."""
+    from gotlang.tune.plan import reaching
+
+    found = [setting for file in project_files(folder) for setting in file.reaching()]
+    for path in _files(folder, ".got"):
+        if "storage" in read_source(path).text:
+            found += reaching(path, here=folder)
+    return found
 
 
 def _list(*, json: bool) -> int:

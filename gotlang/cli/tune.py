@@ -110,8 +110,8 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
 
     from gotlang.tune.plan import read_plan
 
-    plan = read_plan(chosen["file"], chosen["study"])
-    given = {"trials": chosen["trials"], "budget": chosen["max_usd"], "storage": chosen["storage"]}
+    plan = read_plan(chosen["file"], chosen["study"], storage=chosen["storage"])
+    given = {"trials": chosen["trials"], "budget": chosen["max_usd"]}
     if click.get_current_context().get_parameter_source("seed") is not ParameterSource.DEFAULT:
         given["seed"] = chosen["seed"]
     return replace(

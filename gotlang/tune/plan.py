@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, final
 
+from gotlang import trust
 from gotlang.compiler import Compilation
 from gotlang.data.table import Table
 from gotlang.diagnostics import Diagnostic, Report
-from gotlang.errors import CompileError, UsageError
+from gotlang.errors import CompileError, NotTrusted, UsageError
 from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset
-from gotlang.files import beside, compile_file
+from gotlang.files import beside, compile_file, project, read_source
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
 from gotlang.semantics.params import constant_value
@@ -22,7 +23,7 @@ from gotlang.semantics.studies import OPTIONS, Target, check_study, method, side
 from gotlang.span import NOWHERE, Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.parse import parse_expression
+from gotlang.syntax.parse import parse, parse_expression
 
 TRIALS = 50
 PARALLEL = 4
@@ -141,12 +142,39 @@ class StudyPlan:
         return read_dataset(table, program, scheme, self.columns, numbers=numbers, truth=truth)
 
 
-def read_plan(path: str | Path, study: str | None = None) -> StudyPlan:
-    """The plan of a study in a file: the one named, or the only one.
+def read_plan(path: str | Path, study: str | None = None, *, storage: str | None = None) -> StudyPlan:
+    """The plan of a study in a file: the one named, or the only one; `storage` is the user's own choice.
 
-    Raises UsageError if there is none, CompileError with every mistake.
+    Raises UsageError if there is none, NotTrusted for a storage of its own that is elsewhere, CompileError
+    with every mistake.
     """
-    return plan_of(compile_file(path).compiled(), Path(path).parent, study)
+    plan = plan_of(compile_file(path).compiled(), Path(path).parent, study)
+    if storage is not None or plan.storage is None:
+        return replace(plan, storage=storage)
+    for _, what in reaching(path, plan.storage):
+        if not trust.granted(Path(path).parent, "storage", what):
+            raise NotTrusted(
+                f"{path} has the {trust.shown('storage', plan.storage)}, which is out of its project",
+                help="`gotc trust` its folder if you trust it, or name another with `--storage`",
+            )
+    return plan
+
+
+def reaching(path: str | Path, storage: str | None = None, here: Path = Path()) -> list[tuple[str, str]]:
+    """The settings of the studies in a file that need the user's trust, with what is granted: this storage,
+    or any. `here` is what a path is relative to."""
+    found = [storage] if storage is not None else []
+    if storage is None:
+        module = parse(read_source(path))[0]
+        options = [o for d in module.declarations if isinstance(d, n.Study) for o in d.options]
+        found = [
+            str(o.value.value)
+            for o in options
+            if isinstance(o.value, e.Constant) and o.name.text == "storage"
+        ]
+    top = project(Path(path).parent)
+    reached = (trust.reached(text, here, inside=top) for text in found)
+    return [("storage", what) for what in reached if what is not None]
 
 
 def plan_of(compilation: Compilation, folder: Path, study: str | None = None) -> StudyPlan:
