@@ -13,13 +13,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-import msgspec
-
 from gotlang.errors import UsageError
-from gotlang.records import InvalidRecord, from_json, to_json
 
 _USER = re.compile(r"//[^/@\s]*@")
 _IGNORED_IN_URLS = re.compile(r"[\t\r\n]")
@@ -28,7 +26,8 @@ _SQLITE = re.compile(r"sqlite:///([^?#%:]+)")
 
 
 @final
-class Trusted(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Trusted:
     """What is trusted of a folder, or of a file. `settings` has a line for each by its digest."""
 
     folder: str
@@ -77,6 +76,8 @@ def grant(folder: Path, *, python: bool = True, settings: Iterable[tuple[str, st
 
     Raises UsageError if that cannot be stored.
     """
+    from gotlang.records import to_json
+
     lines = {_digest(*one): shown(*one) for one in settings}
     trusted = Trusted(str(folder.resolve()), python, lines)
     path = _record(folder.resolve())
@@ -132,6 +133,8 @@ def _record(folder: Path) -> Path:
 
 def _read(path: Path) -> Trusted | None:
     """A grant; None if there is none that can be read: what is damaged grants nothing."""
+    from gotlang.records import InvalidRecord, from_json
+
     try:
         return from_json(path.read_bytes(), Trusted)
     except (OSError, InvalidRecord):

@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 import click
 
 from gotlang.cli import output
-from gotlang.config import ISOLATED
 from gotlang.errors import GotError
 from gotlang.version import __version__
 
@@ -104,6 +103,8 @@ class LazyGroup(click.Group):
             near = nearest(args[0], self.table)
             hint = f"; did you mean `{near}`?" if near else f"; there are {', '.join(self.table)}"
             ctx.fail(f"there is no command `{args[0]}`{hint}")
+        from gotlang.config import ISOLATED
+
         # Behind a command of a group it comes after the group has its defaults.
         ISOLATED.set("--isolated" in args)
         return super().resolve_command(ctx, args)
