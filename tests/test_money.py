@@ -6,7 +6,12 @@ LAWS=200 python -m pytest tests/test_money.py      # more random schedules
 from __future__ import annotations
 
 import asyncio
+import random
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +19,30 @@ import pytest
 from support.asking import a_request, openai_model
 from support.clocks import FakeTime
 from support.gotc import vote
-from support.openai_server import Fault, OpenAIServer, Seen, dropped, edited, gateway, limited, stalled
+from support.laws import times
+from support.openai_server import (
+    Body,
+    Fault,
+    OpenAIServer,
+    Seen,
+    dropped,
+    edited,
+    gateway,
+    half_body,
+    limited,
+    raw,
+    stalled,
+    status,
+)
 
-from gotlang.api import Options, load
-from gotlang.errors import ModelError
+from gotlang.api import Options, Session, compile, load
+from gotlang.errors import ModelError, RunError
 from gotlang.models.base import Permit, Price, Reply
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import ANY_OTHER, FREE, RequestFailure, Response
 from gotlang.models.limits import GIVEN_UP_S, OUTAGE, PROBES
+from gotlang.models.prices import Spent
+from gotlang.result import Result
 from gotlang.runtime.sampler.budget import Allowance, Amount, Budget, cost
 
 PRICE = Price(1000.0, 1000.0)
@@ -75,7 +96,7 @@ def test_a_status_is_free_where_the_table_says_so(host: str, code: int) -> None:
 
 def dear(tokens: int) -> Fault:
     """An answer that is said, and charged, to have so many output tokens."""
-    return edited(lambda completion: completion["usage"].update(completion_tokens=tokens))
+    return edited(lambda completion: completion["usage"].update(completion_tokens=tokens), billed=True)
 
 
 def test_a_reply_above_its_reservation_stops_the_wave_and_is_said(tmp_path: Path) -> None:
@@ -244,3 +265,172 @@ def test_an_endpoint_that_was_given_up_is_tried_again_after_a_while() -> None:
 def test_a_few_failures_among_answers_are_no_outage() -> None:
     found, _, _ = sent_in_an_outage(100, lambda seen: gateway(500) if seen.number % 4 else None)
     assert sum(isinstance(one, Reply) for one in found) > 80
+
+
+# Random schedules: the server's ledger is the truth
+
+PROGRAM = """
+prompt say(n: int) -> str:
+    max_tokens 40
+    temperature 1.0
+    "Say something of {{ n }}."
+scheme main(n: int, k: int) -> many str:
+    Generate(k=k) say(n)
+"""
+WORDS = "it is said "
+
+
+def usage_of(**changes: Any) -> Fault:
+    """A success with another usage than was charged."""
+    return edited(lambda completion: completion["usage"].update(changes))
+
+
+def more_choices(completion: Body) -> None:
+    """One more than was asked for, which is charged."""
+    completion["choices"].append(completion["choices"][0])
+    completion["usage"]["completion_tokens"] += completion["usage"]["completion_tokens"]
+
+
+WAYS: dict[str, Callable[[], Fault]] = {
+    **{f"{code} after the work": partial(gateway, code) for code in (408, 500, 502, 503, 504, 529)},
+    **{f"{code}, free": partial(status, code) for code in (408, 409, 429, 500, 503)},
+    "a closed connection": dropped,
+    "a closed connection, free": lambda: dropped(charged=False),
+    "half a body": half_body,
+    "no JSON": lambda: raw("<html>gateway</html>"),
+    "an error in a success": lambda: raw('{"error": {"code": 500, "message": "upstream"}}'),
+    "a time-out": lambda: stalled(30.0),
+    "no choices": lambda: edited(lambda completion: completion.update(choices=[])),
+    "no usage": lambda: edited(lambda completion: completion.pop("usage")),
+    "negative usage": lambda: usage_of(completion_tokens=-5),
+    "not a number": lambda: usage_of(prompt_tokens=float("nan")),
+    "a usage of words": lambda: usage_of(completion_tokens="12"),
+    "nothing written": lambda: usage_of(completion_tokens=0),
+    "nothing read": lambda: usage_of(prompt_tokens=0),
+    "a redirect": lambda: replace(status(307), headers={"location": "http://elsewhere.example/"}),
+}
+DEAR: dict[str, Callable[[], Fault]] = {
+    "too large a usage": lambda: dear(900),
+    "more choices": lambda: edited(more_choices, billed=True),
+}
+
+
+@dataclass(slots=True)
+class Spending:
+    """What a schedule spent: as told, and as the server's ledger has it."""
+
+    told: Spent
+    server: OpenAIServer
+    limits: Options
+    cut_off: bool
+    """Whether its limit stopped it, and nothing else."""
+
+    @property
+    def usd(self) -> float:
+        return float(cost(PRICE, self.server.charged))
+
+    @property
+    def calls(self) -> int:
+        return sum(seen.n for seen in self.server.requests if seen.charged.tokens)
+
+
+def spend(
+    chance: random.Random, fault: Callable[[Seen], Fault | None], *, rows: int, k: int, **options: Any
+) -> Spending:
+    """So many rows of so many calls at the same time; `cancel` after so many requests."""
+    waiting = FakeTime()
+    cancel, retries = options.pop("cancel", None), options.pop("retries", 2)
+    batch = options.pop("batch", 1)
+    lengths = random.Random(chance.random())
+
+    def answer(body: Body, index: int) -> str:
+        return (WORDS * 40)[: 4 * lengths.randint(1, 40)]  # half of `max_tokens` on average
+
+    async def work(server: OpenAIServer) -> Spending:
+        model = openai_model(
+            "small",
+            base_url=server.url,
+            batch=batch,
+            price=PRICE,
+            retries=retries,
+            timeout_s=1.0,
+            sleep=waiting.sleep,
+            clock=waiting.clock,
+        )
+        limits = Options(model=model, early_stop=False, cache=None, **options)
+        async with Session(compile(PROGRAM, "money.got"), limits) as session:
+            runs = [asyncio.create_task(session.run({"n": row, "k": k})) for row in range(rows)]
+            for _ in range(10_000 if cancel is not None else 0):
+                if len(server.requests) >= cancel or all(run.done() for run in runs):
+                    break
+                await asyncio.sleep(0.001)
+            for run in runs if cancel is not None else ():
+                run.cancel()
+            found = await asyncio.gather(*runs, return_exceptions=True)
+            for one in found:
+                assert isinstance(one, Result | RunError | asyncio.CancelledError), one
+            reasons = [one.partial or "" for one in found if isinstance(one, Result)]
+            cut_off = any("does not allow the next request" in reason for reason in reasons)
+            return Spending(session.spent, server, limits, cut_off)
+
+    with OpenAIServer(answer, faults=fault) as server:
+        return asyncio.run(work(server))
+
+
+@pytest.mark.parametrize("seed", range(times(16)))
+def test_no_schedule_crosses_a_limit_or_tells_less_than_was_charged(seed: int) -> None:
+    chance = random.Random(seed)
+    ways = {**WAYS, **(DEAR if seed % 4 == 3 else {})}
+    kinds = chance.sample(sorted(ways), chance.randint(1, 6))
+    share, excess = chance.choice([0.05, 0.2, 0.5]), [Fraction(0), 0]
+
+    def fault(seen: Seen) -> Fault | None:
+        if chance.random() >= share:
+            return None
+        kind = chance.choice(kinds)
+        if kind in DEAR:
+            # A request that has one answer reads less than 100 tokens and writes at most 40.
+            excess[0] += Fraction(900 * seen.n, 1000)
+            excess[1] += 1
+        return ways[kind]()
+
+    rows, k = chance.randint(1, 6), chance.randint(1, 12)
+    options: dict[str, Any] = {"concurrency": chance.choice([1, 3, 64]), "retries": chance.randint(0, 3)}
+    options["batch"] = chance.choice([1, 4])
+    if chance.random() < 0.8:
+        options["max_usd"] = round(rows * k * 0.035 * chance.random(), 6)
+    if chance.random() < 0.5:
+        options["max_calls"] = chance.randrange(rows * k + 1)
+    if chance.random() < 0.3:
+        options["cancel"] = chance.randrange(1, rows * k + 1)
+    found = spend(chance, fault, rows=rows, k=k, **options)
+    told, usd, calls = found.told, found.usd, found.calls
+    assert told.usd is not None and told.uncertain_usd is not None
+    # What a request was charged above its maximum, and nothing else, may cross a limit, and be told too late.
+    if "max_usd" in options:
+        assert usd <= options["max_usd"] + excess[0] + 1e-9
+    if "max_calls" in options:
+        assert calls <= options["max_calls"] + excess[1]
+    assert told.usd <= usd + 1e-9
+    assert usd <= told.usd + told.uncertain_usd + excess[0] + 1e-9
+    assert calls <= told.calls + told.uncertain_calls
+
+
+@pytest.mark.parametrize("seed", range(times(5)))
+def test_at_least_85_percent_of_a_limit_are_used_where_5_percent_of_the_calls_are_lost(seed: int) -> None:
+    chance = random.Random(seed)
+    lost = [dropped, half_body, lambda: gateway(504), lambda: stalled(30.0)]
+    # Of 240 calls that need about $7: what is left at the end is less than the maximum of one call.
+    limit = chance.choice([1.0, 2.0, 4.0])
+    found = spend(
+        chance,
+        lambda seen: chance.choice(lost)() if chance.random() < 0.05 else None,
+        rows=6,
+        k=40,
+        max_usd=limit,
+        batch=chance.choice([1, 8]),
+    )
+    assert found.cut_off
+    assert found.told.usd is not None and found.told.uncertain_usd is not None
+    assert found.usd <= limit
+    assert found.told.usd + found.told.uncertain_usd >= 0.85 * limit

@@ -297,7 +297,9 @@ class HttpModel(Model):
                 self._limits.in_vain(slot, lambda tries: back_off(tries, self._chance))
             if failure and failure.congested:
                 refused = isinstance(response, Response) and response.status == 429
-                self._limits.congested(slot, self._wait(failure, call), refused=refused)
+                # By chance one request may be refused often: how long all wait rests on all of them.
+                wait = failure.wait_s or back_off(self._limits.refusals + 1, self._chance)
+                self._limits.congested(slot, wait, refused=refused)
         finally:
             self._limits.release(slot, used, headers)
         if isinstance(outcome, Reply):

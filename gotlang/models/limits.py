@@ -501,6 +501,9 @@ class Limits:
         self._paused_until = self._given_up_until = 0.0
         self._in_vain = self._probes = 0
         self._out_since = 0.0
+        self._refused_at = -math.inf
+        self.refusals = 0
+        """How often in a row the endpoint was congested, one after the other."""
         self.in_flight = 0
         """How many requests are on the wire."""
 
@@ -551,6 +554,9 @@ class Limits:
         that. `refused`: it refused the request over a limit."""
         now = self._clock()
         self._paused_until = max(self._paused_until, now + wait_s)
+        if slot.sent > self._refused_at:
+            self.refusals += 1
+            self._refused_at = now
         if self._pace.congested(slot.sent, now, wait_s, refused=refused) and refused:
             self._tokens.refused(now)
 
@@ -575,7 +581,7 @@ class Limits:
 
     def worked(self) -> None:
         """A request was answered."""
-        self._in_vain = self._probes = 0
+        self._in_vain = self._probes = self.refusals = 0
 
     def _even(self, tokens: float, ceiling: float) -> float:
         """The space between requests of this size that uses the known limits evenly; 0 without limits."""

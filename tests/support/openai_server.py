@@ -42,6 +42,7 @@ class Fault:
     charged: bool = True
     edit: Callable[[Body], object] | None = None
     worked: bool = False
+    billed: bool = False
 
 
 def status(code: int, words: str = "", /, **error: object) -> Fault:
@@ -79,9 +80,9 @@ def raw(body: str) -> Fault:
     return Fault(body=body)
 
 
-def edited(edit: Callable[[Body], object]) -> Fault:
-    """A success whose completion is changed in place by `edit`."""
-    return Fault(edit=edit)
+def edited(edit: Callable[[Body], object], *, billed: bool = False) -> Fault:
+    """A success whose completion is changed in place by `edit`; `billed`: it is charged as changed."""
+    return Fault(edit=edit, billed=billed)
 
 
 @dataclass(slots=True)
@@ -263,6 +264,8 @@ class OpenAIServer:
         if fault.edit is not None:
             completion = json.loads(json.dumps(completion))
             fault.edit(completion)
+            if fault.billed:
+                seen.charged = _usage(completion)
         return 200, headers, json.dumps(completion) if fault.body is None else fault.body
 
     def _refusals(self, seen: Seen) -> Iterator[Fault]:
