@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar, final
 from gotlang import keys
 from gotlang.cache.base import Cache
 from gotlang.cache.cassette import open_replayed
+from gotlang.cache.coordination import Coordination
 from gotlang.errors import CacheLost, UsageError
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
@@ -73,6 +74,8 @@ class Session:
         self.stopped: str | None = None
         """The reason of the first `stop`, if any."""
         self._own_cache: Cache | None = None
+        self._coordination: Coordination | None = None
+        self._alive: asyncio.Task[None] | None = None
         self._recorder: Recorder | None = None
         self._hidden = ExitStack()
         """What shows the keys of the environment again that the program's Python does not see."""
@@ -110,6 +113,9 @@ class Session:
             cache = open_cache(cache)
         if cache is not options.chosen_cache:
             self._own_cache = cache
+        self._coordination = cache.coordination() if cache is not None else None
+        if self._coordination is not None and not self.model.simulated:
+            self._alive = asyncio.create_task(self._coordination.keep_alive())
         try:
             self.runner = self._runner(functions, budget, cache)
             if options.on_cache_loss == "stop":
@@ -133,6 +139,10 @@ class Session:
         try:
             await self.models.close()
         finally:
+            if self._alive is not None:
+                self._alive.cancel()
+            if self._coordination is not None:
+                self._coordination.close()
             if self._own_cache is not None:
                 self._own_cache.close()
             self._hidden.close()
@@ -173,6 +183,7 @@ class Session:
             cache,
             options.observe,
             changes,
+            coordination=self._coordination,
         )
 
     def _model_options(self) -> ModelOptions:
@@ -255,8 +266,7 @@ class Session:
             )
 
     def _cache_lost(self, reason: str) -> None:
-        if self.stopped is None:
-            self.stop(CacheLost.WORDS + reason)
+        self.stop(CacheLost.WORDS + reason)
 
     def stop(self, reason: str) -> None:
         """Finish the requests that are under way and send no more."""

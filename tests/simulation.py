@@ -43,7 +43,6 @@ from gotlang.models.base import ModelOptions
 from gotlang.models.capabilities import CapabilityStore
 from gotlang.report.history import History, RunRecord
 from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Unsaved
-from gotlang.runtime.sampler.sampler import FRESH_S
 from tests.support.breakages import BREAKAGES
 from tests.support.faulty_network import FAULTS, NetworkModel, Sent, Server
 from tests.support.machine import KINDS, Faults, Process, forget
@@ -351,8 +350,6 @@ class World:
         """Whether nobody could know when the second request went out that the first one had paid for it."""
         if before.delivered_at is None:
             return True
-        if before.delivered_at > after.asked_at - FRESH_S:
-            return True  # until one request waits for another
         return before.process.killed_at - before.delivered_at < INSTANT_S
 
     def _money(self, life: Life) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from support.asking import openai_model
-from support.openai_server import Body, OpenAIServer
+from support.openai_server import Body, OpenAIServer, status
 
 from gotlang.api import Options, Session, compile
 
@@ -77,19 +77,55 @@ def test_what_another_run_asked_while_this_one_kept_to_a_limit_is_not_asked_agai
     assert waited["ledger"]["none"]["calls"] == 4
 
 
-def test_nor_what_it_asked_while_this_one_had_all_under_way_that_may_be(tmp_path: Path) -> None:
-    """One request at a time, one answer each: the second draw waits for the first."""
+def test_nor_what_another_one_is_asking(tmp_path: Path) -> None:
+    """One sample per request: the second run takes the first sample from the other, and asks for the next."""
     answered = threading.Event()
 
-    async def main(server: OpenAIServer) -> tuple[dict[str, Any], dict[str, Any]]:
-        waiting = asyncio.ensure_future(run(server, tmp_path, ["both"], 1, batch=1))
+    async def main(server: OpenAIServer) -> list[dict[str, Any]]:
+        first = asyncio.ensure_future(run(server, tmp_path, ["both"], 1, batch=1))
         await asked(server)
-        other = await run(server, tmp_path, ["both"], batch=1)
+        second = asyncio.ensure_future(run(server, tmp_path, ["both"], 1, batch=1))
+        done, _ = await asyncio.wait([second], timeout=0.5)
+        assert not done and len(server.requests) == 2
         answered.set()
-        return other, await waiting
+        return list(await asyncio.gather(first, second))
 
     held = iter([answered])
     with OpenAIServer(lambda body, index: text(body), latency_s=lambda body: next(held, 0.0)) as server:
-        other, waited = asyncio.run(main(server))
-    assert len(server.requests) == 3
-    assert (other["spent"]["calls"], waited["spent"]["calls"], waited["ledger"]["none"]["calls"]) == (2, 1, 2)
+        runs = asyncio.run(main(server))
+    assert len(server.requests) == 2
+    assert sum(found["spent"]["calls"] for found in runs) == 2
+    assert [found["ledger"]["none"]["calls"] for found in runs] == [2, 2]
+
+
+def test_a_request_that_failed_is_anybody_s(tmp_path: Path) -> None:
+    async def main(server: OpenAIServer) -> list[dict[str, Any]]:
+        return await asyncio.gather(*(run(server, tmp_path, ["both"], 1, batch=1) for _ in range(3)))
+
+    faults = [status(400, "no"), status(400, "no")]
+    with OpenAIServer(lambda body, index: text(body), faults=faults, latency_s=0.05) as server:
+        runs = asyncio.run(main(server))
+    assert len(server.requests) == 4
+    assert sum(found["spent"]["calls"] for found in runs) == 2
+
+
+def test_a_run_that_waits_for_another_can_be_stopped(tmp_path: Path) -> None:
+    answered = threading.Event()
+
+    async def main(server: OpenAIServer) -> dict[str, Any]:
+        first = asyncio.ensure_future(run(server, tmp_path, ["both"]))
+        await asked(server)
+        options = Options(model=openai_model("small", base_url=server.url), cache=tmp_path / "cache.sqlite")
+        async with Session(compile(PROGRAM), options) as session:
+            second = asyncio.ensure_future(session.run({"questions": ["both"]}))
+            await asyncio.sleep(0.2)
+            session.stop("enough")
+            found = await asyncio.wait_for(second, 5)
+        answered.set()
+        await first
+        return found.to_dict()
+
+    with OpenAIServer(lambda body, index: text(body), latency_s=lambda body: answered) as server:
+        stopped = asyncio.run(main(server))
+    assert (stopped["partial"], stopped["spent"]["calls"]) == ("enough", 0)
+    assert len(server.requests) == 1

@@ -8,8 +8,8 @@ after that, such as one that was suspended, finds its unsent reservations gone, 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol, TypeVar, final
 from gotlang.errors import CacheError, UsageError
 from gotlang.processes import has_ended, process_name
 
-LEASE_S: Final = 30.0
+LEASE_S: Final = 60.0
 """Seconds after which a process that gave no sign is taken for dead."""
 LOOK_S: Final = 0.02
 """Seconds for which the claims of other processes are taken to be as they were."""
@@ -163,9 +163,9 @@ class SharedBudget:
 
 @final
 class Coordination:
-    """One process's part. It joins at the first claim or reservation, and renews its lease in a thread.
+    """One process's part. It joins at the first claim or reservation; `keep_alive` renews its lease.
 
-    Safe among threads, not across a fork. Everything that reads or writes raises CacheError.
+    For one event loop, not across a fork. Everything that reads or writes raises CacheError.
     """
 
     def __init__(self, database: Database, *, lease_s: float = LEASE_S) -> None:
@@ -173,14 +173,14 @@ class Coordination:
         self._transaction = database.transaction
         self._close = database.close
         self.lease_s = lease_s
-        self._renewed = float("-inf")
+        self._renewed = 0.0
+        self._joined = False
         self._mine: set[tuple[str, int]] = set()
+        self._lost: set[tuple[str, int]] = set()
         self._others: frozenset[tuple[str, int]] = frozenset()
         self._looked = self._searched = float("-inf")
         self._reserved = 0
-        self._unsettled: dict[str, tuple[Amount, Amount]] = {}
-        self._ending = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._ended: list[Callable[[Execute], None]] = []
 
     # Claims
 
@@ -200,21 +200,23 @@ class Coordination:
             return False
 
         self._join()
-        if not self._transaction(work):
+        if not self._act(work):
+            self._looked = float("-inf")
             return False
         self._mine |= wanted
+        self._lost -= wanted
         return True
 
     def release(self, key: str, numbers: Sequence[int]) -> None:
-        """Give claims back: the samples are in the cache, or could not be had."""
+        """Give claims back with the next `flush`: the samples are in the cache, or could not be had."""
         self._mine.difference_update((key, number) for number in numbers)
-        self._transaction(lambda execute: execute(*self._release(key, numbers)))
+        self._ended.append(partial(_released, statement=self._release(key, numbers)))
 
-    def holds(self, key: str, numbers: Iterable[int]) -> bool:
-        """Whether these claims are still ours: they are not if this process was suspended for long."""
-        if time.time() - self._renewed > self.lease_s:
-            self._renew()
-        return all((key, number) in self._mine for number in numbers)
+    def lost(self, key: str, numbers: Sequence[int]) -> bool:
+        """Whether these claims were taken away, since this process was suspended for long."""
+        with suppress(CacheError):
+            self._join()
+        return bool(self._lost) and any((key, number) in self._lost for number in numbers)
 
     def claimed(self, key: str, numbers: Iterable[int]) -> bool:
         """Whether any of these samples is claimed, by another process or by another run of this one."""
@@ -284,7 +286,7 @@ class Coordination:
             execute(_END, (id,))
             return False
 
-        return id if self._transaction(work) else None
+        return id if self._act(work) else None
 
     def sent(self, reservation: str) -> bool:
         """Record that a request goes out now. False: it may not, for its reservation was given back when this
@@ -292,13 +294,16 @@ class Coordination:
         return bool(self._transaction(lambda execute: execute(_SEND, (reservation,))))
 
     def settle(self, reservation: str, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
-        """Give a reservation back, and count what was charged for it and what may have been.
+        """Give a reservation back with the next `flush`, and count what was charged for it and what may have
+        been."""
+        self._ended.append(partial(_settled, id=reservation, charged=charged, uncertain=uncertain))
 
-        What cannot be written now is kept, and written with the next lease.
-        """
-        self._unsettled[reservation] = (charged, uncertain)
-        with suppress(CacheError):
-            self._settle_all()
+    def flush(self) -> None:
+        """Write what was released and settled. What cannot be written now is kept, and tried again with the
+        next lease."""
+        if self._ended:
+            with suppress(CacheError):
+                self._act(lambda execute: None)
 
     def waiting(self, name: str) -> bool:
         """Whether requests of living processes are under way that may give something back."""
@@ -307,41 +312,49 @@ class Coordination:
 
     # Leases
 
+    async def keep_alive(self) -> None:
+        """Renew the lease until cancelled, for times in which nothing is claimed or reserved."""
+        while True:
+            await asyncio.sleep(self.lease_s / 4)
+            if self._joined:
+                with suppress(CacheError):  # tried again soon; without it the lease ends
+                    self._join()
+                self.flush()
+
     def close(self) -> None:
         """Leave: claims are released, unsent reservations return, and open ones count as uncertain."""
-        self._ending.set()
-        if self._thread is not None:
-            self._thread.join()
+        if self._joined:
+            self.flush()
             with suppress(CacheError):
-                self._settle_all()
                 self._bury(self.owner)
         self._close()
 
-    def _join(self) -> None:
-        """Renew the lease if nobody did: at first, and after this process was suspended."""
-        if time.time() - self._renewed > self.lease_s / 2:
-            self._renew()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._keep_alive, name="gotlang-lease", daemon=True)
-            self._thread.start()
+    def _act(self, work: Callable[[Execute], _Result]) -> _Result:
+        """A transaction that first writes what was released and settled before."""
+        ended = tuple(self._ended)
 
-    def _renew(self) -> None:
-        now = time.time()
+        def both(execute: Execute) -> _Result:
+            for change in ended:
+                change(execute)
+            return work(execute)
+
+        result = self._transaction(both)
+        self._ended.clear()
+        return result
+
+    def _join(self) -> None:
+        """Renew the lease, unless that was just done."""
+        if (now := time.time()) - self._renewed < self.lease_s / 5:
+            return
 
         def work(execute: Execute) -> None:
             execute(_RENEW, (self.owner, self.lease_s))
             if now - self._renewed > self.lease_s:  # others may have taken over
                 kept = execute("SELECT key, draw FROM gotlang_claims WHERE owner = ?", (self.owner,))
-                self._mine.intersection_update(kept)
+                self._lost |= self._mine.difference(kept)
 
         self._transaction(work)
-        self._renewed = now
-
-    def _keep_alive(self) -> None:
-        while not self._ending.wait(self.lease_s / 4):
-            with suppress(CacheError):  # tried again soon; without it the lease ends
-                self._renew()
-                self._settle_all()
+        self._renewed, self._joined = now, True
 
     def _search(self, now: float) -> None:
         """Take over from processes that have died, unless that was just done."""
@@ -371,10 +384,9 @@ class Coordination:
 
         self._transaction(work)
 
-    def _settle_all(self) -> None:
-        for id, (charged, uncertain) in list(self._unsettled.items()):
-            self._transaction(partial(_settled, id=id, charged=charged, uncertain=uncertain))
-            self._unsettled.pop(id, None)
+
+def _released(execute: Execute, statement: tuple[str, Sequence[object]]) -> None:
+    execute(*statement)
 
 
 def _settled(execute: Execute, id: str, charged: Amount, uncertain: Amount) -> None:

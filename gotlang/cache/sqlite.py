@@ -195,13 +195,12 @@ class SqliteCoordination(Database):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._handle = StoreHandle(f"the file {path}", readonly=False)
-        self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
 
     def transaction(self, work: Callable[[Execute], _Result]) -> _Result:
         self._handle.check()
-        with self._lock, _explained(self.path, "write"):
+        with _explained(self.path, "write"):
             connection = self._connection or self._open()
             if _identity(self.path) != self._file:
                 raise CacheError(
@@ -213,10 +212,9 @@ class SqliteCoordination(Database):
                 return work(lambda statement, values: connection.execute(statement, values).fetchall())
 
     def close(self) -> None:
-        with self._lock:
-            if self._handle.close() and self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        if self._handle.close() and self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _open(self) -> sqlite3.Connection:
         _check_path(self.path, readonly=False)

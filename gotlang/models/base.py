@@ -180,7 +180,7 @@ class Price:
 
 
 class AlreadyCached(Exception):
-    """Another process stored some of the requested completions meanwhile: do not send the request."""
+    """Another process requests some of these completions, or has stored them: do not send the request."""
 
 
 def _send() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from gotlang.cache.base import Cache
+from gotlang.cache.coordination import Coordination
 from gotlang.collecting import relaxed_gc
 from gotlang.errors import RunError, UsageError
 from gotlang.estimate.remaining import CallsRemaining
@@ -36,8 +37,8 @@ class Runner:
     caches, and their limits, budget and persistent cache in common.
 
     `changes` lays out calls of Python that changes the graph. `observe` is the caller's own observer,
-    `record` that of a recording: neither ends the other if it fails. `on_loss` is called where the cache
-    stores nothing any more.
+    `record` that of a recording: neither ends the other if it fails. `coordination` is with other processes
+    on the cache. `on_loss` is called where the cache stores nothing any more.
     """
 
     program: Program
@@ -52,6 +53,7 @@ class Runner:
     observe: Observer | None = None
     changes: Layout | None = None
     record: Observer | None = None
+    coordination: Coordination | None = None
     on_loss: Callable[[str], None] | None = None
     engines: set[Engine] = field(default_factory=set)
 
@@ -68,7 +70,14 @@ class Runner:
         observe = guarded((self.record, self.observe), notes)
         queue = self.limits.queue()
         sampler = Sampler(
-            Ledger(), self.budget, queue, notes, cache=self.cache, observe=observe, on_loss=self.on_loss
+            Ledger(),
+            self.budget,
+            queue,
+            notes,
+            cache=self.cache,
+            coordination=self.coordination,
+            observe=observe,
+            on_loss=self.on_loss,
         )
         context = Context(
             self.program,

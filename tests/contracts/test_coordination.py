@@ -94,9 +94,15 @@ def test_a_sample_is_claimed_once(join: Join) -> None:
     assert not other.claimed(KEY, [3])  # all of them or none
     assert other.claim(KEY, [3]) and other.claim("b" * 64, [0])
     one.release(KEY, [0, 1, 2])
+    one.flush()
     assert not other.claimed(KEY, [0, 1, 2])
     assert other.claim(KEY, [2])
-    assert other.holds(KEY, [2, 3]) and not one.holds(KEY, [2])
+    assert one.claim(KEY, [0, 1])
+    one.release(KEY, [0, 1])
+    assert one.claim(KEY, [1])  # again, before the release was written
+    one.flush()
+    assert other.claimed(KEY, [1]) and not other.claimed(KEY, [0])
+    assert not other.lost(KEY, [2, 3])
 
 
 def test_claims_end_with_the_process(join: Join) -> None:
@@ -120,6 +126,7 @@ def test_what_does_not_fit_is_not_reserved(join: Join) -> None:
     assert second is not None
     assert the(one).reserved == Amount(5, Fraction(2))
     one.settle(first, Amount(1, Fraction("0.25")), Amount(1, Fraction("0.5")))
+    one.flush()
     assert the(other) == SharedBudget(
         "b",
         Fraction(2),
@@ -138,6 +145,7 @@ def test_a_budget_without_limits_counts(join: Join) -> None:
     reserved = one.reserve("b", Amount(10**6, Fraction(1000)))
     assert reserved is not None
     one.settle(reserved, DOLLAR)
+    one.flush()
     one.settle(reserved, DOLLAR)  # a second time is nothing
     assert the(one).charged == DOLLAR and the(one).reserved == NO_AMOUNT
 
@@ -190,15 +198,14 @@ def test_a_process_that_gives_no_sign_is_taken_for_dead(join: Join) -> None:
     assert one.claim(KEY, [0])
     sent, unsent = one.reserve("b", DOLLAR), one.reserve("b", DOLLAR)
     assert sent and unsent and one.sent(sent)
-    one._ending.set()  # suspended: its thread renews nothing
     assert other.claim("c" * 64, [0])
-    time.sleep(1.5)
+    time.sleep(1.5)  # it renews nothing
     assert other.budgets()[0].uncertain == DOLLAR
     assert other.claim(KEY, [0])
     assert not one.sent(unsent)
-    assert not one.holds(KEY, [0])
-    assert other.holds("c" * 64, [0])  # it renewed its lease
+    assert one.lost(KEY, [0])
     one.settle(sent, Amount(1, Fraction("0.25")))
+    one.flush()
     assert the(one).charged == Amount(1, Fraction("0.25"))
     assert (the(one).uncertain, the(one).reserved) == (NO_AMOUNT, NO_AMOUNT)
 
@@ -307,6 +314,7 @@ def test_a_limit_holds_in_every_order(
             elif what == "settle" and held:
                 id, most, sent = held.pop(size % len(held))
                 shared.settle(id, Amount(1, most.usd / 2) if sent else NO_AMOUNT)
+                shared.flush()
                 charged += most.usd / 2 if sent else 0
             elif what == "leave":
                 shared.close()

@@ -105,6 +105,8 @@ class Process:
             close()
         self.files.clear()
         for connection in self.connections:
+            with suppress(sqlite3.Error):  # a statement that is not at its end would keep the file locked
+                connection.rollback()
             connection.close()
 
     def bury(self) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cache.base import Cache, StoredSample
+from gotlang.cache.coordination import Coordination
 from gotlang.errors import BudgetExceeded, CacheError, GotError, LimitExceeded, ModelError
 from gotlang.models.base import AlreadyCached, Model, Permit, Reply, Request
 from gotlang.runtime.sampler.budget import Allowance, Budget
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 MAX_SAMPLES = 250_000
 """The most samples of one run; a program that needs more is assumed to be a mistake."""
-FRESH_S = 0.01
-"""Seconds after which the persistent cache is looked up once more before a request is sent."""
+FIRST_LOOK_S, LOOK_S = 0.02, 0.25
+"""Seconds between two looks at whether another process has got a sample: at first, and at most."""
 
 _MOST_REFUSED = 2
 """After so many refusals a cache is assumed to accept nothing for now."""
@@ -122,8 +123,6 @@ class _Pending:
     found: dict[int, Found] = field(default_factory=dict)
     sources: dict[int, SampleSource] = field(default_factory=dict)
     waiting: dict[int, list[asyncio.Future[Found]]] | None = None
-    looked_up: float = 0.0
-    """When the persistent cache was first looked up, by the loop's clock."""
 
     def give(self, number: int, found: Found) -> None:
         """A sample is there, or it will not come."""
@@ -170,6 +169,7 @@ class Sampler:
         notes: dict[str, None],
         *,
         cache: Cache | None = None,
+        coordination: Coordination | None = None,
         observe: Observer | None = None,
         now: Callable[[], float] = time.time,
         on_loss: Callable[[str], None] | None = None,
@@ -178,6 +178,7 @@ class Sampler:
         self.budget = budget
         self.queue = queue
         self.store = SampleStore(cache) if cache is not None else None
+        self.coordination = coordination
         self.observe = observe
         self.now = now
         self.on_loss = on_loss
@@ -263,7 +264,6 @@ class Sampler:
     async def _obtain(self, pending: _Pending, batched: bool) -> frozenset[int]:
         """Get samples from the persistent cache or the model; the numbers of those that were stored."""
         if self.store is not None:
-            pending.looked_up = asyncio.get_running_loop().time()
             try:
                 self._look_up(self.store, pending, pending.numbers)
             except CacheError as error:
@@ -293,8 +293,10 @@ class Sampler:
         return bool(stored)
 
     async def _ask(self, pending: _Pending, numbers: list[int]) -> None:
-        """Send one request for these samples; those it brings nothing for stay missing, to be asked again."""
+        """Send one request for these samples, unless another process does; those that it brings nothing for
+        stay missing, to be asked again."""
         model, queue, operation = pending.model, self.queue, pending.operation
+        shared = None if model.simulated else self.coordination
 
         def urgency() -> Any:
             return (self.urgency(operation), operation.sequence) if operation is not None else ()
@@ -304,40 +306,92 @@ class Sampler:
         try:
             if self.stopping is not None:
                 return pending.give_up(numbers, self.stopping, cut_off=True)
+            if shared is None or not self._elsewhere(shared, pending, numbers):
+                return await self._request(pending, numbers)
+        finally:
+            queue.release(model.name)
+        # It holds no slot meanwhile, and takes the place of no operation that asks for its own samples.
+        self.idle(1)
+        try:
+            wait = FIRST_LOOK_S
+            while self.stopping is None and self._elsewhere(shared, pending, numbers):
+                await asyncio.sleep(wait)
+                wait = min(LOOK_S, 1.5 * wait)
+        finally:
+            self.idle(-1)
+        self._look_again(pending, numbers)
+        return None
+
+    def _elsewhere(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
+        """Whether another process, or another run of this one, requests any of these samples."""
+        with suppress(CacheError):  # a claim would tell
+            return shared.claimed(pending.key, numbers)
+        return False
+
+    def _claim(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
+        """Whether nobody else requests these samples. Raises CacheError if that cannot be known, and the run
+        is to stop then."""
+        try:
+            return shared.claim(pending.key, numbers)
+        except CacheError as error:
+            if self.on_loss is not None:
+                self.on_loss(error.message)
+                raise
+            self.notes[f"other processes may pay for the same requests: {error.in_words()}"] = None
+            return True
+
+    def _look_again(self, pending: _Pending, numbers: list[int]) -> bool:
+        """Take what another process has stored of these samples meanwhile; whether there is any."""
+        with suppress(CacheError):
+            return self.store is not None and self._look_up(self.store, pending, numbers)
+        return False
+
+    async def _request(self, pending: _Pending, numbers: list[int]) -> None:
+        """Send one request within the budget, and keep what it brings."""
+        try:
+            allowance = await Allowance.of(self.budget, pending.request, len(numbers), pending.model)
+        except BudgetExceeded as error:
+            self.refused = True
+            return pending.give_up(numbers, error.message, cut_off=True)
+        except GotError as error:
+            return pending.give_up(numbers, error.in_words())
+        if self.stopping is not None:
+            allowance.end()
+            return pending.give_up(numbers, self.stopping, cut_off=True)
+        shared, key = None if pending.model.simulated else self.coordination, pending.key
+        claimed = False
+
+        def claim() -> None:
+            nonlocal claimed
+            if claimed:
+                needed = shared is None or not shared.lost(key, numbers)
+            elif claimed := shared is None or self._claim(shared, pending, numbers):
+                # Another process may have got them between the last look and this claim.
+                needed = pending.model.simulated or not self._look_again(pending, numbers)
+            else:
+                needed = False
+            if not needed:
+                raise AlreadyCached
+
+        try:
             try:
-                allowance = await Allowance.of(self.budget, pending.request, len(numbers), model)
-            except BudgetExceeded as error:
-                self.refused = True
-                return pending.give_up(numbers, error.message, cut_off=True)
-            except GotError as error:
-                return pending.give_up(numbers, error.in_words())
-            if self.stopping is not None:
-                allowance.end()
-                return pending.give_up(numbers, self.stopping, cut_off=True)
-            try:
-                reply = await self._send(pending, numbers, allowance)
+                reply = await self._send(pending, numbers, allowance, claim)
             finally:
                 allowance.end()
-                self.ledger.spent.pay(allowance, model.price)
+                self.ledger.spent.pay(allowance, pending.model.price)
             if reply is not None:
                 self._keep(pending, numbers, reply)
         finally:
-            queue.release(model.name)
+            if claimed and shared is not None:
+                shared.release(key, numbers)
+                asyncio.get_running_loop().call_soon(shared.flush)
         return None
 
-    async def _send(self, pending: _Pending, numbers: list[int], allowance: Allowance) -> Reply | None:
-        model, spent, store = pending.model, self.ledger.spent, self.store
-
-        looked_up = pending.looked_up
-
-        def look_again() -> None:
-            """Raises AlreadyCached if another process has stored a sample meanwhile."""
-            nonlocal looked_up
-            if store is not None and (now := asyncio.get_running_loop().time()) - looked_up >= FRESH_S:
-                looked_up = now
-                with suppress(CacheError):
-                    if self._look_up(store, pending, numbers):
-                        raise AlreadyCached
+    async def _send(
+        self, pending: _Pending, numbers: list[int], allowance: Allowance, claim: Callable[[], None]
+    ) -> Reply | None:
+        """Send it, once `claim` has been called, which raises AlreadyCached if somebody else does."""
+        model, spent = pending.model, self.ledger.spent
 
         def waiting(reason: str, number: int, most: int, seconds: float) -> None:
             if self.observe is not None:
@@ -347,14 +401,12 @@ class Sampler:
         late = False
 
         def send() -> None:
-            if not allowance.requests:
-                look_again()
-                if limit is not None and pending.timeout_s is not None:
-                    limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
+            claim()
+            if not allowance.requests and limit is not None and pending.timeout_s is not None:
+                limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
             allowance.sending()
 
         try:
-            look_again()
             permit = Permit(send, allowance.failed, allowance.again, waiting)
             asked = model.ask(pending.request, allowance.calls, numbers[0], permit)
             reply = await (asked if limit is None else _within(limit, asked))
@@ -366,6 +418,8 @@ class Sampler:
             allowance.answered(answered + reply.extra, reply.usage if reply.usage_known else None)
         except AlreadyCached:
             pass
+        except CacheError as error:
+            pending.give_up(numbers, error.in_words(), cut_off=True)
         except BudgetExceeded as error:
             self.refused = True
             spent.requests += allowance.requests
