@@ -112,6 +112,8 @@ def test_a_run_on_an_endpoint_replays_when_it_is_gone_with_its_price(tmp_path: P
     again = document(gotc(*run, "--model", "replay:c.jsonl", cwd=tmp_path))
     assert again["simulated"] is False
     assert again["ledger"]["none"]["usd"] > 0
+    assert again.pop("endpoints") == []
+    assert [one["url"] for one in recorded.pop("endpoints")] == [server.url]
     assert without_payment(again) == without_payment(recorded)
 
 
