@@ -30,8 +30,6 @@ SHARED: Final = (
 )
 """Options that a file may set for all commands at once; commands without such an option ignore them."""
 _LIMITS: Final = ("max-usd", "max-calls")
-_FILE_PROVIDERS: Final = ("replay", "local")
-"""Providers whose models may be named by a path."""
 
 ISOLATED: Final[ContextVar[bool]] = ContextVar("isolated", default=False)
 """Whether the files of projects are ignored (`--isolated`), as with GOTC_ISOLATED=1."""
@@ -56,7 +54,7 @@ class ConfigFile:
             what = self._reached(name, text)
             if what is not None and not trust.granted(self.path.parent, name, what):
                 raise NotTrusted(
-                    f"{self.path} sets `{trust.shown(name, text)}`, which reaches out of its folder",
+                    f"{self.path} sets `{trust.shown(name, text)}`, which needs your trust",
                     help="look at it, then `gotc trust .` if you trust it; `--isolated` ignores the file",
                 )
         return value
@@ -76,10 +74,11 @@ class ConfigFile:
         """What the value of an option names beyond its folder; None without."""
         if name == "otel":
             return text or None
-        before, colon, after = text.partition(":")
+        if text.startswith("local:") and (self.path.parent / text[6:]).is_file():
+            return text  # weights from a stranger are read by code that is not made for that
         given, at, file = text.partition("=@")
         folder = self.path.parent
-        parts = (text, after if colon and before in _FILE_PROVIDERS else "", file if at and given else "")
+        parts = (text, text.removeprefix("replay:"), file if at and given else "")
         return next((what for part in parts if (what := trust.reached(part, folder)) is not None), None)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
@@ -38,13 +38,14 @@ def is_key(name: str, value: str) -> bool:
 
 
 @contextmanager
-def without(kept: Iterable[str] = ()) -> Iterator[None]:
-    """An environment without keys but for those `kept`, until all who asked for one have left."""
+def without(kept: Collection[str] = (), also: Collection[str] = ()) -> Iterator[None]:
+    """An environment without keys but for those `kept`, and without these others, until all who asked for one
+    have left."""
     global _users
     with _lock:
         _users += 1
         for name, value in list(os.environ.items()):
-            if name not in kept and is_key(name, value):
+            if name in also or (name not in kept and is_key(name, value)):
                 _hidden[name] = os.environ.pop(name)
     try:
         yield

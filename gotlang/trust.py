@@ -147,8 +147,9 @@ def as_written(path: Path) -> str:
 
 
 def shown(setting: str, value: str) -> str:
-    """A setting with its value as messages have it: without a user's name and password."""
-    return f"{setting} = {_USER.sub('//***@', value)}"
+    """A setting with its value as messages have it: in one line, without a user's name and password."""
+    plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in value)
+    return f"{setting} = {_USER.sub('//***@', plain)}"
 
 
 def _digest(setting: str, value: str) -> str:

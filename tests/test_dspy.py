@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 pytest.importorskip("dspy", reason="the extra `tune` is not installed")
 
+from support.gotc import ROOT, environment
 from support.studies import HARM, SECRETS, TWO_PROMPTS, Obedient, as_answer, prompt_plan
 
 from gotlang.api import Options, compile
@@ -26,6 +29,21 @@ OPTIMIZERS = {
     "gepa": "gepa(calls=60, rows=6)",
     "bootstrap": "bootstrap(demos=2, sets=2, rows=6)",
 }
+
+
+def test_loading_it_reads_no_env_file_of_a_project(tmp_path: Path) -> None:
+    """Which LiteLLM does by itself: a stranger's `.env` could say where keys go."""
+    (tmp_path / "dotenv.py").write_text(
+        "def load_dotenv(*_, **__):\n    print('read')\ndotenv_values = dict\n"
+    )
+    code = "from gotlang.tune.prompts import load_dspy as load; load(); import litellm, dotenv; print(dotenv)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environment(), "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == f"<module 'dotenv' from '{tmp_path / 'dotenv.py'}'>\n", done.stderr
 
 
 def helpful(text: str, number: int) -> str:

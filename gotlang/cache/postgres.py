@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
+from gotlang import keys
 from gotlang.cache.base import StoredSample, StoreHandle
 from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample, encode_sample
 from gotlang.cache.coordination import TABLES, Coordination, Database, Execute
@@ -89,7 +90,15 @@ class PostgresCache(DatabaseCache):
         name = f"the cache at postgresql://{host}{':' if port else ''}{port}/{database}"
         self._handle = StoreHandle(name, readonly=readonly)
         options = f"{given.get('options', '')} {_SESSION}"
-        self._settings = {"connect_timeout": 10, **given, "options": options, "client_encoding": "utf8"}
+        # libpq would read it itself, but not while it is hidden from a program's Python.
+        password = {"password": found} if (found := keys.read("PGPASSWORD")) else {}
+        self._settings = {
+            "connect_timeout": 10,
+            **password,
+            **given,
+            "options": options,
+            "client_encoding": "utf8",
+        }
         try:
             if not readonly:
                 self._call("open", _create_tables)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from gotlang import keys
 from gotlang.models.base import Completion, Request, Usage
 from gotlang.models.capabilities import Capabilities, encodable
 from gotlang.models.endpoint import OPENAI, Endpoint
@@ -30,6 +31,10 @@ from gotlang.models.http import (
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, Timeout
+
+
+_ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS")
+"""What the SDK reads of the environment and sends along."""
 
 
 @final
@@ -149,16 +154,26 @@ def client_of(
     more than `most` bytes is refused."""
     import openai
 
-    return openai.AsyncOpenAI(
-        api_key=endpoint.key,
-        base_url=endpoint.url,
-        max_retries=retries,
-        timeout=timeout,
-        # A proxy from the environment cannot reach this machine's own loopback.
-        http_client=openai.DefaultAsyncHttpxClient(
-            trust_env=not endpoint.loopback, timeout=timeout, **safe_client(most)
-        ),
+    # An address that the user did not give learns nothing of their account.
+    account = (
+        dict.fromkeys(_ACCOUNT, "") if endpoint.project else {name: keys.read(name) for name in _ACCOUNT}
     )
+    organization, project, headers = account.values()
+    pairs = (line.partition(":") for line in headers.split("\n") if ":" in line)
+    with keys.without(also=_ACCOUNT):
+        return openai.AsyncOpenAI(
+            api_key=endpoint.key,
+            base_url=endpoint.url,
+            organization=organization or None,
+            project=project or None,
+            default_headers={name.strip(): value.strip() for name, _, value in pairs},
+            max_retries=retries,
+            timeout=timeout,
+            # A proxy from the environment cannot reach this machine's own loopback.
+            http_client=openai.DefaultAsyncHttpxClient(
+                trust_env=not endpoint.loopback, timeout=timeout, **safe_client(most)
+            ),
+        )
 
 
 def _completion(choice: dict[str, Any]) -> Completion:

@@ -70,6 +70,8 @@ def load_dspy() -> Any:
     """DSPy, without a cache of its own and without fetching its price list. Raises UsageError if it is not
     installed."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "true")
+    # Otherwise LiteLLM takes the environment, such as OPENAI_BASE_URL, from a project's file `.env`.
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     try:
         import dspy
     except ImportError:

@@ -19,6 +19,7 @@ from typing import Any, final
 
 from msgspec import Struct
 
+from gotlang import keys
 from gotlang.errors import GotError, UsageError
 from gotlang.processes import has_ended, process_name
 from gotlang.records import InvalidRecord, from_json, from_plain, to_json
@@ -245,6 +246,12 @@ def _open_study(storage: str | None, name: str, directions: Any) -> Any:
     raise AssertionError("the last attempt returns or raises")
 
 
+def _password(address: str) -> str | None:
+    from sqlalchemy import make_url
+
+    return make_url(address).password
+
+
 def open_storage(where: str | None) -> Any:
     """A storage of Optuna: memory for None, any URL that Optuna accepts, else a journal file.
 
@@ -259,7 +266,10 @@ def open_storage(where: str | None) -> Any:
     if "://" in where:
         # The package that a cache in PostgreSQL needs is enough for a storage in it.
         plain, psycopg = "postgresql://", find_spec("psycopg") and not find_spec("psycopg2")
-        return optuna.storages.get_storage(
-            where.replace(plain, "postgresql+psycopg://", 1) if psycopg and where.startswith(plain) else where
-        )
+        if psycopg and where.startswith(plain):
+            where = where.replace(plain, "postgresql+psycopg://", 1)
+        if (password := keys.read("PGPASSWORD")) and where.startswith("postgresql") and not _password(where):
+            # libpq would read it itself, but not while it is hidden from a program's Python.
+            return optuna.storages.RDBStorage(where, engine_kwargs={"connect_args": {"password": password}})
+        return optuna.storages.get_storage(where)
     return optuna.storages.JournalStorage(Journal(Path(where)))

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import socketserver
 import stat
 import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -584,6 +587,64 @@ def test_a_plug_in_s_second_model_finds_its_key_while_it_is_hidden(
     assert done.returncode == 0, done.stderr
     assert {request.body["model"] for request in server.requests} == {"other"}
     assert keys_sent(server) == {f"Bearer {KEY}"}
+
+
+ACCOUNT = {
+    "OPENAI_ORG_ID": "planted-org",
+    "OPENAI_PROJECT_ID": "planted-project",
+    "OPENAI_CUSTOM_HEADERS": "X-Gateway: planted-gateway\nX-Other: planted:other",
+}
+
+
+def test_the_user_s_account_goes_where_the_key_goes(folder: Folder, server: OpenAIServer) -> None:
+    (folder.path / "vote.got").write_text(IMPORTING)
+    folder.configure(f'base-url = "{server.url}"\n')
+    asked = (*VERBS["run"], "--model", "openai:small", "--allow-python", "--no-cache")
+    assert folder.gotc(*asked, OPENAI_API_KEY=KEY, **ACCOUNT).returncode == 0
+    assert "planted" not in str([request.headers for request in server.requests])
+    server.requests.clear()
+    assert folder.gotc(*asked, "--base-url", server.url, OPENAI_API_KEY=KEY, **ACCOUNT).returncode == 0
+    sent = server.requests[0].headers
+    names = ("openai-organization", "openai-project", "x-gateway", "x-other")
+    assert [sent[name] for name in names] == [
+        "planted-org",
+        "planted-project",
+        "planted-gateway",
+        "planted:other",
+    ]
+    assert "gateway" not in (folder.found or "gateway")
+
+
+@contextmanager
+def database() -> Iterator[tuple[int, list[bytes]]]:
+    """Something like PostgreSQL that asks for a password and lets nobody in: its port, and what it got."""
+    given: list[bytes] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.rfile.read(int.from_bytes(self.rfile.read(4), "big") - 4)
+            self.wfile.write(b"R" + (8).to_bytes(4, "big") + (3).to_bytes(4, "big"))
+            if self.rfile.read(1) == b"p":
+                given.append(self.rfile.read(int.from_bytes(self.rfile.read(4), "big") - 4).rstrip(b"\0"))
+            words = b"SFATAL\0C28P01\0Mno\0\0"
+            self.wfile.write(b"E" + (len(words) + 4).to_bytes(4, "big") + words)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as opened:
+        threading.Thread(target=opened.serve_forever, args=(0.02,), daemon=True).start()
+        yield opened.server_address[1], given
+        opened.shutdown()
+
+
+@pytest.mark.parametrize(("verb", "option"), [("run", "--cache"), ("tune", "--storage")])
+def test_a_database_gets_its_password_while_it_is_hidden(folder: Folder, verb: str, option: str) -> None:
+    pytest.importorskip("psycopg")
+    (folder.path / "vote.got").write_text(SIMULATED + STUDY)
+    with database() as (port, given):
+        address = f"postgresql://user@127.0.0.1:{port}/x?sslmode=disable&gssencmode=disable"
+        done = folder.gotc(*VERBS[verb], option, address, "--allow-python", PGPASSWORD="planted-password")
+    assert done.returncode == 2, done.stderr
+    assert set(given) == {b"planted-password"}
+    assert "planted" not in (folder.found or "planted") + done.stderr
 
 
 def test_the_host_s_environment_comes_back(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
