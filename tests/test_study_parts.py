@@ -21,6 +21,7 @@ from gotlang.api import compile
 from gotlang.cache.coordination import Amount
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.models.base import DecodingSettings, Message, Price, Request
+from gotlang.models.prices import Spent
 from gotlang.statistics import MOST_EXACT, signed_rank
 from gotlang.syntax.format import format_module
 from gotlang.tune.budget import SpendLog, StudyBudget
@@ -262,13 +263,13 @@ def test_the_book_outlives_a_worker_that_dies(tmp_path: Path) -> None:
     first = SpendLog(path, "a")
     with first.locked():
         lost, kept = first.reserve(0.5), first.reserve(0.25)
-    first.settle(kept, 1, 0.1)
+    first.settle(kept, Amount(1, Fraction(1, 10)))
     path.open("ab").write(b'{"request": "half a li')
     second = SpendLog(path, "b")
-    assert second.spent_usd == 0.1
+    assert second.spent == Spent(1, 0.1)
     assert second.open == {lost: 0.5}
     assert second.committed_usd == pytest.approx(0.6)
-    second.settle(lost, 0, 0.0)
+    second.settle(lost, Amount())
     assert SpendLog(path, "c").committed_usd == pytest.approx(0.1)
 
 
@@ -300,8 +301,8 @@ def test_workers_share_one_purse(tmp_path: Path) -> None:
 
     answers = sum(asyncio.run(both()))
     book = SpendLog(tmp_path / "book", "z")
-    assert book.calls == answers > 0
-    assert book.spent_usd <= most
+    assert book.spent.calls == answers > 0
+    assert book.spent.most_usd <= most
 
 
 def test_money_that_may_come_back_is_waited_for(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
     simulated = " (simulated)" if done.simulated else ""
     ended = ", ".join(f"{times} {word}" for word, times in done.ended.items())
     complain(f"{count(len(done.trials), 'trial')} ({ended}), {done.rejected} rejected before any call")
-    complain(f"{dollars(done.usd)} for {done.calls:,} calls of {done.model}{simulated}; result in {out}")
+    complain(f"spent {done.spent} of {done.model}{simulated}; result in {out}")
     for one in done.endpoints:
         complain(f"endpoint: {harmless(str(one))}")
     if done.partial is not None:
@@ -213,7 +213,7 @@ class Watch:
         if best is not None and best.result.values is not None:
             parts.append(f"best {best.result.values[0]:.4g} (trial {best.number})")
         limit = f" of {dollars(self._plan.budget)}" if self._plan.budget is not None else ""
-        parts.append(f"{dollars(budget.log.spent_usd)}{limit}")
+        parts.append(f"{dollars(budget.log.spent.most_usd)}{limit}")
         fresh = done - (self._first or 0)
         if fresh > 0 and done < progress.trials:
             seconds = (time.monotonic() - self._started) / fresh * (progress.trials - done)

@@ -128,6 +128,16 @@ class Spent:
     uncertain_usd: float | None = 0.0
     free_calls: int = 0
 
+    def __add__(self, other: Spent) -> Spent:
+        known = self.usd is not None and other.usd is not None
+        return Spent(
+            self.calls + other.calls,
+            (self.usd or 0.0) + (other.usd or 0.0) if known else None,
+            self.uncertain_calls + other.uncertain_calls,
+            (self.uncertain_usd or 0.0) + (other.uncertain_usd or 0.0) if known else None,
+            self.free_calls + other.free_calls,
+        )
+
     def __str__(self) -> str:
         """`$0.0451 on 37 calls; uncertain: at most $0.0020 more on 1 call; free: 4 calls`."""
         usd = "an unknown amount" if self.usd is None else dollars(self.usd)
@@ -141,6 +151,11 @@ class Spent:
         """`at most $0.0020 more on 1 call`."""
         most = "an unknown amount" if self.uncertain_usd is None else f"at most {dollars(self.uncertain_usd)}"
         return f"{most} more on {calls_text(self.uncertain_calls)}"
+
+    @property
+    def most_usd(self) -> float:
+        """US dollars that count towards a limit: charged and uncertain ones. 0 for an unknown price."""
+        return (self.usd or 0.0) + (self.uncertain_usd or 0.0)
 
     @property
     def all_calls(self) -> int:

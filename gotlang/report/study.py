@@ -10,7 +10,6 @@ from typing import Any, Final, final
 
 from gotlang.report.charts import BELOW, RIGHT, TOP, Chart, Dot, Quantity, Whisker, intervals, plane, scatter
 from gotlang.report.page import page
-from gotlang.result import dollars
 from gotlang.tune.points import bound, mean
 from gotlang.tune.space import decoded
 from gotlang.tune.study import VERDICTS, HeldOut, StudyResult, amount
@@ -34,7 +33,6 @@ def report(done: StudyResult) -> str:
         styles=("colors.css", "page.css", "charts.css", "report.css", "study.css"),
         title=f"Study {plan.name}",
         done=done,
-        spent=dollars(done.usd),
         held_out=held_out,
         verdicts=VERDICTS,
         tuned=tuned,

@@ -19,7 +19,7 @@ from typing import Any, final
 from gotlang.cache.coordination import NO_AMOUNT, Amount
 from gotlang.errors import CacheError
 from gotlang.models.base import Price, Request
-from gotlang.models.prices import dollars
+from gotlang.models.prices import NOTHING_SPENT, Spent, dollars
 from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, worst_case
 
 
@@ -30,8 +30,7 @@ class SpendLog:
     def __init__(self, path: Path, worker: str) -> None:
         self.path = path
         self.worker = worker
-        self.spent_usd = 0.0
-        self.calls = 0
+        self.spent = NOTHING_SPENT
         self.open: dict[str, float] = {}
         """The maximum costs of requests under way, by their names."""
         self._read = 0
@@ -78,8 +77,8 @@ class SpendLog:
             self.open[name] = float(entry["most"])
         else:
             self.open.pop(name, None)
-            self.spent_usd += float(entry["usd"])
-            self.calls += int(entry["calls"])
+            more = (int(entry.get("uncertain_calls", 0)), float(entry.get("uncertain_usd", 0.0)))
+            self.spent += Spent(int(entry["calls"]), float(entry["usd"]), *more)
 
     def _write(self, entry: dict[str, Any]) -> None:
         line = json.dumps(entry).encode() + b"\n"
@@ -94,15 +93,16 @@ class SpendLog:
         self._write({"request": name, "most": most})
         return name
 
-    def settle(self, name: str, calls: int, usd: float) -> None:
-        """Log what it cost."""
+    def settle(self, name: str, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
+        """Log what it cost, and what it may have cost besides."""
+        more = {"uncertain_calls": uncertain.calls, "uncertain_usd": float(uncertain.usd)}
         with self.locked():
-            self._write({"request": name, "calls": calls, "usd": usd})
+            self._write({"request": name, "calls": charged.calls, "usd": float(charged.usd), **more})
 
     @property
     def committed_usd(self) -> float:
-        """Spent or reserved."""
-        return self.spent_usd + sum(self.open.values())
+        """Charged, uncertain or reserved."""
+        return self.spent.most_usd + sum(self.open.values())
 
     def close(self) -> None:
         """Close the file."""
@@ -145,19 +145,20 @@ class StudyBudget(Budget):
         worker leaves an open request, but loses no sample that was billed.
         """
         name = self._names.pop(id(reservation))
-        both = charged + uncertain
-        asyncio.get_running_loop().call_soon(self._settled, name, both.calls, float(both.usd))
+        asyncio.get_running_loop().call_soon(self._settled, name, charged, uncertain)
         self.charged += charged
         self.uncertain += uncertain
 
-    def _settled(self, name: str, calls: int, usd: float) -> None:
-        self.log.settle(name, calls, usd)
+    def _settled(self, name: str, charged: Amount, uncertain: Amount) -> None:
+        self.log.settle(name, charged, uncertain)
         self._under_way -= 1
         self._give_back()
 
     def reason(self) -> str:
         """Why the next request was not sent, in words."""
-        spent = f"{dollars(self.log.committed_usd)} spent"
+        spent = f"{dollars(self.log.spent.usd)} spent"
+        if more := self.log.committed_usd - (self.log.spent.usd or 0.0):
+            spent += f" and {dollars(more)} uncertain"
         if self.max_usd is not None and self._total is not None and self.max_usd < self._total:
             spent += f", {dollars(self._total - self.max_usd)} reserved for its later stages"
         return f"the study's budget of {dollars(self._total)} does not allow the next request: {spent}"

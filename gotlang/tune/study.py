@@ -25,6 +25,7 @@ from gotlang.cache.memory import MemoryCache
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.evaluate.rows import as_table
 from gotlang.models.base import Address
+from gotlang.models.prices import Spent
 from gotlang.options import Options
 from gotlang.processes import process_name
 from gotlang.result import Displayed
@@ -185,7 +186,8 @@ def amount(name: str, value: float | None, *, sign: bool = False) -> str:
 class StudyResult(Displayed):
     """The result of a study. `partial` says why the search ended early, if it did.
 
-    `usd` and `calls` are what the whole study spent, by all its workers, restarts and roles.
+    `spent` is what the whole study spent, by all its workers, restarts and roles; `usd` and `calls` are what
+    is known of it to have been charged.
     """
 
     plan: StudyPlan
@@ -194,8 +196,7 @@ class StudyResult(Displayed):
     finals: list[Finalist]
     held_out: HeldOut | None
     tuned: Tuned
-    usd: float
-    calls: int
+    spent: Spent
     simulated: bool
     model: str
     wall_s: float
@@ -214,6 +215,16 @@ class StudyResult(Displayed):
     def pareto(self) -> list[Trial]:
         """The Pareto-optimal trials of a study with several objectives."""
         return front(self.plan, self.trials.values()) if len(self.plan.objectives) > 1 else []
+
+    @property
+    def usd(self) -> float:
+        """US dollars that are known to have been charged."""
+        return self.spent.usd or 0.0
+
+    @property
+    def calls(self) -> int:
+        """Calls that are known to have been charged."""
+        return self.spent.calls
 
     @property
     def unmet(self) -> list[str]:
@@ -238,7 +249,7 @@ class StudyResult(Displayed):
             "original": {"train": _brief(self.trials[0])["train"]},
             "pareto": [_brief(trial) for trial in self.pareto],
             "held_out": self.held_out.to_dict() if self.held_out is not None else None,
-            "spent": {"usd": self.usd, "calls": self.calls},
+            "spent": self.spent.to_dict(),
             "wall_s": self.wall_s,
             "partial": self.partial,
             "storage": self.storage,
@@ -254,7 +265,7 @@ class StudyResult(Displayed):
             ("tuned", point_text(values) or "the original"),
             *((each.name, str(each)) for each in compared if each.tuned is not None),
             ("trials", str(len(self.trials))),
-            ("spent", f"{amount('cost', self.usd)} for {self.calls:,} calls"),
+            ("spent", str(self.spent)),
             ("model", self.model + (" (simulated)" if self.simulated else "")),
         ]
 
@@ -464,7 +475,7 @@ class _Study:
         plan, options = self.plan, self.session.options
         await asyncio.sleep(0)  # what was settled last is logged
         with self.log.locked():
-            spent, calls = self.log.spent_usd, self.log.calls
+            spent = self.log.spent
         stays = held_out is not None and held_out.verdict in STAYS
         chosen = trials[0].point if stays else winner.point
         provenance = {
@@ -480,8 +491,7 @@ class _Study:
             "simulated": self.model.simulated,
             "seed": options.seed,
             "trials": len(trials),
-            "spent_usd": spent,
-            "spent_calls": calls,
+            "spent": spent.to_dict(),
             "partial": self.partial,
             "versions": {
                 "gotlang": __version__,
@@ -499,8 +509,7 @@ class _Study:
             finals=met,
             held_out=held_out,
             tuned=Tuned(plan.program.name, plan.scheme, params, texts, settings, held, provenance),
-            usd=spent,
-            calls=calls,
+            spent=spent,
             simulated=self.model.simulated,
             model=options.model if isinstance(options.model, str) else self.model.name,
             wall_s=time.monotonic() - self.started,
