@@ -21,6 +21,7 @@ from gotlang.errors import CacheError
 from gotlang.models.base import Price, Request
 from gotlang.models.prices import NOTHING_SPENT, Spent, dollars
 from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, worst_case
+from gotlang.writing import make_folder, place
 
 
 @final
@@ -36,7 +37,7 @@ class SpendLog:
         self._read = 0
         self._count = 0
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(place(path).parent)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise CacheError(f"cannot write the study's spend log {path}: {error.strerror}") from None

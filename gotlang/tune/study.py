@@ -22,7 +22,7 @@ from typing import Any, final
 
 from gotlang import data
 from gotlang.cache.memory import MemoryCache
-from gotlang.errors import BudgetExceeded, UsageError
+from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.evaluate.rows import as_table
 from gotlang.models.base import Address
 from gotlang.models.prices import Spent
@@ -525,7 +525,10 @@ class _Study:
         """What only one worker at a time does; the others find its responses."""
         import fcntl
 
-        lock = open_own(f"{self.file}.lock")
+        try:
+            lock = open_own(f"{self.file}.lock")
+        except OSError as error:
+            raise CacheError(f"cannot write the study's lock {self.file}.lock: {error.strerror}") from None
         try:
             await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
             yield
