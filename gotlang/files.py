@@ -13,6 +13,7 @@ from gotlang.errors import UsageError
 from gotlang.span import Source
 from gotlang.syntax.nodes import PythonFunction
 from gotlang.syntax.parse import MAX_LENGTH
+from gotlang.writing import real_path
 
 MAX_BYTES = 4 * MAX_LENGTH
 """The maximum size of a program: a character has at most four bytes."""
@@ -22,6 +23,7 @@ def read_source(path: str | Path) -> Source:
     """The file of a program. Raises UsageError if it cannot be read."""
     path = Path(path)
     try:
+        real_path(path)
         return Source.of(str(path), _text(path))
     except FileNotFoundError:
         raise not_found(path) from None
@@ -70,7 +72,7 @@ class _Beside:
 
     def text(self, path: str) -> str:
         """The text of a file. Raises OSError if it cannot be read."""
-        target = Path(path).resolve()
+        target = real_path(path)
         if not target.is_relative_to(self.folder):
             raise OSError(f"{target} is outside the program's folder")
         if target.exists() and not (target.is_file() or target.is_dir()):
@@ -80,8 +82,11 @@ class _Beside:
     def missing(self, path: str) -> str | None:
         """Why there is no file or folder at a path; None if there is one."""
         target = Path(path)
-        if not target.resolve().is_relative_to(self.folder):
-            return f"`{path}` is outside the program's folder"
+        try:
+            if not real_path(path).is_relative_to(self.folder):
+                return f"`{path}` is outside the program's folder"
+        except OSError as wrong:
+            return f"`{path}`: {wrong.strerror}"
         if target.exists():
             return None
         error = not_found(target)
@@ -122,7 +127,11 @@ def beside(folder: Path, written: str) -> Path:
     """A file that a study in `folder` names. Raises UsageError for a file outside its project."""
     if Path(written).is_absolute():
         raise UsageError(f"`{written}` is an absolute path", help="write it relative to the study's folder")
-    top, target = project(folder), (folder / written).resolve()
+    top = project(folder)
+    try:
+        target = real_path(folder / written)
+    except OSError as error:
+        raise UsageError(f"`{written}`: {error.strerror}") from None
     if not target.is_relative_to(top):
         raise UsageError(
             f"`{written}` is outside the study's project, {top}",

@@ -30,7 +30,12 @@ class InvalidRecord(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__("".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in message))
+        super().__init__(escaped(message))
+
+
+def escaped(text: str) -> str:
+    """A text in one line, without control characters."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def to_json(record: object, *, sort_keys: bool = False) -> str:
@@ -66,7 +71,7 @@ def from_plain(data: Any, type: type[_Record]) -> _Record:
     """The record of this type in plain JSON data. Raises InvalidRecord."""
     try:
         return msgspec.convert(data, type, str_keys=True)
-    except (msgspec.ValidationError, RecursionError) as error:
+    except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
         raise InvalidRecord(str(error)) from None
 
 

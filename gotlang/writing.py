@@ -29,26 +29,22 @@ _MODE = 0o666
 _OF_THE_SYSTEM = ("/dev/fd/", "/dev/std", "/proc/")
 
 
-def is_inside(path: str | os.PathLike[str], folder: str | os.PathLike[str] = ".") -> bool:
-    """Whether a path, with its links followed, is in a folder. Raises OSError for what no path can be."""
-    return Path(_real(path)).is_relative_to(_real(folder))
+def real_path(path: str | os.PathLike[str]) -> Path:
+    """A path with its links followed. Raises OSError for what no path can be."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:  # a null byte, or a lone surrogate
+        raise OSError(errno.EINVAL, "no file can have such a name") from None
 
 
 def place(path: str | os.PathLike[str]) -> Path:
     """The place that a path leads to. Raises OSError where a link below the current folder leads out of it:
     it may be a stranger's. A place elsewhere is one that the user named."""
-    real, here = _real(path), os.getcwd()
+    real, here = real_path(path), os.getcwd()
     written = Path(os.path.normpath(os.path.join(here, path)))
-    if written.is_relative_to(here) and not Path(real).is_relative_to(here):
+    if written.is_relative_to(here) and not real.is_relative_to(here):
         raise OSError(errno.ELOOP, f"a link leads out of the current folder, to {real}")
-    return Path(real)
-
-
-def _real(path: str | os.PathLike[str]) -> str:
-    try:
-        return os.path.realpath(path)
-    except ValueError:  # a null byte, or a lone surrogate
-        raise OSError(errno.EINVAL, "no file can have such a name") from None
+    return real
 
 
 def make_folder(path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gotlang import writing
-from gotlang.writing import Draft, is_inside, open_own, replace_file
+from gotlang.writing import Draft, open_own, real_path, replace_file
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def test_pipes_and_devices_are_written_as_they_are() -> None:
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800"])
 def test_a_name_that_no_file_can_have_is_an_error_of_the_system(name: str) -> None:
-    for act in (replace_file, lambda path, _: is_inside(path)):
+    for act in (replace_file, lambda path, _: real_path(path)):
         with pytest.raises(OSError, match="no file can have such a name"):
             act(name, b"")
 

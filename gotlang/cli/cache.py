@@ -123,11 +123,11 @@ def show(key: str, cache: str, json: bool) -> int:
         say(f"{named} · seed {request['sample']} · {settings}")
         for role, text in request["messages"]:
             say(style.blue(f"--- {harmless(role)} ---"))
-            say(text)
+            say(text, exact=True)
     for number, sample in sorted(stored.items()):
         facts = f"{sample.completion.output_tokens} tokens, {sample.latency_s:.1f} s"
         say(style.blue(f"--- sample {number} ({facts}) ---"))
-        say(sample.completion.text)
+        say(sample.completion.text, exact=True)
     return 0
 
 

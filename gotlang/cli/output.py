@@ -63,9 +63,9 @@ def complain(text: str) -> None:
     print(_steady(text, sys.stderr), file=sys.stderr)
 
 
-def say(text: str) -> None:
-    """A line on stdout."""
-    print(_steady(text, sys.stdout))
+def say(text: str, *, exact: bool = False) -> None:
+    """A line on stdout; an `exact` one goes to a file or a pipe as it is."""
+    print(text if exact and not sys.stdout.isatty() else _steady(text, sys.stdout))
 
 
 def harmless(text: str) -> str:
@@ -74,8 +74,9 @@ def harmless(text: str) -> str:
 
 
 def _steady(text: str, stream: TextIO) -> str:
-    """A line; for a terminal without control characters of untrusted text, colors excepted."""
-    return re.sub(rf"(?!\x1b\[[0-9;]*m){_CONTROL}", _escaped, text) if stream.isatty() else text
+    """A line without the control characters of untrusted text; colors stay where the stream has them."""
+    colors = r"(?!\x1b\[[0-9;]*m)" if Style.of(stream).color else ""
+    return re.sub(colors + _CONTROL, _escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -95,7 +96,8 @@ def plain_document(content: dict[str, Any]) -> None:
 def to_json(content: Any, *, indent: int | None = None) -> str:
     """JSON of any value: NaN and infinities are null, foreign objects their text."""
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    return json.dumps(_plain(content), ensure_ascii=ascii_only, allow_nan=False, indent=indent, default=str)
+    text = json.dumps(_plain(content), ensure_ascii=ascii_only, allow_nan=False, indent=indent, default=str)
+    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _plain(value: Any) -> Any:

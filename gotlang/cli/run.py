@@ -200,7 +200,7 @@ def _run(order: Order) -> int:
     if order.chosen["json"]:
         document({**result.to_dict(), **({} if shown else {"result": None})})
     elif shown and result.value is not None:
-        say(value_text(result.value, _MOST_SHOWN if sys.stdout.isatty() else None))
+        say(value_text(result.value, _MOST_SHOWN if sys.stdout.isatty() else None), exact=True)
     sys.stdout.flush()
     if not quiet:
         _summary(result, order.sources, seconds)

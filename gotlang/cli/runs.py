@@ -46,7 +46,10 @@ def runs_command(limit: int, json: bool) -> int:
     from gotlang.report.history import History
     from gotlang.result import dollars
 
-    runs = History().runs()
+    history = History()
+    runs = history.runs()
+    for name, reason in history.damaged().items():
+        complain(f"run {name} is left out: its record is damaged: {reason}")
     shown = [(record, line(record)) for record in runs[:limit]]
     if json:
         document({"runs": [entry for _, entry in shown]})
@@ -391,8 +394,10 @@ def _sources(record: RunRecord) -> list[Source]:
     from gotlang.files import read_source
 
     try:
-        source = read_source(record.path)
-    except UsageError:
+        source = read_source(record.path) if Path(record.path).is_file() else None
+    except (UsageError, ValueError):  # a name that no file can have
+        return []
+    if source is None:
         return []
     return [source] if digest(source) == record.sha256 else []
 

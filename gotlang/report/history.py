@@ -12,16 +12,97 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Annotated, Any, Literal, final
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gotlang.errors import UsageError
 from gotlang.models.prices import Spent
-from gotlang.records import InvalidRecord, Seconds, from_json, to_json
+from gotlang.records import Count, InvalidRecord, Seconds, from_json, from_plain, to_json
 from gotlang.writing import replace_file
 
 State = Literal["running", "done", "invalid", "partial", "interrupted", "failed", "killed"]
 """`invalid`: the result is not valid; `partial`: stopped at a limit; `killed`: its process is gone (never
 written, only found)."""
+
+
+_Name = Annotated[str, Meta(pattern=r"^[\w-]{1,64}\Z")]
+_Moment = Annotated[float, Meta(ge=0, le=253_402_300_799)]
+"""A Unix time until the year 9999."""
+_Number = Annotated[int, Meta(ge=0, le=2**31)]
+_Dollars = Seconds
+_Made = tuple[_Number | None, _Number]
+
+
+class _Sums(Struct, frozen=True):
+    calls: Count
+    usd: _Dollars | None
+
+
+class _Volume(Struct, frozen=True):
+    volume: Count
+    critical_path: Count
+
+
+class _Document(Struct, frozen=True):
+    """What is shown of a result."""
+
+    result: Any
+    score: float | None
+    not_valid: str | None = None
+    partial: str | None = None
+    simulated: bool = False
+    ground_truth: bool | None = None
+    ledger: dict[str, _Sums] = {}
+    graph: _Volume | None = None
+
+
+class _AskedLine(Struct, frozen=True):
+    key: str
+    samples: list[Count]
+    sources: list[str]
+
+    def __post_init__(self) -> None:
+        if len(self.samples) != len(self.sources):
+            raise ValueError("Expected as many `sources` as `samples`")
+
+
+class _ThoughtLine(Struct, frozen=True):
+    made: _Made
+    value: Any = UNSET
+    parents: list[_Made] | UnsetType = UNSET
+    score: float | UnsetType = UNSET
+    valid: bool | UnsetType = UNSET
+    usd: _Dollars | UnsetType = UNSET
+    lower: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.value is UNSET) != (self.parents is UNSET):
+            raise ValueError("Expected `value` and `parents`, or neither")
+
+
+class _OperationLine(Struct, frozen=True):
+    """A line of a graph, as `gotlang.runtime.plain` has it."""
+
+    operation: _Number
+    path: str
+    kind: str
+    state: str
+    inputs: list[_Number]
+    origin: _Number | None
+    hops: _Number
+    thoughts: list[_ThoughtLine]
+    prompt: str = ""
+    block: str = ""
+    within: str = ""
+    file: str | UnsetType = UNSET
+    line: _Number | UnsetType = UNSET
+    asked: list[_AskedLine] = []
+    failed: list[tuple[_Number | None, str]] = []
+
+    def __post_init__(self) -> None:
+        if (self.file is UNSET) != (self.line is UNSET):
+            raise ValueError("Expected `file` and `line`, or neither")
 
 
 @final
@@ -34,7 +115,7 @@ class RunRecord:
     repeats, `pid` is its process.
     """
 
-    run: str
+    run: _Name
     program: str
     path: str
     sha256: str
@@ -46,9 +127,9 @@ class RunRecord:
     cache: str | None = None
     resumed: str | None = None
     state: State = "running"
-    started: Seconds = 0.0
-    ended: Seconds | None = None
-    pid: int = 0
+    started: _Moment = 0.0
+    ended: _Moment | None = None
+    pid: _Number = 0
     spent: Spent | None = None
     document: dict[str, Any] | None = None
     error: str | None = None
@@ -88,13 +169,35 @@ class History:
         self._replace(f"{record.run}.json", [replace(ended, document=document, error=error)])
 
     def runs(self) -> list[RunRecord]:
-        """All runs, the latest first. Invalid files are left out."""
-        found = [record for path in self.folder.glob("*.json") if (record := _read(path)) is not None]
-        return sorted(found, key=lambda record: record.started, reverse=True)
+        """All runs, the latest first, without those of which `damaged` tells."""
+        return self._read()[0]
+
+    def damaged(self) -> dict[str, str]:
+        """The names of files that are no record of a run, each with what is wrong."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[list[RunRecord], dict[str, str]]:
+        found, wrong = [], {}
+        for path in sorted(self.folder.glob("*.json")):
+            try:
+                record = from_json(path.read_bytes(), RunRecord)
+                if record.document is not None:
+                    from_plain(record.document, _Document)
+                if record.run != path.stem:
+                    raise InvalidRecord("it is that of another run")
+                found.append(record)
+            except OSError as error:
+                wrong[path.stem] = error.strerror or "it cannot be read"
+            except InvalidRecord as error:
+                wrong[path.stem] = str(error)
+        return sorted(found, key=lambda record: record.started, reverse=True), wrong
 
     def find(self, name: str) -> RunRecord:
         """The run with a name, the only one with a prefix, or the `last`. Raises UsageError."""
-        runs = self.runs()
+        runs, damaged = self._read()
+        if name in damaged:
+            path = self.folder / f"{name}.json"
+            raise UsageError(f"the record of run {name} is damaged: {damaged[name]}", help=f"delete {path}")
         if not runs:
             raise UsageError(f"no runs in {self.folder}", help="`gotc run FILE` records one")
         if name == "last":
@@ -108,17 +211,21 @@ class History:
         raise UsageError(what, help=f"runs: {shown}{', ...' if len(found or runs) > 5 else ''}")
 
     def graph(self, name: str) -> Iterator[dict[str, Any]]:
-        """A run's operations, in the order they were added; none if the run was killed."""
+        """A run's operations, in the order they were added; none if the run was killed. Raises UsageError."""
         path = self.folder / f"{name}.graph.jsonl"
-        if path.is_file():
-            # Only `\n` ends a line; `splitlines` would also split at characters inside a text.
-            for line in path.read_text("utf-8").split("\n"):
+        try:
+            lines = path.read_bytes().split(b"\n") if path.is_file() else []
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        for number, line in enumerate(lines, 1):  # only `\n` ends a line, nothing inside a text does
+            try:
                 if line:
-                    found = from_json(line, dict[str, Any])
-                    for asked in found.get("asked", ()):
-                        if "draws" in asked:  # written by gotc 0.1.0
-                            asked["samples"] = asked.pop("draws")
-                    yield found
+                    yield _operation(line)
+            except InvalidRecord as error:
+                raise UsageError(
+                    f"{path} is damaged at line {number}: {error}",
+                    help=f"`gotc run --resume {name}` makes it anew, with responses from the cache",
+                ) from None
 
     def _replace(self, name: str, lines: Iterable[object]) -> None:
         replace_file(self.folder / name, "".join(to_json(line) + "\n" for line in lines).encode())
@@ -141,9 +248,12 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _read(path: Path) -> RunRecord | None:
-    try:
-        record = from_json(path.read_bytes(), RunRecord)
-    except (OSError, InvalidRecord):
-        return None
-    return record if record.run == path.stem and len(record.run) <= 64 else None
+def _operation(line: bytes) -> dict[str, Any]:
+    """An operation in its line of a graph. Raises InvalidRecord."""
+    found = from_json(line, dict[str, Any])
+    asked = found.get("asked")
+    for one in asked if isinstance(asked, list) else ():
+        if isinstance(one, dict) and "draws" in one:  # written by gotc 0.1.0
+            one["samples"] = one.pop("draws")
+    from_plain(found, _OperationLine)
+    return found

@@ -7,6 +7,7 @@ response can end the element. Scripts only ever insert it as text, and templates
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -35,8 +36,10 @@ def page(
 
 
 def render(template: str, **values: Any) -> str:
-    """A template with its values; HTML and SVG escape those that they do not mark as safe."""
-    return _environment().get_template(template).render(**values).rstrip() + "\n"
+    """A template with its values; HTML and SVG escape those that they do not mark as safe. Control
+    characters, which XML does not allow, are replaced."""
+    text = _environment().get_template(template).render(**values).rstrip() + "\n"
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
 
 
 @cache

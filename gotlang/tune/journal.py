@@ -26,6 +26,7 @@ from optuna.storages.journal import BaseJournalBackend
 
 from gotlang import writing
 from gotlang.errors import CacheError, UsageError
+from gotlang.records import escaped
 
 _LOG = logging.getLogger("gotlang.studies")
 _HEAD: Final = b"gotc study 1\n"
@@ -111,7 +112,8 @@ class Journal(BaseJournalBackend):
         if self._end < size:
             writing.truncate(self._file, self._end)
             _LOG.warning(
-                "the last line of %s was not written whole: it is dropped, and done again", self.path
+                "the last line of %s was not written whole: it is dropped, and done again",
+                escaped(str(self.path)),
             )
         return None
 

@@ -8,7 +8,6 @@ everything else stays, to the character, so that `git diff` shows what changed.
 from __future__ import annotations
 
 import codecs
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, final
@@ -19,7 +18,7 @@ from gotlang.compiler import Compilation, compile_source
 from gotlang.errors import UsageError
 from gotlang.ir.text import value_text
 from gotlang.program import CheckedProgram
-from gotlang.records import InvalidRecord, from_plain, to_json
+from gotlang.records import InvalidRecord, from_json, from_plain, to_json
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.studies import ASKED
 from gotlang.span import Source, Span
@@ -27,7 +26,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
 from gotlang.syntax.texts import long_lines, quote
 from gotlang.tune.space import used_names
-from gotlang.writing import replace_file
+from gotlang.writing import real_path, replace_file
 
 P = TypeVar("P", bound=CheckedProgram)
 
@@ -83,12 +82,12 @@ def read_tuned(path: str | Path) -> Tuned:
     """Load a tuned file. Raises UsageError if it is not one."""
     path = Path(path)
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
+        whole = from_json(real_path(path).read_bytes(), dict[str, Any])
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError:
-        raise UsageError(f"{path} is not JSON", help=_HELP) from None
-    if not isinstance(whole, dict) or whole.get("format") != FORMAT:
+    except InvalidRecord as error:
+        raise UsageError(f"{path} is not a tuned file: {error}", help=_HELP) from None
+    if whole.get("format") != FORMAT:
         raise UsageError(f"{path} is not a tuned file", help=_HELP)
     if whole.get("format_version") != FORMAT_VERSION:
         raise UsageError(f"{path} has another version of the format", help="run the study again")
@@ -109,6 +108,8 @@ def tuned(program: P, file: str | Path | Tuned) -> P:
         return program.changed(
             rewritten(program.compilation, found.params, found.texts, _settings_of(program, found))
         )
+    except RecursionError:
+        raise UsageError("the tuned file has values that are nested too deeply", help=_HELP) from None
     except UsageError as error:
         if found.program == program.name:
             raise
@@ -158,7 +159,7 @@ def _settings_of(program: CheckedProgram, found: Tuned) -> dict[str, dict[str, A
     """The tuned settings of every prompt that the tuned scheme uses."""
     settings = {name: value for name, value in found.settings.items() if name in ASKED}
     ir = program.ir(0)
-    used = used_names(ir, found.scheme) if settings else set()
+    used = used_names(ir, program.scheme(found.scheme).name) if settings else set()
     return {prompt.name: settings for prompt in ir.prompts if prompt.name in used}
 
 
