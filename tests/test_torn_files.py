@@ -17,8 +17,11 @@ from support.studies import guess_study
 
 from gotlang import load
 from gotlang.api import Options
+from gotlang.cache import open_cache
+from gotlang.cache.base import StoredSample
 from gotlang.cache.cassette import open_recording
 from gotlang.errors import CacheError, UsageError
+from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 from gotlang.models.batches import PendingBatches, ProviderBatch
 from gotlang.models.capabilities import CapabilityStore
 from gotlang.models.prices import price_of
@@ -110,6 +113,32 @@ def test_prices(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     whole = to_json({"m": {"input_per_million": 1, "output_per_million": 2}}).encode()
     assert tear(path, whole, lambda: price_of("m", path)) > 5
+
+
+def test_a_cache(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    cache = open_cache(path)
+    for number in range(40):
+        request = Request(
+            "m", (Message("user", f"{number}" * 50),), DecodingSettings(max_tokens=5), 0, "p", endpoint="e"
+        )
+        sample = StoredSample(Completion("7" * 90, "stop", 1), Usage(1, 1), 0.1, 1, 0, 1.0)
+        cache.put(request.key(), request, {0: sample})
+    cache.close()
+    assert not path.with_name("cache.sqlite-wal").exists()
+
+    def read() -> None:
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+        opened = open_cache(path)
+        try:
+            for entry in opened.entries():
+                for found in opened.get(entry.key).values():
+                    assert found.completion.text == "7" * 90
+        finally:
+            opened.close()
+
+    assert tear(path, path.read_bytes(), read) > 5
 
 
 def test_what_an_older_version_wrote_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,6 +204,8 @@ class DatabaseCache(Cache):
     def entries(self) -> Iterator[Entry]:
         last = 0
         while rows := self._rows(self.ENTRIES, (last, self.BATCH)):
+            if rows[-1][0] <= last:  # the pages of a torn file may lead in a circle
+                raise CacheError(f"{self._handle.name} is damaged", help="move it away to start a new one")
             for _, key, request, samples, size, created in rows:
                 if samples and _KEY.fullmatch(key := _text(key)):
                     # Fields of a damaged request are empty.

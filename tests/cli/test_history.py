@@ -225,9 +225,11 @@ def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
     alive = history.start(record("a"))
     assert state_now(alive) == "running"
     assert state_now(replace(alive, pid=2**22 + 1)) == "killed"
-    history.end(alive, "done", spent=Spent(3, None), graph=[{"operation": 0}, {"operation": 1}])
+    nothing = {"path": "a", "kind": "join", "state": "done", "inputs": [], "origin": None, "hops": 0}
+    lines = [{"operation": number, **nothing, "thoughts": []} for number in range(2)]
+    history.end(alive, "done", spent=Spent(3, None), graph=lines)
     (ended,) = history.runs()
     assert (ended.state, ended.spent) == ("done", Spent(3, None))
     assert ended.ended is not None and ended.ended >= ended.started
-    assert [line["operation"] for line in history.graph("a")] == [0, 1]
+    assert list(history.graph("a")) == lines
     assert list(history.graph("b")) == []
