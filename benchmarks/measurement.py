@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PROGRAMS = ROOT / "programs"
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+os.environ.setdefault("GOTC_ALLOW_PYTHON", "1")  # benchmarks run programs of this repository and their own
 LOAD = os.getloadavg()[0]
 """The machine's load before the benchmark."""
 

@@ -230,7 +230,7 @@ def program(name: str) -> Program:
 def run(task: Task, rows: int | None = None) -> Outcome:
     """Run every scheme of a task on its first rows (None: the task's number of them), with simulators and
     without a cache."""
-    options = Options(model="simulated", cache=None, params=dict(task.params))
+    options = Options(model="simulated", cache=None, params=dict(task.params), python=True)
     table = load_data(PROGRAMS / "data" / task.data)
     loaded = program(task.program)
 

@@ -59,7 +59,7 @@ def page(folder: Path, rows: int, columns: int) -> Path:
         subprocess.run(
             [sys.executable, "-m", "gotlang", *command],
             cwd=folder,
-            env=environment(),
+            env=environment(GOTC_ALLOW_PYTHON="1"),
             stdout=subprocess.DEVNULL,
             check=True,
         )

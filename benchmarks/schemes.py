@@ -107,7 +107,7 @@ def measure(row: Row) -> Measured:
         if isinstance(event, Asked):
             asked[event.request.prompt] += len(event.numbers)
 
-    options = Options(params=row.params, early_stop=False, observe=count)
+    options = Options(params=row.params, early_stop=False, observe=count, python=True)
     result = program.run(found, scheme=row.scheme, options=options, **truth)
     sizes = {**row.sizes, **{name: asked[prompt] for name, prompt in row.decided.items()}}
     params = {param.name: param.default for param in program.ir(0).params} | dict(row.params)

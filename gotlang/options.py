@@ -38,11 +38,16 @@ def _base_url() -> str | ConfiguredUrl | None:
 
 
 def _flag(name: str) -> bool:
-    return str(setting(name)).strip().lower() in {"1", "true", "yes", "on"}
+    return _is_yes(setting(name))
+
+
+def _is_yes(value: object) -> bool:
+    return str(value).strip().lower() in {"1", "true", "yes", "on"}
 
 
 def _python() -> bool | None:
-    return False if _flag("no-python") else _flag("allow-python") or None
+    allowed = _flag("allow-python") or _is_yes(os.environ.get("GOTC_ALLOW_PYTHON"))
+    return False if _flag("no-python") else allowed or None
 
 
 def _names(name: str) -> tuple[str, ...]:

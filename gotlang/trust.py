@@ -20,7 +20,6 @@ from typing import final
 from gotlang.errors import UsageError
 
 _USER = re.compile(r"//[^/@\s]*@")
-_IGNORED_IN_URLS = re.compile(r"[\t\r\n]")
 _SQLITE = re.compile(r"sqlite:///([^?#%:]+)")
 """The address of a file, as the storages of studies have it."""
 
@@ -62,7 +61,7 @@ def reached(text: str, folder: Path, *, inside: Path | None = None) -> str | Non
     """The address that a text names, or the real path if it names a file out of `inside` (default: the
     folder that it is relative to); None for anything else."""
     file = _SQLITE.fullmatch(text)
-    if "://" in _IGNORED_IN_URLS.sub("", text) and file is None:
+    if "://" in text and file is None:
         return text
     try:
         real = (folder / (file[1] if file is not None else text)).resolve()

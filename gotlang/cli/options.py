@@ -193,7 +193,12 @@ param_options = together(
 )
 python_options = together(
     flag("--no-python", "Refuse programs that import Python or are simulated by it."),
-    flag("--allow-python", "Run the program's Python, whether its folder is trusted or not."),
+    click.option(
+        "--allow-python",
+        is_flag=True,
+        envvar="GOTC_ALLOW_PYTHON",
+        help="Run the program's Python, trusted or not. [also: GOTC_ALLOW_PYTHON=1]",
+    ),
     click.option(
         "--python-key", metavar="NAME", multiple=True, help="Leave this key in the program's environment."
     ),

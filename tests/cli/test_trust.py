@@ -433,7 +433,7 @@ def test_python_of_a_stranger_does_not_run(folder: Folder, program: str, command
     assert document(folder.gotc(*command, "--json"), 2)["error"]["kind"] == "NotTrusted"
     assert folder.gotc(*command, "--no-python", "--allow-python").returncode == 2
     assert folder.found is None
-    assert folder.gotc(*command, "--allow-python").returncode == 0
+    assert folder.gotc(*command, GOTC_ALLOW_PYTHON="1").returncode == 0
     assert folder.found is not None
 
 
@@ -668,6 +668,8 @@ def test_the_host_s_environment_comes_back(folder: Folder, monkeypatch: pytest.M
     assert folder.found is not None
     assert KEY not in folder.found
     assert dict(os.environ) == before
+    monkeypatch.setenv("GOTC_ALLOW_PYTHON", "1")
+    assert Options().python is True
     with pytest.raises(gotlang.errors.UsageError, match="forbids"):
         gotlang.run(path, question="why", options=Options(model="simulated", cache=None, python=False))
 
