@@ -64,7 +64,7 @@ MODEL_SETTINGS: dict[str, SettingRule] = {
     "logprobs": SettingRule((BOOL,)),
     "share": SHARE,
     "timeout": SettingRule((FLOAT,), least=0.001),
-    "retries": SettingRule((INT,), least=0),
+    "retries": SettingRule((INT,), 0, MOST),
 }
 """Settings of a model call, in prompts and in operations. `share` makes equal requests of a run one call;
 `timeout` is how many seconds a response may take, `retries` how many further samples are asked for, for each

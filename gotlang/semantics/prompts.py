@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from gotlang.answers.forms import Json
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.errors import TemplateError
+from gotlang.operations.checks import MOST
 from gotlang.operations.record import PROMPT_SETTINGS, SettingRule
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
@@ -32,7 +33,7 @@ from gotlang.types import (
     widen,
 )
 
-COUNT = SettingRule((INT,), least=1)
+COUNT = SettingRule((INT,), 1, MOST)
 """`count`: how many values a response must hold, where the prompt says `many`."""
 
 
