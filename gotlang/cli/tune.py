@@ -112,7 +112,10 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
 
     plan = read_plan(chosen["file"], chosen["study"], storage=chosen["storage"])
     given = {"trials": chosen["trials"], "budget": chosen["max_usd"]}
-    if click.get_current_context().get_parameter_source("seed") is not ParameterSource.DEFAULT:
+    source = click.get_current_context().get_parameter_source
+    if source("max_usd") is ParameterSource.DEFAULT_MAP and plan.budget is not None:
+        given["budget"] = min(plan.budget, chosen["max_usd"])  # a file's limit for all runs raises no study's
+    if source("seed") is not ParameterSource.DEFAULT:
         given["seed"] = chosen["seed"]
     return replace(
         plan,

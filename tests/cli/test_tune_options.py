@@ -33,6 +33,28 @@ def test_limits_and_seeds_reach_the_study(gotc: Gotc, folder: Path, monkeypatch:
     assert given == [(0, 0, 5.0, 100.0, 3.0), (7, 7, None, None, None), (-4, -4, None, None, None)]
 
 
+@pytest.mark.parametrize(("file", "flag", "budget"), [(50, (), 1), (0.5, (), 0.5), (50, ("--max-usd", 2), 2)])
+def test_a_configured_limit_does_not_raise_that_of_the_study(
+    gotc: Gotc,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file: float,
+    flag: tuple[Any, ...],
+    budget: float,
+) -> None:
+    guess_study(folder, f"{SMALL}\nbudget 1.0")
+    (folder / "gotc.toml").write_text(f"max-usd = {file}\n")
+    given: list[Any] = []
+
+    def noted(plan: Any, options: Any, **_: Any) -> None:
+        given.append(plan.budget)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("gotlang.tune.study"), "tune", noted)
+    assert gotc("tune", "study.got", "--model", "simulated", *flag).code == 130
+    assert given == [budget]
+
+
 def test_a_result_needs_a_file(gotc: Gotc, folder: Path) -> None:
     guess_study(folder, SMALL)
     done = gotc("tune", "study.got", "--model", "simulated", "--out", "-")
