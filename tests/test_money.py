@@ -6,8 +6,11 @@ LAWS=200 python -m pytest tests/test_money.py      # more random schedules
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,7 +21,7 @@ from typing import Any
 import pytest
 from support.asking import a_request, openai_model
 from support.clocks import FakeTime
-from support.gotc import vote
+from support.gotc import gotc, start, vote
 from support.laws import times
 from support.openai_server import (
     Body,
@@ -41,7 +44,7 @@ from gotlang.models.base import Permit, Price, Reply
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import ANY_OTHER, FREE, RequestFailure, Response
 from gotlang.models.limits import GIVEN_UP_S, OUTAGE, PROBES
-from gotlang.models.prices import Spent
+from gotlang.models.prices import Spent, dollars
 from gotlang.result import Result
 from gotlang.runtime.sampler.budget import Allowance, Amount, Budget, cost
 
@@ -267,6 +270,17 @@ def test_a_few_failures_among_answers_are_no_outage() -> None:
     assert sum(isinstance(one, Reply) for one in found) > 80
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_an_endpoint_that_refuses_by_chance_is_not_taken_for_a_slow_one(seed: int) -> None:
+    """40% of the requests get a 429 without Retry-After, at any pace."""
+    chance = random.Random(seed)
+    found, _, waiting = sent_in_an_outage(
+        60, lambda seen: limited() if chance.random() < 0.4 else None, retries=20
+    )
+    assert all(isinstance(one, Reply) for one in found)
+    assert waiting.now < 45
+
+
 # Random schedules: the server's ledger is the truth
 
 PROGRAM = """
@@ -291,7 +305,14 @@ def more_choices(completion: Body) -> None:
     completion["usage"]["completion_tokens"] += completion["usage"]["completion_tokens"]
 
 
+def hidden(completion: Body) -> None:
+    """The model thought up to `max_tokens` for each choice, and the usage is missing."""
+    bill = completion.pop("usage")
+    completion["bill"] = {**bill, "completion_tokens": 40 * len(completion["choices"])}
+
+
 WAYS: dict[str, Callable[[], Fault]] = {
+    "hidden reasoning without usage": lambda: edited(hidden, billed=True),
     **{f"{code} after the work": partial(gateway, code) for code in (408, 500, 502, 503, 504, 529)},
     **{f"{code}, free": partial(status, code) for code in (408, 409, 429, 500, 503)},
     "a closed connection": dropped,
@@ -434,3 +455,64 @@ def test_at_least_85_percent_of_a_limit_are_used_where_5_percent_of_the_calls_ar
     assert found.told.usd is not None and found.told.uncertain_usd is not None
     assert found.usd <= limit
     assert found.told.usd + found.told.uncertain_usd >= 0.85 * limit
+
+
+# Whole commands, and what they report
+
+
+def folder_of_votes(folder: Path) -> tuple[str, ...]:
+    """A folder with a program, data and prices; arguments for all commands."""
+    vote(folder)
+    (folder / "q.csv").write_text("question,truth\n" + "".join(f"what is {i}?,7\n" for i in range(6)))
+    (folder / "p.toml").write_text("[small]\ninput_per_million = 1000\noutput_per_million = 1000\n")
+    return ("--model", "openai:small", "--prices", "p.toml", "--no-early-stop", "--json", "--no-batching")
+
+
+@pytest.mark.parametrize(("command", "code"), [("run", 504), ("run", 429), ("eval", 408)])
+def test_charged_errors_cross_no_limit_of_a_command(tmp_path: Path, command: str, code: int) -> None:
+    more = folder_of_votes(tmp_path)
+    of = ["--input", "question=why"] if command == "run" else ["--data", "q.csv"]
+    # The only status that is free at an endpoint that nobody knows.
+    fault = status(429) if code == 429 else gateway(code)
+    chance = random.Random(code)
+    with OpenAIServer(
+        lambda body, index: "7", faults=lambda seen: fault if chance.random() < 0.25 else None
+    ) as server:
+        limit = 0.2 if command == "run" else 0.3
+        done = gotc(
+            command, "vote.got", *of, "--set", "tries=9", *more,
+            "--base-url", server.url, "--max-usd", str(limit), cwd=tmp_path, OPENAI_API_KEY="k",
+        )  # fmt: skip
+        spent = json.loads(done.stdout)["spent"]
+    usd = float(cost(PRICE, server.charged))
+    assert usd <= limit
+    assert spent["usd"] - 1e-9 <= usd <= spent["usd"] + spent["uncertain_usd"] + 1e-9
+    assert (spent["uncertain_calls"] > 0) is (code != 429)
+    assert (spent["free_calls"] > 0) is (code == 429)
+    if command == "run":
+        assert ("uncertain" in done.stderr) is (code != 429)
+        shown = gotc("show", "last", cwd=tmp_path).stdout
+        assert ("uncertain: at most $" in shown) is (code != 429)
+        (line,) = json.loads(gotc("runs", "--json", cwd=tmp_path).stdout)["runs"]
+        assert {name: spent[name] for name in line["spent"]} == line["spent"]
+    else:
+        assert (f"uncertain: at most {dollars(spent['uncertain_usd'])} more" in done.stderr) is (code != 429)
+
+
+def test_an_interrupted_run_tells_what_was_under_way(tmp_path: Path) -> None:
+    more = folder_of_votes(tmp_path)
+    with OpenAIServer(lambda body, index: "7", faults=lambda seen: stalled(30.0)) as server:
+        run = ("run", "vote.got", "--input", "question=why", "--set", "tries=3", *more)
+        process = start(*run, "--base-url", server.url, cwd=tmp_path, OPENAI_API_KEY="k")
+        deadline = time.monotonic() + 30
+        while len(server.requests) < 3 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+        assert process.wait(20) == 130
+        process.communicate()
+    (line,) = json.loads(gotc("runs", "--json", cwd=tmp_path).stdout)["runs"]
+    assert line["state"] == "interrupted"
+    assert (line["spent"]["calls"], line["spent"]["uncertain_calls"]) == (0, 3)
+    assert line["spent"]["uncertain_usd"] >= float(cost(PRICE, server.charged)) > 0

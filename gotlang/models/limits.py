@@ -67,6 +67,9 @@ SOON = 30
 IN_VAIN = 1.4
 """How much refusals that do not come at once may widen the space before it is given up: one refused in four
 needs a third."""
+BY_CHANCE, REFUSALS = 3.0, 7
+"""If the space of so many refusals in turn grew by that factor, and as many are accepted between them,
+it is not the pace that is refused."""
 PROMPT = 3
 """Requests since the last refusal up to which the next one counts as coming at once."""
 QUIET = 130
@@ -277,6 +280,8 @@ class Pace:
         self._space = self._held = self._believed = 0.0
         self._next = 0.0
         self._narrower = NARROWER
+        self._by_chance_until = float("-inf")
+        self._widened: deque[tuple[float, int]] = deque(maxlen=REFUSALS)
         self._refused_at = self._changed_at = float("-inf")
         self._quiet_since = self._started = 0.0
         self._sends: deque[float] = deque()
@@ -356,7 +361,9 @@ class Pace:
         self._by_period |= wait_s > max(BY_PERIOD * even, left / 2)
         if self._spaced:
             self._adapt(even, seen, lately)
-        elif self._by_period or again or even / BY_PERIOD <= wait_s <= ENOUGH * even:
+        elif now >= self._by_chance_until and (
+            self._by_period or again or even / BY_PERIOD <= wait_s <= ENOUGH * even
+        ):
             # A single refusal may be by chance, unless the pause fits. One that follows soon is not.
             self._spaced = True
             self._space = max(seen, self._round_trip) if again else even
@@ -378,6 +385,15 @@ class Pace:
             seen = min(seen, ENOUGH * even) if lately > PROMPT else 0.0
             least = max(1.0, min(WIDER, ENOUGH * even / self._space))
         factor = min(most, max(least, seen / self._space, between))
+        self._widened.append((self._space, lately))
+        if self._widened[-1][0] > BY_CHANCE * self._widened[0][0] and len(self._widened) == REFUSALS:
+            # Twice the space halves what a limit refuses. What goes on as before is refused by chance.
+            accepted = sorted(count for _, count in self._widened)[1:-1]
+            if sum(accepted) >= len(accepted) and max(accepted) <= 4 * PROMPT:
+                self._spaced, self._by_period, self._space = False, False, 0.0
+                self._widened.clear()
+                self._by_chance_until = self._changed_at + self._period / 4
+                return
         if factor > SURE:
             self._narrower = max(NARROWER, self._narrower / 2)
         elif not soon or self._narrower > NARROWER:

@@ -81,7 +81,8 @@ def raw(body: str) -> Fault:
 
 
 def edited(edit: Callable[[Body], object], *, billed: bool = False) -> Fault:
-    """A success whose completion is changed in place by `edit`; `billed`: it is charged as changed."""
+    """A success whose completion is changed in place by `edit`; `billed`: it is charged as changed,
+    by `bill` if it has one, which is not sent."""
     return Fault(edit=edit, billed=billed)
 
 
@@ -264,8 +265,9 @@ class OpenAIServer:
         if fault.edit is not None:
             completion = json.loads(json.dumps(completion))
             fault.edit(completion)
+            bill = completion.pop("bill", completion.get("usage"))
             if fault.billed:
-                seen.charged = _usage(completion)
+                seen.charged = _usage({"usage": bill})
         return 200, headers, json.dumps(completion) if fault.body is None else fault.body
 
     def _refusals(self, seen: Seen) -> Iterator[Fault]:
