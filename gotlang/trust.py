@@ -152,4 +152,4 @@ def shown(setting: str, value: str) -> str:
 
 
 def _digest(setting: str, value: str) -> str:
-    return hashlib.sha256(f"{setting}\0{value}".encode("utf-8", "surrogateescape")).hexdigest()
+    return hashlib.sha256(f"{setting}\0{value}".encode("utf-8", "surrogatepass")).hexdigest()

@@ -141,6 +141,18 @@ def test_a_record_of_the_history(folder: Path) -> None:
     )
 
 
+def test_a_run_that_is_repeated(folder: Path) -> None:
+    path = folder / ".gotc" / "runs" / f"{RUN}.json"
+    record = json.loads((OLD / path.name).read_text())
+    record["path"] = str(folder / "guess.got")
+    for settings in changes(record["settings"]):
+        path.write_text(dumped({**record, "settings": settings}))
+        check("run", "--resume", RUN, "--model", "simulated", "--allow-python", "--no-cache")
+    for change in changes({"inputs": {"target": 40}, "truth": 1, "scheme": "near"}):
+        path.write_text(dumped({**record, **(change if isinstance(change, dict) else {})}))
+        check("run", "--resume", RUN, "--model", "simulated", "--allow-python", "--no-cache")
+
+
 def test_a_graph_of_the_history(folder: Path) -> None:
     runs = folder / ".gotc" / "runs"
     (runs / f"{RUN}.json").write_bytes((OLD / f"{RUN}.json").read_bytes())

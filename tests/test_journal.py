@@ -4,6 +4,7 @@ is lost is said, and what is damaged is refused with the way out."""
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 import random
@@ -18,6 +19,7 @@ from support.gotc import gotc, on_a_full_disk
 from support.studies import guess_study
 
 from gotlang import writing
+from gotlang.cli.main import exit_code
 from gotlang.errors import CacheError, GotError, UsageError
 from gotlang.tune.journal import Journal
 from gotlang.tune.space import Space
@@ -225,3 +227,22 @@ def test_a_study_whose_disk_was_full_goes_on(tmp_path: Path) -> None:
     again = gotc(*tune, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert "was not written whole: it is dropped, and done again" in again.stderr
+
+
+def test_a_result_that_cannot_be_stored_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guess_study(tmp_path, CLAUSES, rows=8)
+    monkeypatch.chdir(tmp_path)
+
+    def full(draft: Path, path: Path) -> None:
+        if path.name == "near.tuned.json":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.replace(draft, path)
+
+    monkeypatch.setattr(writing, "rename", full)
+    assert exit_code(["tune", "study.got", "--model", "simulated", "--allow-python", "--quiet"]) == 1
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["tuned"]["params"]["tries"]
+    assert "cannot write near.tuned.json: No space left" in printed.err
+    assert not (tmp_path / "near.tuned.json").exists()

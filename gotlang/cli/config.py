@@ -76,7 +76,7 @@ def _add(found: dict[str, Any], file: ConfigFile, command: click.Command, table:
             raise _unknown(file.path, f"option of `{command.name}`", name, [*known, *inner])
         elif written not in _ELSEWHERE:
             parameter = known[written]
-            if not _fits(value, next(p for p in command.params if p.name == parameter)):
+            if not fits(value, next(p for p in command.params if p.name == parameter)):
                 help = f"`gotc {command.name} --help` shows the option"
                 raise UsageError(f"{file.path}: `{name}` cannot have such a value", help=help)
             value = merged(
@@ -85,7 +85,7 @@ def _add(found: dict[str, Any], file: ConfigFile, command: click.Command, table:
             found[parameter] = value
 
 
-def _fits(value: Any, parameter: click.Parameter) -> bool:
+def fits(value: Any, parameter: click.Parameter) -> bool:
     """Whether a value of a file is one that click can convert: a list for options that may be repeated."""
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return isinstance(value, bool | str)

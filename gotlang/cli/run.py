@@ -19,6 +19,7 @@ from click.core import ParameterSource
 
 from gotlang.cli import options as opt
 from gotlang.cli import output
+from gotlang.cli.config import fits
 from gotlang.cli.output import (
     Style,
     complain,
@@ -34,6 +35,7 @@ from gotlang.cli.output import (
 from gotlang.cli.sandbox import enter, sandbox_options
 from gotlang.config import ConfigFile, ConfiguredUrl
 from gotlang.errors import GotError, NotTrusted, RunError, UsageError
+from gotlang.records import InvalidRecord, from_plain
 
 if TYPE_CHECKING:
     from gotlang.api import Event, Failure, Options, Program, Result, Session
@@ -149,15 +151,14 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
     # Whoever wrote the history may be a stranger: it is not more than a file of the project.
     history = ConfigFile(Path(f"run {record.run}"), {})
     for name, value in record.settings.items():
-        if name not in settings or here(name) or value is None:
+        if name not in settings or name in (*_INPUTS, *_OUTPUTS) or here(name) or value is None:
             continue
         option = name.replace("_", "-")
         try:
             usable = ConfiguredUrl(str(value), history.path, keyed=False) if option == "base-url" else None
-            settings[name] = usable or history.permitted(option, value)
+            settings[name] = usable or _setting(context, name, history.permitted(option, value))
         except NotTrusted as error:
             raise NotTrusted(error.message, help=f"give `--{option}` again if it is yours") from None
-    settings["set"] = tuple(tuple(pair) for pair in settings["set"])
     path, folder = Path(record.path), Path.cwd()
     if not path.is_file():
         raise UsageError(f"the program of run {record.run} no longer exists: {record.path}")
@@ -169,6 +170,20 @@ def _resumed(context: click.Context, chosen: dict[str, Any]) -> Order:
     check_inputs(scheme, record.inputs)
     given = Given(record.inputs, record.truth)
     return Order(loaded, scheme.name, given, options_for(loaded, settings), chosen, settings, record.run)
+
+
+def _setting(context: click.Context, name: str, value: Any) -> Any:
+    """A setting of the history as its option reads it. Raises UsageError for one that it does not."""
+    parameter = next(one for one in context.command.params if one.name == name)
+    try:
+        if parameter.multiple:
+            return from_plain(value, tuple[tuple[str, str], ...])
+        if fits(value, parameter):
+            return parameter.type_cast_value(context, value)
+    except (click.BadParameter, InvalidRecord):
+        pass
+    option = name.replace("_", "-")
+    raise UsageError(f"the run's setting `{option}` is damaged", help=f"give `--{option}` again")
 
 
 def _stored(chosen: Mapping[str, Any], options: Options) -> dict[str, Any]:

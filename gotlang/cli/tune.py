@@ -13,12 +13,14 @@ from click.core import ParameterSource
 
 from gotlang.cli import options as opt
 from gotlang.cli.output import (
+    FAILED,
     check_writable,
     complain,
     count,
     document,
     duration,
     harmless,
+    message,
     say,
     write_file,
 )
@@ -84,7 +86,12 @@ def tune_command(**chosen: Any) -> int:
         except KeyboardInterrupt:
             complain("interrupted; the same command continues the study")
             raise
-    done.tuned.write(out)
+    try:
+        done.tuned.write(out)
+    except UsageError as error:  # what was paid for is shown
+        document({**done.to_dict(), "file": None, "applied": []})
+        message(error.message, "the result is printed instead, with the file's content under `tuned`")
+        return FAILED
     if chosen["report"] is not None:
         from gotlang.report.study import report
 
