@@ -73,11 +73,12 @@ class Options:
     `on_cache_loss` says what happens once the cache stores nothing any more: `stop`, the default, requests
     nothing further, `go-on` does, and what it pays for is lost.
     `base_url` is the user's word: the provider's key goes there. One from a project's `gotc.toml` gets no key
-    without trust (docs/trust.md). `max_usd` is in US dollars, `max_calls` counts calls, `timeout` is in
-    seconds, for a request and for a function that `Call` runs (None: 180 for each). `rpm` and `tpm` are
-    requests and tokens per minute. `batch` sends requests with the provider's batch API, at half the price
-    and within a day; it needs a cache. `functions` are Python functions for the names that the program
-    leaves to its host.
+    without trust (docs/trust.md). `max_usd` is in US dollars, `max_calls` counts calls; with
+    `budget` they make the budget with this name, from which all processes on the cache that name it spend.
+    `timeout` is in seconds, for a request and for a function that `Call` runs (None: 180 for each). `rpm` and
+    `tpm` are requests and tokens per minute. `batch` sends requests with the provider's batch API, at half
+    the price and within a day; it needs a cache. `functions` are Python functions for the names that the
+    program leaves to its host.
     `python` says whether the program's Python runs: None in folders that the user trusts, True and False in
     all or in none. Keys in the environment are hidden from it, but for those named in `python_keys`.
     `observe` is called with every event of a run. Raises UsageError for a configured value that is invalid.
@@ -88,6 +89,7 @@ class Options:
     seed: int = _configured("seed", int, 0)
     max_usd: float | None = _configured("max-usd", float)
     max_calls: int | None = _configured("max-calls", int)
+    budget: str | None = None
     concurrency: int | None = _configured(
         "concurrency", lambda text: None if text.lower() == "none" else int(text), DEFAULT_CONCURRENCY
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
 from gotlang import keys
 from gotlang.cache.base import Cache
@@ -29,6 +30,9 @@ from gotlang.runtime.context import DEFAULT_TIMEOUT_S, RunSettings
 from gotlang.runtime.plain import both
 from gotlang.runtime.run import Runner, check_params, check_truth
 from gotlang.runtime.sampler.recorder import Recorder
+
+if TYPE_CHECKING:
+    from gotlang.runtime.sampler.budget import Budget
 
 T = TypeVar("T")
 
@@ -74,7 +78,7 @@ class Session:
         self.stopped: str | None = None
         """The reason of the first `stop`, if any."""
         self._own_cache: Cache | None = None
-        self._coordination: Coordination | None = None
+        self.coordination: Coordination | None = None
         self._alive: asyncio.Task[None] | None = None
         self._recorder: Recorder | None = None
         self._hidden = ExitStack()
@@ -94,7 +98,6 @@ class Session:
     async def _open(self) -> None:
         from gotlang.cache import open_cache
         from gotlang.runtime.python import load_functions
-        from gotlang.runtime.sampler.budget import Budget
 
         options = self.options
         functions = {**load_functions(self.ir, allowed=options.python), **options.functions}
@@ -105,18 +108,18 @@ class Session:
         opener = open_model if replay is None else replay.open
         self.models = ModelPool(options.chosen_model, self._model_options(), opener)
         self.model = self.models(None)
-        budget = Budget(options.max_usd, options.max_calls)
-        budget.check(self.model)
         # A replay takes the responses of its recording and no others.
         cache = options.chosen_cache if replay is None else replay.cache
         if isinstance(cache, str | Path):
             cache = open_cache(cache)
         if cache is not options.chosen_cache:
             self._own_cache = cache
-        self._coordination = cache.coordination() if cache is not None else None
-        if self._coordination is not None and not self.model.simulated:
-            self._alive = asyncio.create_task(self._coordination.keep_alive())
+        self.coordination = cache.coordination() if cache is not None else None
+        if self.coordination is not None and not self.model.simulated:
+            self._alive = asyncio.create_task(self.coordination.keep_alive())
         try:
+            budget = self._budget()
+            budget.check(self.model)
             self.runner = self._runner(functions, budget, cache)
             if options.on_cache_loss == "stop":
                 self.runner.on_loss = self._cache_lost
@@ -141,11 +144,31 @@ class Session:
         finally:
             if self._alive is not None:
                 self._alive.cancel()
-            if self._coordination is not None:
-                self._coordination.close()
+            if self.coordination is not None:
+                self.coordination.close()
             if self._own_cache is not None:
                 self._own_cache.close()
             self._hidden.close()
+
+    def _budget(self) -> Budget:
+        from gotlang.runtime.sampler.budget import Budget
+        from gotlang.runtime.sampler.shared import SharedBudget
+
+        name, limits = self.options.budget, (self.options.max_usd, self.options.max_calls)
+        if name is None:
+            return Budget(*limits)
+        if not re.fullmatch(r"[A-Za-z][\w.-]{0,99}", name):
+            raise UsageError(
+                f"`{name}` is not the name of a budget, which starts with a letter",
+                help="a limit in dollars is `--max-usd`",
+            )
+        if self.coordination is None:
+            raise UsageError(
+                "a shared budget is stored beside the cache, and there is none", help="remove `--no-cache`"
+            )
+        # Simulated dollars are counted apart.
+        name = f"{name} (simulated)" if self.model.simulated else name
+        return SharedBudget.open(self.coordination, name, *limits)
 
     def _runner(
         self, functions: Mapping[str, Callable[..., Any]], budget: Any, cache: Cache | None
@@ -183,7 +206,7 @@ class Session:
             cache,
             options.observe,
             changes,
-            coordination=self._coordination,
+            coordination=self.coordination,
         )
 
     def _model_options(self) -> ModelOptions:

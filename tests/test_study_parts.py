@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,13 +19,13 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 from support.studies import guess_plan
 
 from gotlang.api import compile
-from gotlang.cache.coordination import Amount
-from gotlang.errors import BudgetExceeded, CacheError, UsageError
+from gotlang.cache.coordination import Amount, Coordination
+from gotlang.cache.sqlite import SqliteCoordination
+from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.base import DecodingSettings, Message, Price, Request
-from gotlang.models.prices import Spent
 from gotlang.statistics import MOST_EXACT, signed_rank
 from gotlang.syntax.format import format_module
-from gotlang.tune.budget import SpendLog, StudyBudget
+from gotlang.tune.budget import StudyBudget
 from gotlang.tune.plan import Method, read_plan
 from gotlang.tune.sampler import Forecast, Proposals, batch_start
 from gotlang.tune.search import Race
@@ -258,33 +259,39 @@ PRICE = Price(1.0, 1.0)
 ASKED = Request("m", (Message("user", "x" * 100),), DecodingSettings(max_tokens=1000))
 
 
-def test_the_book_outlives_a_worker_that_dies(tmp_path: Path) -> None:
-    path = tmp_path / "book"
-    first = SpendLog(path, "a")
-    with first.locked():
-        lost, kept = first.reserve(0.5), first.reserve(0.25)
-    first.settle(kept, Amount(1, Fraction(1, 10)))
-    path.open("ab").write(b'{"request": "half a li')
-    second = SpendLog(path, "b")
-    assert second.spent == Spent(1, 0.1)
-    assert second.open == {lost: 0.5}
-    assert second.committed_usd == pytest.approx(0.6)
-    second.settle(lost, Amount())
-    assert SpendLog(path, "c").committed_usd == pytest.approx(0.1)
+@pytest.fixture
+def join(tmp_path: Path) -> Iterator[Callable[[], Coordination]]:
+    """Each call is a worker of its own."""
+    opened = []
+
+    def one() -> Coordination:
+        opened.append(Coordination(SqliteCoordination(tmp_path / "budgets.sqlite")))
+        return opened[-1]
+
+    yield one
+    for shared in opened:
+        shared.close()
 
 
-def test_a_file_that_is_no_book_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "book"
-    path.write_text("hello\n")
-    with pytest.raises(CacheError, match="not the spend log of a study"):
-        SpendLog(path, "a")
+def test_a_study_that_is_given_more_money_goes_on(join: Callable[[], Coordination]) -> None:
+    async def go() -> None:
+        first = StudyBudget(join(), "s", 0.003)
+        reservation = await first.reserve(ASKED, 2, PRICE)
+        first.settle(reservation, Amount(1, Fraction(1, 1000)), Amount(1, Fraction(1, 1000)))
+        await asyncio.sleep(0)
+        with pytest.raises(BudgetExceeded, match=r"of \$0.0030 .* \$0.0010 charged, \$0.0010 uncertain"):
+            await first.reserve(ASKED, 1, PRICE)
+        more = StudyBudget(join(), "s", 0.006)
+        assert (await more.reserve(ASKED, 9, PRICE)).calls == 3
+
+    asyncio.run(go())
 
 
-def test_workers_share_one_purse(tmp_path: Path) -> None:
+def test_workers_share_one_budget(join: Callable[[], Coordination]) -> None:
     most = 0.003
 
-    async def spend(worker: str) -> int:
-        budget = StudyBudget(SpendLog(tmp_path / "book", worker), most)
+    async def spend() -> int:
+        budget = StudyBudget(join(), "s", most)
         done = 0
         while True:
             try:
@@ -296,25 +303,28 @@ def test_workers_share_one_purse(tmp_path: Path) -> None:
             budget.settle(reservation, Amount(1, Fraction(4, 10_000)))
             done += 1
 
-    async def both() -> list[int]:
-        return await asyncio.gather(*[spend(f"w{i}") for i in range(3)])
+    async def all_of_them() -> list[int]:
+        return await asyncio.gather(*[spend() for _ in range(3)])
 
-    answers = sum(asyncio.run(both()))
-    book = SpendLog(tmp_path / "book", "z")
-    assert book.spent.calls == answers > 0
-    assert book.spent.most_usd <= most
+    calls = sum(asyncio.run(all_of_them()))
+    stored = join().budget("s")
+    assert stored is not None and stored.charged.calls == calls > 0
+    assert stored.used.usd <= Fraction(3, 1000)
+    assert stored.used.usd + Fraction(1, 1000) > Fraction(3, 1000) - Fraction(2, 10_000)
 
 
-def test_money_that_may_come_back_is_waited_for(tmp_path: Path) -> None:
+def test_money_that_may_come_back_is_waited_for(join: Callable[[], Coordination]) -> None:
     async def go() -> tuple[int, int]:
-        budget = StudyBudget(SpendLog(tmp_path / "book", "w"), 0.0045)
-        first = await budget.reserve(ASKED, 2, PRICE)
+        budget = StudyBudget(join(), "s", 0.0045)
+        other = StudyBudget(join(), "s", 0.0045)
+        first = await other.reserve(ASKED, 2, PRICE)
         second = asyncio.create_task(budget.reserve(ASKED, 3, PRICE))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.1)
         assert not second.done()  # one or two would fit now
-        budget.settle(first, Amount(2, Fraction(1, 10_000)))
+        other.settle(first, Amount(2, Fraction(1, 10_000)))
         granted = await second
         budget.settle(granted, Amount(3, Fraction(1, 10_000)))
+        await asyncio.sleep(0)
         return granted.calls, (await budget.reserve(ASKED, 100, PRICE)).calls
 
     granted, rest = asyncio.run(asyncio.wait_for(go(), 10))

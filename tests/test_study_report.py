@@ -86,7 +86,7 @@ def test_tune_then_run_tuned_then_apply(tmp_path: Path) -> None:
 
 def test_a_budget_ends_with_exit_code_3(tmp_path: Path) -> None:
     guess_study(tmp_path, CLAUSES)
-    done = gotc(tmp_path, "tune", "study.got", "--model", "simulated", "--budget", "0.0004")
+    done = gotc(tmp_path, "tune", "study.got", "--model", "simulated", "--max-usd", "0.0004")
     assert done.returncode == 3, (done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
 
@@ -106,7 +106,7 @@ def test_trials_tell_what_became_of_them(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert re.search(r"1 of 2 trials .* · trial 0: \S+ complete but infeasible after 5 rows", done.stderr)
     done = gotc(
-        tmp_path, "tune", "study.got", "--model", "simulated", "--trials", "1", "--budget", "0.00000001"
+        tmp_path, "tune", "study.got", "--model", "simulated", "--trials", "1", "--max-usd", "0.00000001"
     )
     assert "2 of 2 trials" in done.stderr
 

@@ -1,8 +1,8 @@
 """Studies that are killed, and studies that several processes share: the same trials, nothing paid twice.
 
-A worker is killed once so much stands in the study's book, so that the moments lie all over the study and
-not in the start of the process. A thread of its own does it, in the midst of whatever the others do: another
-process may look too late on a busy machine. GOTC_KILLS says how often; the default keeps the suite quick.
+A worker is killed once so many calls count in the study's budget, so that the moments lie all over the study
+and not in the start of the process. A thread of its own does it, in the midst of whatever the others do:
+another process may look too late on a busy machine. GOTC_KILLS says how often; the default is quick.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from support.caches import no_postgres, postgres_schema
 from support.studies import course, guess_plan
 
 from gotlang.cache import open_cache
-from gotlang.tune.budget import SpendLog
+from gotlang.cache.coordination import NO_AMOUNT, StoredBudget
 from gotlang.tune.study import StudyResult, tune
 from gotlang.tune.trials import Trial, TrialStore
 
@@ -41,11 +41,17 @@ trials 24
 
 
 KILLER = """
-import os, signal, sys, threading, time
-from pathlib import Path
+import os, signal, sqlite3, sys, threading, time
 
-def watch(lines):
-    while not any(book.read_bytes().count(b"\\n") >= lines for book in Path(".gotc/tune").glob("*.spend")):
+def spent():
+    try:
+        with sqlite3.connect("file:.gotc/cache.sqlite.coordination?mode=ro", uri=True) as connection:
+            return connection.execute("SELECT charged_calls FROM gotlang_budgets").fetchone()[0]
+    except (sqlite3.Error, TypeError):
+        return 0
+
+def watch(calls):
+    while spent() < calls:
         time.sleep(0.0005)
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -57,7 +63,7 @@ main()
 
 
 def worker(folder: Path, *more: str, killed_at: int | None = None) -> subprocess.Popen[str]:
-    """`gotc tune` on the study in a folder; it dies once so many lines stand in the book."""
+    """`gotc tune` on the study in a folder; it dies once so many calls were charged."""
     start = ["-m", "gotlang"] if killed_at is None else ["-c", KILLER, str(killed_at)]
     command = [sys.executable, *start, "tune", "study.got", "--model", "simulated", "--json", *more]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -89,40 +95,47 @@ def kept_answers(folder: Path) -> int:
         cache.close()
 
 
-def the_spend_log(folder: Path) -> SpendLog:
-    (path,) = (folder / ".gotc" / "tune").glob("*.spend")
-    return SpendLog(path, "test")
+def the_budget(folder: Path) -> StoredBudget:
+    """The budget of the folder's study."""
+    cache = open_cache(folder / ".gotc" / "cache.sqlite")
+    shared = cache.coordination()
+    assert shared is not None
+    try:
+        (budget,) = shared.budgets()
+        return budget
+    finally:
+        shared.close()
+        cache.close()
 
 
-def undisturbed(folder: Path, clauses: str, budget: float | None = None) -> tuple[StudyResult, int]:
-    """The same study by one process that nobody kills, and the lines in its book."""
+def undisturbed(folder: Path, clauses: str, budget: float | None = None) -> StudyResult:
+    """The same study by one process that nobody kills."""
     folder.mkdir()
-    done = tune(replace(guess_plan(folder, clauses, 60), budget=budget), folder=folder / "kept")
-    (book,) = (folder / "kept").glob("*.spend")
-    return done, len(book.read_bytes().splitlines())
+    return tune(replace(guess_plan(folder, clauses, 60), budget=budget), folder=folder / "kept")
 
 
 def test_killed_at_random_moments_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    alone, lines = undisturbed(tmp_path / "alone", CLAUSES)
+    alone = undisturbed(tmp_path / "alone", CLAUSES)
     budget = (4 + KILLS) * alone.usd
     guess_plan(tmp_path, CLAUSES, 60)
-    moments = sorted(random.Random(KILLS).sample(range(1, lines * 9 // 10), KILLS))
+    moments = sorted(random.Random(KILLS).sample(range(1, alone.calls * 9 // 10), KILLS))
     for moment in moments:
-        child = worker(tmp_path, "--budget", str(budget), killed_at=moment)
+        child = worker(tmp_path, "--max-usd", str(budget), killed_at=moment)
         _, err = child.communicate(timeout=120)
         assert child.returncode == -signal.SIGKILL, err
-    done = ended(worker(tmp_path, "--budget", str(budget)))
+    done = ended(worker(tmp_path, "--max-usd", str(budget)))
     assert course(kept_trials(tmp_path)) == course(alone.trials)
     assert done["winner"]["trial"] == alone.winner.number
     assert done["held_out"]["compared"] == json.loads(json.dumps(alone.to_dict()))["held_out"]["compared"]
     # What was paid is kept, nothing was paid twice, and it is what a study pays that nobody killed.
-    book = the_spend_log(tmp_path)
+    spent = the_budget(tmp_path)
     assert kept_answers(tmp_path) == alone.calls
-    assert book.spent.calls <= alone.calls
-    # What was under way at a kill may have been charged: it stays in the book, and in the budget.
-    assert len(book.open) > 0 or book.spent.calls == alone.calls
-    assert book.spent.most_usd <= alone.usd * (1 + 1e-9)
-    assert book.committed_usd <= budget
+    assert spent.charged.calls <= alone.calls
+    # What was under way at a kill may have been charged: it stays in the budget. What was not sent returned.
+    assert spent.uncertain.calls > 0 or spent.charged.calls == alone.calls
+    assert spent.reserved == NO_AMOUNT
+    assert float(spent.charged.usd) <= alone.usd * (1 + 1e-9)
+    assert float(spent.used.usd) <= budget
 
 
 @pytest.fixture(
@@ -142,7 +155,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def test_two_workers_share_a_study_in_a_database(tmp_path: Path, database: str) -> None:
     clauses = "train 20, test 10\nminimize error(result, target)\ntrials 12"
-    alone, _ = undisturbed(tmp_path / "alone", clauses)
+    alone = undisturbed(tmp_path / "alone", clauses)
     guess_plan(tmp_path, clauses, 60)
     both = [worker(tmp_path, "--storage", database, "--out", f"{i}.json") for i in range(2)]
     for document in [ended(child) for child in both]:
@@ -152,7 +165,7 @@ def test_two_workers_share_a_study_in_a_database(tmp_path: Path, database: str) 
 
 @pytest.mark.parametrize("clauses", [CLAUSES, "train 30, test 10\nminimize error(result, target)\ntrials 16"])
 def test_two_workers_share_a_study(tmp_path: Path, clauses: str) -> None:
-    alone, _ = undisturbed(tmp_path / "alone", clauses)
+    alone = undisturbed(tmp_path / "alone", clauses)
     guess_plan(tmp_path, clauses, 60)
     both = [worker(tmp_path, "--out", f"{i}.json") for i in range(2)]
     documents = [ended(child) for child in both]
@@ -161,7 +174,7 @@ def test_two_workers_share_a_study(tmp_path: Path, clauses: str) -> None:
     # Samples that both request at the same moment are paid twice, all others are cached for the other worker.
     # How many those are depends on the scheduling of the processes (1.2 was seen on a busy machine); without
     # sharing, it would be all of them.
-    assert alone.calls <= the_spend_log(tmp_path).spent.calls <= 1.5 * alone.calls
+    assert alone.calls <= the_budget(tmp_path).charged.calls <= 1.5 * alone.calls
     for document in documents:
         assert document["trials"] == len(alone.trials)
         assert document["winner"]["trial"] == alone.winner.number

@@ -20,6 +20,7 @@ from math import ceil
 from typing import Any, Final, Protocol, TypeVar, final
 
 from gotlang.errors import CacheError, UsageError
+from gotlang.models.prices import dollars
 from gotlang.processes import has_ended, process_name
 
 LEASE_S: Final = 60.0
@@ -95,8 +96,8 @@ _TAKE = f"""
     AND charged_usd + uncertain_usd + reserved_usd + ? <= ?
     RETURNING name
 """  # noqa: S608 - a number
-_SEND = f"""
-    UPDATE gotlang_reservations SET state = {_SENT} WHERE id = ? AND state < {_ORPHANED} RETURNING id
+_MARK = f"""
+    UPDATE gotlang_reservations SET state = ? WHERE id = ? AND state < {_ORPHANED} RETURNING id
 """  # noqa: S608 - numbers
 _END = "DELETE FROM gotlang_reservations WHERE id = ? RETURNING budget, state, usd, calls"
 _SETTLE = """
@@ -149,7 +150,7 @@ NO_AMOUNT = Amount()
 
 @final
 @dataclass(frozen=True, slots=True)
-class SharedBudget:
+class StoredBudget:
     """A budget as it is stored. `charged` is known to have been billed, `uncertain` may have been, `reserved`
     is the most that requests under way can cost. A limit of None is none."""
 
@@ -159,6 +160,27 @@ class SharedBudget:
     charged: Amount
     uncertain: Amount
     reserved: Amount
+
+    @property
+    def used(self) -> Amount:
+        """What counts towards the limits."""
+        return self.charged + self.uncertain + self.reserved
+
+    def __str__(self) -> str:
+        """`$1.2000 of $2.0000 charged, $0.0100 uncertain, $0.3000 reserved; 10 of 20 calls`."""
+        parts = []
+        limit = "" if self.max_usd is None else f" of {dollars(float(self.max_usd))}"
+        if limit or self.used.usd:
+            parts.append(f"{dollars(float(self.charged.usd))}{limit} charged")
+            for amount, what in ((self.uncertain, "uncertain"), (self.reserved, "reserved")):
+                if amount.usd:
+                    parts.append(f"{dollars(float(amount.usd))} {what}")
+        limit = "" if self.max_calls is None else f" of {self.max_calls:,}"
+        calls = f"{self.charged.calls:,}{limit} calls charged"
+        for amount, what in ((self.uncertain, "uncertain"), (self.reserved, "reserved")):
+            if amount.calls:
+                calls += f" and {amount.calls:,} {what}"
+        return ", ".join([*parts, calls])
 
 
 @final
@@ -233,19 +255,19 @@ class Coordination:
 
     # Budgets
 
-    def make(self, name: str, max_usd: Fraction | None, max_calls: int | None) -> SharedBudget:
+    def make(self, name: str, max_usd: Fraction | None, max_calls: int | None) -> StoredBudget:
         """The budget with this name, which is made with these limits if there is none."""
         self._transaction(lambda execute: execute(_MAKE, (name, _limit(max_usd), max_calls)))
         found = self.budget(name)
         assert found is not None
         return found
 
-    def budget(self, name: str) -> SharedBudget | None:
+    def budget(self, name: str) -> StoredBudget | None:
         """A budget as it is now; None if there is none with this name."""
         rows = self._transaction(lambda execute: execute(f"{_BUDGETS} WHERE name = ?", (name,)))
         return _budget(rows[0]) if rows else None
 
-    def budgets(self) -> list[SharedBudget]:
+    def budgets(self) -> list[StoredBudget]:
         """All budgets, by name, with what dead processes held settled."""
         self._search(float("inf"))
         return [_budget(row) for row in self._transaction(lambda e: e(f"{_BUDGETS} ORDER BY name", ()))]
@@ -288,10 +310,11 @@ class Coordination:
 
         return id if self._act(work) else None
 
-    def sent(self, reservation: str) -> bool:
-        """Record that a request goes out now. False: it may not, for its reservation was given back when this
-        process was taken for dead."""
-        return bool(self._transaction(lambda execute: execute(_SEND, (reservation,))))
+    def mark(self, reservation: str, *, sent: bool) -> bool:
+        """Record that a request goes out now, or that it was refused for nothing. False: it may not go out,
+        for its reservation was given back when this process was taken for dead."""
+        state = _SENT if sent else _RESERVED
+        return bool(self._transaction(lambda execute: execute(_MARK, (state, reservation))))
 
     def settle(self, reservation: str, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
         """Give a reservation back with the next `flush`, and count what was charged for it and what may have
@@ -405,7 +428,7 @@ def _limit(usd: Fraction | None) -> int | None:
     return None if usd is None else int(usd * UNIT)
 
 
-def _budget(row: Sequence[Any]) -> SharedBudget:
+def _budget(row: Sequence[Any]) -> StoredBudget:
     name, max_usd, max_calls, *amounts = row
     try:
         charged, uncertain, reserved = (
@@ -413,7 +436,7 @@ def _budget(row: Sequence[Any]) -> SharedBudget:
             for usd, calls in zip(amounts[::2], amounts[1::2], strict=True)
         )
         limit = None if max_usd is None else Fraction(max_usd, UNIT)
-        return SharedBudget(str(name), limit, max_calls, charged, uncertain, reserved)
+        return StoredBudget(str(name), limit, max_calls, charged, uncertain, reserved)
     except (TypeError, ValueError):
         raise CacheError(
             f"the budget `{name}` is damaged", help="remove it with `gotc budget remove`"

@@ -34,6 +34,7 @@ COMMANDS = {
     "runs": "List the runs in this folder.",
     "show": "Show a run: its cost, each thought with its prompt and response.",
     "cache": "Inspect, prune, export and import the cache.",
+    "budget": "Show, change and remove the budgets that runs share.",
 }
 """The commands with their help."""
 

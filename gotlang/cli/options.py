@@ -164,7 +164,11 @@ concurrency_option: Decorator = click.option(
     "--concurrency", type=LIMIT, default=DEFAULT_CONCURRENCY, help="Concurrent requests."
 )
 max_usd_option: Decorator = click.option(
-    "--max-usd", "--budget", "max_usd", type=DOLLARS, help="Spend no more than this. [default: no limit]"
+    "--max-usd", type=DOLLARS, help="Spend no more than this. [default: no limit]"
+)
+max_calls_option = whole("--max-calls", "Maximum calls. [default: no limit]", least=0)
+budget_option = text(
+    "--budget", "NAME", "Spend from this budget, with all runs on the cache that name it; a limit makes it."
 )
 level_option: Decorator = click.option(
     "-O",
@@ -220,7 +224,7 @@ model_options = together(
     prices_option,
     python_options,
 )
-limit_options = together(max_usd_option, whole("--max-calls", "Maximum calls. [default: no limit]", least=0))
+limit_options = together(max_usd_option, max_calls_option, budget_option)
 order_options = together(
     concurrency_option,
     pair("--model-concurrency", "MODEL=N", "Concurrent requests to one of several models."),
@@ -253,7 +257,8 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
     """Options of a run from the parameters of a command; those that it does not have keep their defaults."""
     from gotlang.api import Options, default_model
 
-    same = ("on_cache_loss", "seed", "max_usd", "max_calls", "schedule", "wave", "rpm", "tpm", "timeout")
+    same = ["on_cache_loss", "seed", "max_usd", "max_calls", "budget", "schedule", "wave"]
+    same += ["rpm", "tpm", "timeout"]
     own = {name: chosen[name] for name in same if name in chosen}
     if "base_url" in chosen:
         own["base_url"] = base_url(chosen)

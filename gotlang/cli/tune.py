@@ -44,9 +44,7 @@ _MOST_LINES = 8
 @click.argument("file")
 @opt.text("--study", "NAME", "Which study of FILE. [default: the only one]")
 @opt.whole("--trials", "Instead of the study's own number.")
-@click.option(
-    "--max-usd", "--budget", "max_usd", type=opt.DOLLARS, help="Spend no more, over all roles and restarts."
-)
+@click.option("--max-usd", type=opt.DOLLARS, help="Spend no more, over all roles, workers and restarts.")
 @opt.text("--storage", "URL", "A file, or any storage URL of Optuna, for several workers.")
 @opt.flag("--resume", "Continue a study; take over trials of workers on other machines.")
 @opt.flag("--apply", "Write a better result into the program.")
@@ -223,7 +221,7 @@ class Watch:
         if best is not None and best.result.values is not None:
             parts.append(f"best {best.result.values[0]:.4g} (trial {best.number})")
         limit = f" of {dollars(self._plan.budget)}" if self._plan.budget is not None else ""
-        parts.append(f"{dollars(budget.log.spent.most_usd)}{limit}")
+        parts.append(f"{dollars(budget.spent_by_all.most_usd)}{limit}")
         fresh = done - (self._first or 0)
         if fresh > 0 and done < progress.trials:
             seconds = (time.monotonic() - self._started) / fresh * (progress.trials - done)

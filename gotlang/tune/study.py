@@ -21,17 +21,18 @@ from pathlib import Path
 from typing import Any, final
 
 from gotlang import data
+from gotlang.cache.coordination import Coordination
 from gotlang.cache.memory import MemoryCache
+from gotlang.cache.sqlite import SqliteCoordination
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.evaluate.rows import as_table
 from gotlang.models.base import Address
 from gotlang.models.prices import Spent
 from gotlang.options import Options
-from gotlang.processes import process_name
 from gotlang.result import Displayed
 from gotlang.session import Session, run_to_end
 from gotlang.statistics import Interval, paired_difference, verdict
-from gotlang.tune.budget import SpendLog, StudyBudget
+from gotlang.tune.budget import StudyBudget
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, propose
@@ -306,9 +307,9 @@ async def run_study(
     """Run a study, or this worker's part of one that others share.
 
     `options` are those of its runs; `params` and `max_usd` in them are ignored, the study sets both.
-    `folder` holds the study's trials and its spend log; None keeps them in memory, so that nothing can be
-    resumed. Equal studies in one folder are one study. `takeover` continues trials of workers on other
-    machines that no longer run.
+    `folder` holds the study's trials, and its budget if that is not beside the cache; None keeps them in
+    memory, so that nothing can be resumed. Equal studies in one folder are one study. `takeover` continues
+    trials of workers on other machines that no longer run.
 
     Raises UsageError, RunError and BudgetExceeded, the last if not even the untuned program could be
     measured.
@@ -322,7 +323,7 @@ async def run_study(
             try:
                 return await study.run()
             finally:
-                study.log.close()
+                study.close()
 
 
 def _options(plan: StudyPlan, options: Options) -> Options:
@@ -361,7 +362,7 @@ class _Study:
         self.name = f"{plan.name}-{self.identity}"
         self.file = folder / self.name
         if takeover:
-            stored = {path.stem for path in folder.glob(f"{plan.name}-*.spend")}
+            stored = {path.stem for path in folder.glob(f"{plan.name}-*.lock")}
             if stored and self.name not in stored:
                 raise UsageError(
                     f"the stored study `{plan.name}` is another one: its program, data, model or objectives "
@@ -369,8 +370,11 @@ class _Study:
                     help="without `--resume` it starts anew; requests as before come from the cache",
                 )
         self.storage = plan.storage or (f"{self.file}.journal" if keep else None)
-        self.log = SpendLog(Path(f"{self.file}.spend"), process_name())
-        self.budget = StudyBudget(self.log, plan.budget)
+        shared = session.coordination if keep else None
+        self.own: Coordination | None = None
+        if (shared := session.coordination if keep else None) is None:
+            self.own = shared = Coordination(SqliteCoordination(folder / "budgets.sqlite"))
+        self.budget = StudyBudget(shared, f"study {self.name}", plan.budget)
         session.runner = replace(session.runner, budget=self.budget)
         self.observe: Callable[[StudyProgress], None] = lambda progress: observe(progress, self.budget)
         self.partial: str | None = None
@@ -473,9 +477,8 @@ class _Study:
         held_out: HeldOut | None,
     ) -> StudyResult:
         plan, options = self.plan, self.session.options
-        await asyncio.sleep(0)  # what was settled last is logged
-        with self.log.locked():
-            spent = self.log.spent
+        await asyncio.sleep(0)  # what was settled last is written
+        spent = self.budget.spent_by_all
         stays = held_out is not None and held_out.verdict in STAYS
         chosen = trials[0].point if stays else winner.point
         provenance = {
@@ -519,6 +522,11 @@ class _Study:
             study=self.store.study,
             endpoints=self.session.endpoints,
         )
+
+    def close(self) -> None:
+        """Close the budget of a study whose cache has no place for it."""
+        if self.own is not None:
+            self.own.close()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:

@@ -70,9 +70,7 @@ def test_params_change_the_count_as_the_formula_says(
     assert found["ledger"]["none"]["calls"] == calls
 
 
-@pytest.mark.parametrize(
-    ("option", "limit"), [("--max-calls", "40"), ("--max-usd", "0.02"), ("--budget", "0.02")]
-)
+@pytest.mark.parametrize(("option", "limit"), [("--max-calls", "40"), ("--max-usd", "0.02")])
 def test_a_limit_stops_before_it_and_gives_no_part_of_the_problem(
     folder: Path, option: str, limit: str
 ) -> None:

@@ -19,7 +19,7 @@ from support.gotc import environment
 
 from gotlang.cache import coordination as module
 from gotlang.cache import open_cache
-from gotlang.cache.coordination import NO_AMOUNT, Amount, Coordination, SharedBudget
+from gotlang.cache.coordination import NO_AMOUNT, Amount, Coordination, StoredBudget
 from gotlang.errors import CacheError, UsageError
 
 with_postgres = pytest.mark.skipif(bool(no_postgres), reason=no_postgres)
@@ -36,7 +36,7 @@ shared = cache.coordination()
 assert shared.claim("a" * 64, [0, 1])
 assert shared.make("b", Fraction(10), None)
 sent = shared.reserve("b", Amount(2, Fraction(1, 2)))
-assert shared.sent(sent)
+assert shared.mark(sent, sent=True)
 shared.reserve("b", Amount(3, Fraction(3)))
 print("there", flush=True)
 time.sleep(60)
@@ -79,7 +79,7 @@ def join(address: str) -> Iterator[Join]:
         cache.close()
 
 
-def the(shared: Coordination, name: str = "b") -> SharedBudget:
+def the(shared: Coordination, name: str = "b") -> StoredBudget:
     found = shared.budget(name)
     assert found is not None
     return found
@@ -127,7 +127,7 @@ def test_what_does_not_fit_is_not_reserved(join: Join) -> None:
     assert the(one).reserved == Amount(5, Fraction(2))
     one.settle(first, Amount(1, Fraction("0.25")), Amount(1, Fraction("0.5")))
     one.flush()
-    assert the(other) == SharedBudget(
+    assert the(other) == StoredBudget(
         "b",
         Fraction(2),
         5,
@@ -169,7 +169,7 @@ def test_what_was_not_sent_returns_when_a_process_leaves(join: Join) -> None:
     one, other = join(), join()
     one.make("b", Fraction(2), None)
     sent, unsent = one.reserve("b", DOLLAR), one.reserve("b", DOLLAR)
-    assert sent and unsent and one.sent(sent)
+    assert sent and unsent and one.mark(sent, sent=True)
     assert other.waiting("b")
     one.close()
     assert (the(other).uncertain, the(other).reserved) == (DOLLAR, NO_AMOUNT)
@@ -197,12 +197,12 @@ def test_a_process_that_gives_no_sign_is_taken_for_dead(join: Join) -> None:
     one.make("b", Fraction(9), None)
     assert one.claim(KEY, [0])
     sent, unsent = one.reserve("b", DOLLAR), one.reserve("b", DOLLAR)
-    assert sent and unsent and one.sent(sent)
+    assert sent and unsent and one.mark(sent, sent=True)
     assert other.claim("c" * 64, [0])
     time.sleep(1.5)  # it renews nothing
     assert other.budgets()[0].uncertain == DOLLAR
     assert other.claim(KEY, [0])
-    assert not one.sent(unsent)
+    assert not one.mark(unsent, sent=True)
     assert one.lost(KEY, [0])
     one.settle(sent, Amount(1, Fraction("0.25")))
     one.flush()
@@ -309,7 +309,7 @@ def test_a_limit_holds_in_every_order(
                     held.append((id, most, False))
             elif what == "send" and held:
                 id, most, _ = held.pop(size % len(held))
-                assert shared.sent(id)
+                assert shared.mark(id, sent=True)
                 held.append((id, most, True))
             elif what == "settle" and held:
                 id, most, sent = held.pop(size % len(held))

@@ -11,7 +11,7 @@ from typing import final
 
 from gotlang.cache.coordination import NO_AMOUNT, Amount
 from gotlang.errors import BudgetExceeded, UsageError
-from gotlang.models.base import Model, Price, Request, Usage, token_bound
+from gotlang.models.base import AlreadyCached, Model, Price, Request, Usage, token_bound
 from gotlang.models.prices import Spent, calls_text, dollars
 
 _MILLION = 10**6
@@ -22,10 +22,11 @@ _NO_USAGE = Usage()
 @final
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Reserved for one request of `calls` calls: at most `usd` US dollars."""
+    """Reserved for one request of `calls` calls: at most `usd` US dollars; its name in a shared budget."""
 
     calls: int
     usd: Fraction
+    name: str = ""
 
 
 class Budget:
@@ -47,7 +48,7 @@ class Budget:
         self.free_calls = 0
         self.refused = 0
         self._over: dict[tuple[str, str], str] = {}
-        self._limit = _exact(max_usd) if max_usd is not None else None
+        self._limit = exact(max_usd) if max_usd is not None else None
         self._reserved_usd = _NOTHING
         self._under_way = 0
         self._reserved_calls = 0
@@ -93,15 +94,28 @@ class Budget:
         """
         self.check_open(request, calls)
         while (reservation := self._take(request, calls, price)) is None:
-            if not self._under_way:
+            if not self._may_return():
                 self.refused += calls
                 raise BudgetExceeded(self.reason())
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._returned.append(waiter)
-            await waiter
+            await self._wait(waiter)
             self.check_open(request, calls)
         self._under_way += 1
         return reservation
+
+    def _may_return(self) -> bool:
+        """Whether requests under way may give something back."""
+        return self._under_way > 0
+
+    async def _wait(self, returned: asyncio.Future[None]) -> None:
+        """Until something was given back, which may be awaited no longer than for another look."""
+        await returned
+
+    def mark(self, reservation: Reservation, *, sent: bool) -> bool:
+        """A request goes out, or has been refused for nothing. False if its reservation is not valid any
+        more."""
+        return True
 
     def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
         """A reservation for what fits now; None if nothing does, or if what is under way may let more fit."""
@@ -206,8 +220,11 @@ class Allowance:
         return cls(reservation.calls, budget, request, model.price, reservation)
 
     def sending(self) -> None:
-        """The request goes out. Raises BudgetExceeded if nothing may be sent to its model any more."""
+        """The request goes out. Raises BudgetExceeded if nothing may be sent to its model any more, and
+        AlreadyCached if it is to be asked for again."""
         self._budget.check_open(self._request)
+        if self._reservation is not None and not self._budget.mark(self._reservation, sent=True):
+            raise AlreadyCached
         self.requests += 1
         self._under_way = True
 
@@ -221,6 +238,8 @@ class Allowance:
             self.usage += usage
             self._settle(Amount(self.calls, cost(self._price, usage)))
         else:
+            if self._reservation is not None:
+                self._budget.mark(self._reservation, sent=False)
             self.free_calls += self.calls
             self._budget.free_calls += self.calls
 
@@ -291,8 +310,8 @@ def cost(price: Price | None, usage: Usage) -> Fraction:
 def _prices(price: Price) -> tuple[int, int, int, int]:
     """The price of one token of input, of cached input and of output as whole numbers of a unit, and how many
     units make a US dollar."""
-    inputs, outputs = _exact(price.input_per_million), _exact(price.output_per_million)
-    cached = inputs if price.cached_input_per_million is None else _exact(price.cached_input_per_million)
+    inputs, outputs = exact(price.input_per_million), exact(price.output_per_million)
+    cached = inputs if price.cached_input_per_million is None else exact(price.cached_input_per_million)
     unit = math.lcm(inputs.denominator, cached.denominator, outputs.denominator)
     return int(inputs * unit), int(cached * unit), int(outputs * unit), unit * _MILLION
 
@@ -302,6 +321,6 @@ def _sum(a: Fraction, b: Fraction) -> Fraction:
     return a + b if b else a
 
 
-def _exact(value: float) -> Fraction:
+def exact(value: float) -> Fraction:
     """The decimal number that a float was written as: 0.1 is a tenth."""
     return Fraction(repr(float(value)))

@@ -267,9 +267,7 @@ class Sampler:
             try:
                 self._look_up(self.store, pending, pending.numbers)
             except CacheError as error:
-                if self.on_loss is not None:
-                    self.on_loss(error.message)
-                pending.give_up(pending.numbers, error.in_words(), cut_off=self.on_loss is not None)
+                self._lost(pending, pending.numbers, error)
         while missing := [number for number in pending.numbers if number not in pending.found]:
             chunks = _chunks(missing, max(1, pending.model.batch) if batched else 1)
             if len(chunks) == 1:
@@ -335,10 +333,15 @@ class Sampler:
             return shared.claim(pending.key, numbers)
         except CacheError as error:
             if self.on_loss is not None:
-                self.on_loss(error.message)
                 raise
             self.notes[f"other processes may pay for the same requests: {error.in_words()}"] = None
             return True
+
+    def _lost(self, pending: _Pending, numbers: list[int], error: CacheError) -> None:
+        """These samples cannot be had, since the cache cannot be read, or what is spent cannot be written."""
+        if self.on_loss is not None:
+            self.on_loss(error.message)
+        pending.give_up(numbers, error.in_words(), cut_off=self.on_loss is not None)
 
     def _look_again(self, pending: _Pending, numbers: list[int]) -> bool:
         """Take what another process has stored of these samples meanwhile; whether there is any."""
@@ -353,6 +356,8 @@ class Sampler:
         except BudgetExceeded as error:
             self.refused = True
             return pending.give_up(numbers, error.message, cut_off=True)
+        except CacheError as error:
+            return self._lost(pending, numbers, error)
         except GotError as error:
             return pending.give_up(numbers, error.in_words())
         if self.stopping is not None:
@@ -419,7 +424,7 @@ class Sampler:
         except AlreadyCached:
             pass
         except CacheError as error:
-            pending.give_up(numbers, error.in_words(), cut_off=True)
+            self._lost(pending, numbers, error)
         except BudgetExceeded as error:
             self.refused = True
             spent.requests += allowance.requests

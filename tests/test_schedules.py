@@ -1,0 +1,20 @@
+"""A few of the random schedules of `tests/schedules.py`; all of them in `benchmarks/data/schedules.jsonl`."""
+
+from __future__ import annotations
+
+import json
+
+from tests.schedules import RESULTS, hold, starter
+
+
+def test_the_limit_holds_in_some_schedules() -> None:
+    with starter() as starting:
+        for seed in (1000, 1001):
+            hold(seed, starting)
+
+
+def test_it_held_in_those_that_were_run() -> None:
+    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    assert all(one["charged"] <= one["counted"] <= one["limit"] and one["use"] >= 0.85 for one in lines)
+    assert [one["seed"] for one in lines] == list(range(len(lines)))
+    assert {one["database"] for one in lines} == {"sqlite", "postgresql"}
