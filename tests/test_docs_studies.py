@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -24,17 +25,19 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 def test_the_page_is_true(tmp_path: Path) -> None:
     said: list[str] = []
+    home = str(tmp_path / "config")
     for kind, text in BLOCKS:
         if kind == "got":
             (tmp_path / "guess.got").write_text(text)
         elif kind == "python":
             command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{text}"]
-            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+            env = {**os.environ, "XDG_CONFIG_HOME": home}
+            done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
             assert done.returncode == 0, done.stderr
             said.append(done.stdout)
         else:
             for line in text.splitlines():
-                done = gotc(*shlex.split(line)[1:], cwd=tmp_path)
+                done = gotc(*shlex.split(line)[1:], cwd=tmp_path, XDG_CONFIG_HOME=home)
                 assert done.returncode == 0, (line, done.stderr)
                 said.append(done.stdout)
     told = "".join(said)
