@@ -19,6 +19,7 @@ import argparse
 import asyncio
 import gc
 import itertools
+import logging
 import os
 import shutil
 import signal
@@ -29,7 +30,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -38,14 +39,18 @@ from typing import Any
 
 from gotlang.api import Options, Program, Session, compile
 from gotlang.cache import open_cache
-from gotlang.errors import CacheError, RunError, UsageError
+from gotlang.errors import BudgetExceeded, CacheError, GotError, RunError
 from gotlang.models.base import ModelOptions
 from gotlang.models.capabilities import CapabilityStore
 from gotlang.report.history import History, RunRecord
 from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Unsaved
+from gotlang.tune.plan import StudyPlan, make_plan
+from gotlang.tune.search import StudyProgress
+from gotlang.tune.study import StudyResult, run_study
+from gotlang.tune.trials import Trial
 from tests.support.breakages import BREAKAGES
 from tests.support.faulty_network import FAULTS, NetworkModel, Sent, Server
-from tests.support.machine import KINDS, Faults, Process, forget
+from tests.support.machine import KINDS, Faults, Process
 from tests.support.seeded_loop import SeededLoop
 
 PROGRAMS = (
@@ -76,6 +81,22 @@ scheme main(question: str) -> int:
     Vote()
 """,
 )
+GUESSING = """
+param tries = 2 in 1..3
+
+prompt guess(target: int) -> int:
+    temperature 0.7
+    max_tokens 20
+    "Guess {{ target }}."
+
+score error(attempt: int, target: int) -> lower, best 0:
+    abs(attempt - target)
+
+scheme near(target: int) -> int:
+    Generate(k=tries) guess(target)
+    Score() error(it, target)
+    KeepBestN(1)
+"""
 QUESTIONS = tuple(f"How many {'very ' * number}long words are in line {number}?" for number in range(6))
 INSTANT_S = 0.5
 """Virtual seconds in which an answer that has come is stored."""
@@ -89,6 +110,20 @@ class Broken(AssertionError):
 def program(number: int) -> Program:
     """One of the programs, compiled once."""
     return compile(PROGRAMS[number], f"main{number}.got")
+
+
+@cache
+def study() -> StudyPlan:
+    """A small study, made once."""
+    return make_plan(
+        compile(GUESSING, "guess.got"),
+        data=[{"target": number} for number in range(3, 23, 2)],
+        minimize="error(result, target)",
+        subject_to=["cost <= 2 * baseline"],
+        train=4,
+        test=3,
+        trials=4,
+    )
 
 
 @dataclass(eq=False)
@@ -105,7 +140,8 @@ class Life:
     """How many answers were unsaved at some time."""
     told: list[str] = field(default_factory=list)
     ended: bool = False
-    ledgers: list[Any] = field(default_factory=list)
+    finished: dict[int, Trial] = field(default_factory=dict)
+    result: StudyResult | None = None
 
     def stop(self) -> None:
         """Ctrl-C."""
@@ -160,6 +196,11 @@ class World:
             "batching": chance.random() < 0.7,
             "timeout": chance.choice((None, None, 2.0, 20.0)),
         }
+        self.plan: StudyPlan | None = None
+        if chance.random() < 0.2:
+            self.plan = replace(
+                study(), budget=chance.choice((None, 0.01, 0.03)), parallel=chance.choice((1, 2))
+            )
         self.machines = chance.random() < 0.3
         self.crowd = chance.choice((1, 1, 2, 3))
 
@@ -207,9 +248,9 @@ class World:
         await asyncio.sleep(chance.choice((0.0, 0.0, 3.0)) * chance.random())
         for number in range(chance.choice((1, 2, 3))):
             life = Life(self.process(f"{name}{number}"))
-            if chance.random() < 0.5:
+            if self.plan is None and chance.random() < 0.5:
                 life.max_usd = chance.choice((0.001, 0.004, 0.01, 0.02))
-            if chance.random() < 0.2:
+            if self.plan is None and chance.random() < 0.2:
                 life.max_calls = chance.choice((1, 5, 12))
             process = life.process
             if chance.random() < 0.4:
@@ -230,12 +271,40 @@ class World:
             await asyncio.sleep(chance.choice((0.0, 1.0)))
 
     async def _work(self, life: Life, *, calm: bool = False) -> None:
-        """What `gotc eval` does."""
-        history = History(self.folder / "runs")
-        known = self.folder / "endpoints.json"
+        """What `gotc eval` or `gotc tune` does."""
         options = self.options if not calm else {**self.options, "retry": True, "timeout": None}
-        how = ModelOptions(known=known, retries=None if options["retry"] else 0, timeout_s=options["timeout"])
-        model = NetworkModel(self.server, how, Random(life.process.pid))
+        known, retries = self.folder / "endpoints.json", None if options["retry"] else 0
+        how = ModelOptions(known=known, retries=retries, timeout_s=options["timeout"])
+        given = Options(
+            model=NetworkModel(self.server, how, Random(life.process.pid)),
+            cache=self.cache,
+            max_usd=life.max_usd,
+            max_calls=life.max_calls,
+            observe=life.observe,
+            **options,
+        )
+        try:
+            await (self._study(life, given) if self.plan is not None else self._rows(life, given, calm=calm))
+        except BudgetExceeded as error:
+            life.told.append(error.message)
+        except GotError as error:
+            if calm:
+                raise
+            life.told.append(error.in_words())
+        except asyncio.CancelledError:
+            life.told.append("cancelled")
+        life.ended = not life.process.dead
+
+    async def _study(self, life: Life, options: Options) -> None:
+        def observe(progress: StudyProgress, budget: object) -> None:
+            life.finished.update(progress.finished)
+
+        assert self.plan is not None
+        life.result = await run_study(self.plan, options, folder=self.folder / "tune", observe=observe)
+        life.told.append(f"${life.result.usd}, {len(life.result.trials)} trials, {life.result.partial}")
+
+    async def _rows(self, life: Life, options: Options, *, calm: bool) -> None:
+        history = History(self.folder / "runs")
 
         async def row(session: Session, number: int, question: str) -> None:
             name = f"{life.process.name}x{number}"
@@ -248,39 +317,18 @@ class World:
                 life.told.append(f"{name}: {error.message}")
                 if calm:
                     raise
-                if error.outcome is not None:
-                    life.ledgers.append(error.outcome.ledger)
                 with suppress(OSError):
                     history.end(record, "failed", error=error.message)
                 return
             life.told.append(f"{name}: {result.status} {result.value}")
-            life.ledgers.append(result.outcome.ledger)
             if calm and result.status == "partial":
                 raise Broken(f"the last process did not finish: {result.partial}")
             with suppress(OSError):
                 history.end(record, "done", document=result.to_dict())
 
-        try:
-            async with Session(
-                self.program,
-                Options(
-                    model=model,
-                    cache=self.cache,
-                    max_usd=life.max_usd,
-                    max_calls=life.max_calls,
-                    observe=life.observe,
-                    **options,
-                ),
-            ) as session:
-                life.session = session
-                await asyncio.gather(*(row(session, *each) for each in enumerate(self.questions)))
-        except (CacheError, UsageError) as error:
-            if calm:
-                raise
-            life.told.append(error.in_words())
-        except asyncio.CancelledError:
-            life.told.append("cancelled")
-        life.ended = not life.process.dead
+        async with Session(self.program, options) as session:
+            life.session = session
+            await asyncio.gather(*(row(session, *each) for each in enumerate(self.questions)))
 
     # ------------------------------------------------------------ what must hold
 
@@ -311,6 +359,8 @@ class World:
         self._nothing_paid_twice()
         for life in self.lives:
             self._money(life)
+        if self.plan is not None:
+            self._study_kept(self.plan)
 
     def _nothing_lost(self) -> None:
         kept = open_cache(self.cache, readonly=True)
@@ -325,6 +375,18 @@ class World:
                     )
         finally:
             kept.close()
+
+    def _study_kept(self, plan: StudyPlan) -> None:
+        usd = self.server.usd(*(life.process for life in self.lives))
+        if plan.budget is not None and usd > Fraction(str(plan.budget)):
+            raise Broken(f"the study crossed its budget of ${plan.budget}: ${float(usd)}")
+        result = self.lives[-1].result
+        for life in self.lives:
+            for number, trial in life.finished.items():
+                last = None if result is None else result.trials.get(number)
+                same = last is not None and (trial.point, trial.rows) == (last.point, last.rows)
+                if trial.ended != "skipped" and not same:
+                    raise Broken(f"trial {number} of {life.process.name} was lost: {trial} is now {last}")
 
     def _nothing_paid_twice(self) -> None:
         unsaved = Counter({life.process: life.refused for life in self.lives})
@@ -437,7 +499,6 @@ def hold(seed: int, *, told: Callable[[str], None] = lambda _: None) -> Counter[
             loop.close()
             for process in list(Process.living.values()):
                 process.kill()
-            forget()
 
 
 def main() -> int:
@@ -458,6 +519,8 @@ def main() -> int:
     if chosen.broken:
         BREAKAGES[chosen.broken]()
     gc.freeze()
+    sys.unraisablehook = lambda _: None  # the memory of killed processes has complaints
+    logging.getLogger("gotlang").setLevel(logging.ERROR)
     counts: Counter[str] = Counter()
     failures = 0
     began = time.perf_counter()

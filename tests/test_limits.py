@@ -288,6 +288,14 @@ def test_no_stretch_of_time_holds_more_than_the_limit(
 # ---- pace
 
 
+@pytest.mark.parametrize("limit", [None, 100.0])
+def test_what_no_longer_counts_is_forgotten(limit: float | None) -> None:
+    window = Window(60.0, limit)
+    for second in range(1000):
+        window.settle(window.take(1, 1, second), 1, 1)
+    assert len(window._takes) <= 80
+
+
 def test_concurrency_rises_and_falls() -> None:
     pace = Pace(60.0)
     for second in range(100):

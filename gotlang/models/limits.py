@@ -202,6 +202,7 @@ class Window:
     def take(self, amount: float, ceiling: float, now: float) -> Take:
         """Count so much from now on."""
         limit = self.limit
+        self._expire(now)
         if limit is not None and self.used(now) >= BURST * limit:
             self._next = max(self._next, now - SLACK * self._period) + self.space(amount, ceiling)
         take = Take(now + self._span, amount, ceiling)

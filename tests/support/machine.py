@@ -15,13 +15,13 @@ import asyncio
 import builtins
 import errno
 import fcntl
-import gc
 import io
+import itertools
 import os
 import re
+import resource
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -101,7 +101,6 @@ class Process:
         Process.living.pop(self.pid, None)
         for number, close in self.files.items():
             _owners.pop(number, None)
-            _closed[number] += 1
             close()
         self.files.clear()
         for connection in self.connections:
@@ -149,15 +148,11 @@ class Process:
 
 _owners: dict[int, Process] = {}
 _names: dict[int, str] = {}
-_closed: Counter[int] = Counter()
-"""How often the memory of dead processes may still close a file that the system has closed for them."""
-
-
-def forget() -> None:
-    """The dead have no memory any more."""
-    if +_closed:
-        gc.collect()
-        _closed.clear()
+_MOST_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_FILES, _MOST_FILES))
+_FIRST = 500
+_numbers = itertools.cycle(range(_FIRST, min(_MOST_FILES, 200_000)))
+"""Numbers of the processes' files: none is used again soon, for the dead have memory that closes theirs."""
 
 
 def _disown(number: int) -> None:
@@ -228,19 +223,21 @@ def _open(path: Any, flags: int, *more: Any, **options: Any) -> int:
         raise OSError(errno.EIO, "the process is dead")
     if flags & os.O_CREAT and not os.path.lexists(path):
         last = process.gate(f"create {_called(path)}")
-    number = _real_open(path, flags, *more, **options)
+    opened = _real_open(path, flags, *more, **options)
+    number = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, next(_numbers))
+    _real_close(opened)
     process.own(number, path, lambda: _real_close(number))
     process.after(last)
     return number
 
 
 def _close(number: int) -> None:
-    calling, owner = PROCESS.get(), _owners.get(number)
-    if (calling is not None and calling.dead) or (owner is not calling and _closed[number]):
-        _closed[number] -= _closed[number] > 0  # the system has closed it, and its number may be another's
-    else:
+    if number in _owners or number < _FIRST:
         _disown(number)
         _real_close(number)
+    elif PROCESS.get() is None:
+        with suppress(OSError):
+            _real_close(number)
 
 
 def _flock(file: Any, operation: int) -> None:
