@@ -201,7 +201,8 @@ class World:
             self.plan = replace(
                 study(), budget=chance.choice((None, 0.01, 0.03)), parallel=chance.choice((1, 2))
             )
-        self.machines = chance.random() < 0.3
+        # The trials of a worker on another machine are left to it.
+        self.machines = self.plan is None and chance.random() < 0.3
         self.crowd = chance.choice((1, 1, 2, 3))
 
     @property
@@ -224,6 +225,8 @@ class World:
         self._watched.append((process, died))
         task.add_done_callback(lambda _: died.done() or died.set_result(None))
         await died
+        if not process.dead:
+            process.leave()
         if not process.dead and task.exception() is not None:
             raise Broken(f"{process.name} ended with {task.exception()!r}") from task.exception()
 

@@ -98,6 +98,10 @@ class Process:
         if self.dead:
             return
         self.dead, self.killed_at = True, self.clock()
+        self.leave()
+
+    def leave(self) -> None:
+        """Its end: the system closes what it has open."""
         Process.living.pop(self.pid, None)
         for number, close in self.files.items():
             _owners.pop(number, None)
