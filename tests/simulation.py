@@ -258,7 +258,9 @@ class World:
             process = life.process
             if chance.random() < 0.4:
                 length = chance.choice((1, 3, 10_000))
-                process.faults = Faults(chance.choice(KINDS), int(60 ** chance.random()), length)
+                inside = chance.choice(("", "json", "sqlite", "journal" if self.plan is not None else ""))
+                most = 60 if inside in ("", "sqlite") else 15
+                process.faults = Faults(chance.choice(KINDS), int(most ** chance.random()), length, inside)
             if chance.random() < 0.4:
                 self.loop.call_later(100 ** (chance.random() * 1.5 - 1), process.kill)
             self.lives.append(life)

@@ -52,6 +52,7 @@ def _in_place() -> None:
     """Files are written where they stand."""
 
     def write(path: Path, content: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "wb") as file:
             file.write(content[: len(content) // 2])
             file.flush()
