@@ -28,6 +28,7 @@ def test_every_command_runs(tmp_path: Path) -> None:
     prices = re.search(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert prices is not None
     (tmp_path / "prices.toml").write_text(prices[1])
+    (tmp_path / "questions.csv").write_text("question,truth\nwhy,7\n")
     with OpenAIServer(lambda body, index: "7") as server:
         for command in commands("sh"):
             done = gotc(*command, cwd=tmp_path, OPENAI_API_KEY="a-key", OPENAI_BASE_URL=server.url)
