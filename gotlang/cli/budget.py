@@ -98,5 +98,8 @@ def remove(name: str, cache: str) -> int:
 def _the(shared: Coordination, name: str) -> StoredBudget:
     found = {budget.name: budget for budget in shared.budgets()}
     if name not in found:
-        raise UsageError(f"there is no budget `{name}`", help="`gotc budget list` shows those that there are")
+        simulated = f"{name} (simulated)"
+        help = f"that of simulated runs is called `{simulated}`" if simulated in found else None
+        help = help or "`gotc budget list` shows those that there are"
+        raise UsageError(f"there is no budget `{name}`", help=help)
     return found[name]
