@@ -10,6 +10,7 @@ import json
 import os
 import random
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from gotlang.api import Options
 from gotlang.cache import open_cache
 from gotlang.cache.base import StoredSample
 from gotlang.cache.cassette import open_recording
+from gotlang.cache.coordination import Coordination
+from gotlang.cache.sqlite import SqliteCoordination
 from gotlang.errors import CacheError, UsageError
 from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
 from gotlang.models.batches import PendingBatches, ProviderBatch
@@ -139,6 +142,27 @@ def test_a_cache(tmp_path: Path) -> None:
             opened.close()
 
     assert tear(path, path.read_bytes(), read) > 5
+
+
+def test_what_processes_agree_on(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite.coordination"
+    shared = Coordination(SqliteCoordination(path))
+    shared.make("team", Fraction(5), None)
+    for number in range(30):
+        shared.claim(f"key {number}", range(20))
+    shared.close()
+    whole = path.read_bytes()
+
+    def read() -> None:
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+        opened = Coordination(SqliteCoordination(path))
+        try:
+            assert [one.name for one in opened.budgets()] == ["team"]
+        finally:
+            opened.close()
+
+    assert tear(path, whole, read) > 5
 
 
 def test_what_an_older_version_wrote_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import secrets
 import sqlite3
 import stat
 import threading
@@ -200,7 +201,7 @@ class SqliteCoordination(Database):
 
     def transaction(self, work: Callable[[Execute], _Result]) -> _Result:
         self._handle.check()
-        with _explained(self.path, "write"):
+        with _explained(self.path, "write", "the file"):
             connection = self._connection or self._open()
             if _identity(self.path) != self._file:
                 raise CacheError(
@@ -218,6 +219,13 @@ class SqliteCoordination(Database):
 
     def _open(self) -> sqlite3.Connection:
         _check_path(self.path, readonly=False)
+        if not self.path.exists():
+            self._create()
+        elif not self.path.stat().st_size:  # a new one is complete when it gets its name
+            raise CacheError(
+                f"{self._handle.name} is empty: what was spent before is not known any more",
+                help="remove it to start with nothing spent",
+            )
         connection = _connect(self.path, readonly=False)
         try:
             connection.create_function("gotlang_now", 0, time.time)
@@ -228,10 +236,20 @@ class SqliteCoordination(Database):
         self._connection, self._file = connection, _identity(self.path)
         return connection
 
+    def _create(self) -> None:
+        draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}")
+        try:
+            with closing(_connect(draft, readonly=False)) as connection:
+                _make_tables(connection, self.path)
+            with suppress(FileExistsError):  # another process was faster
+                os.link(draft, self.path)
+        finally:
+            draft.unlink(missing_ok=True)
+
 
 def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
     """Create the tables of a new file; refuse a file with others. Raises CacheError."""
-    with _explained(path, "open"):
+    with _explained(path, "open", "the file"):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN IMMEDIATE")
         with connection:
@@ -284,13 +302,13 @@ class _Transactions:
 
 
 @contextmanager
-def _explained(path: Path, doing: str) -> Iterator[None]:
+def _explained(path: Path, doing: str, what: str = "the cache") -> Iterator[None]:
     """Turns SQLite's errors into CacheErrors; `doing` completes "cannot ... the cache"."""
     try:
         yield
     except sqlite3.Error as error:
         cause, help = _CAUSES.get(_code(error), (str(error), _ANOTHER))
-        raise CacheError(f"cannot {doing} the cache {path}: {cause}", help=help) from error
+        raise CacheError(f"cannot {doing} {what} {path}: {cause}", help=help) from error
 
 
 def _code(error: BaseException | None) -> int:

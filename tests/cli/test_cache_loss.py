@@ -143,7 +143,7 @@ def test_rows_and_schemes_stop_too(tmp_path: Path) -> None:
             run = (*words, "--data", "rows.jsonl", *model, "--cache", f"{words[0]}.sqlite", "--seed", "1")
             done = on_a_full_disk(*run, cwd=tmp_path, most=100_000)
             assert done.returncode == CODE, done.stderr
-            assert "stopped: the cache is lost: cannot write the cache" in done.stderr
+            assert "stopped: the cache is lost: cannot " in done.stderr
             # Nothing is sent, let alone lost, if it cannot even be claimed.
             lost = "completions are not in the cache and would be billed again" in done.stderr
             assert lost or ".coordination: " in done.stderr

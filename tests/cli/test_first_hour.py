@@ -494,7 +494,7 @@ def test_a_small_budget_of_a_study_is_told_as_it_is(folder: Path) -> None:
     )
     done = gotc("tune", "small.got", "--max-usd", "0.0003", cwd=folder)
     assert done.returncode == 3
-    assert "the study's budget of $0.0003 does not allow the next request: $0.0001 spent, " in done.stderr
+    assert "the study's budget of $0.0003 does not allow the next request: $0.0001 charged, " in done.stderr
     assert "$0.0000" not in done.stderr
 
 

@@ -218,17 +218,17 @@ def test_nothing_is_coordinated_where_nothing_is_written(tmp_path: Path) -> None
     assert not list(tmp_path.glob("*coordination*"))
 
 
-@pytest.mark.parametrize("content", [b"hello, this is no database" * 100, b""])
-def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"hello, this is no database" * 100, "not a SQLite database"), (b"", "is empty: what was spent")],
+)
+def test_another_file_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "cache.sqlite.coordination").write_bytes(content)
     cache = open_cache(tmp_path / "cache.sqlite")
     shared = cache.coordination()
     assert shared is not None
-    if content:
-        with pytest.raises(CacheError, match="not a SQLite database"):
-            shared.claim(KEY, [0])
-    else:
-        assert shared.claim(KEY, [0])
+    with pytest.raises(CacheError, match=words):
+        shared.claim(KEY, [0])
     shared.close()
     cache.close()
 
