@@ -52,6 +52,12 @@ def pytest_configure(config: pytest.Config) -> None:
         subprocess.run([sys.executable, BUILD_TABLES], check=True)
 
 
+@pytest.fixture(autouse=True)
+def _no_allowance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the benchmarks, which some tests import, allow themselves is not allowed here."""
+    monkeypatch.delenv("GOTC_ALLOW_PYTHON", raising=False)
+
+
 @pytest.fixture
 def accept(request: pytest.FixtureRequest) -> bool:
     """Whether expected texts are to be rewritten instead of compared."""

@@ -67,10 +67,10 @@ class Hostile(http.server.BaseHTTPRequestHandler):
         self.respond(gzip.compress(b"[" * 10**8), Content_Encoding="gzip")
 
     def send_dense(self) -> None:
-        self.respond(b"[" + b'{"a":{}},' * 1_200_000 + b"0]")
+        self.respond(b"[" + b'{"a":{}},' * 1_050_000 + b"0]")
 
     def send_wide(self) -> None:
-        content = "\U0001f600" + "a" * 11_900_000
+        content = "\U0001f600" + "a" * 9_900_000
         self.respond(
             json.dumps({"choices": [{"message": {"content": content}}]}, ensure_ascii=False).encode()
         )
@@ -134,7 +134,7 @@ def test_usage_that_is_missing_counts_as_reserved(server: str) -> None:
     ("what", "words", "charge"),
     [
         ("redirect", "redirected to http://elsewhere.example/v1", Usage()),
-        ("huge", "longer than 12,000,000 bytes", None),
+        ("huge", "longer than 10,000,000 bytes", None),
         ("dense", "holds more than 1,000,000 values", None),
         ("bomb", "compressed although the request did not accept that", None),
     ],

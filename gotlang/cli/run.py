@@ -51,6 +51,8 @@ _REASONS = 5
 _WIDTH = 13
 _OUTPUTS = ("trace", "otel", "record", "resume", "json", "quiet", "partial")
 _INPUTS = ("file", "input", "inputs", "data", "row", "map")
+_OF_THE_USER = ("allow_python", "python_key")
+"""What only the user can allow, each time: a history may be a stranger's."""
 
 
 @click.command("run")
@@ -188,7 +190,8 @@ def _setting(context: click.Context, name: str, value: Any) -> Any:
 
 def _stored(chosen: Mapping[str, Any], options: Options) -> dict[str, Any]:
     """What the history stores to repeat a run: nothing about this call's inputs and output, no secret."""
-    settings = {name: value for name, value in chosen.items() if name not in (*_INPUTS, *_OUTPUTS)}
+    left_out = {*_INPUTS, *_OUTPUTS, *_OF_THE_USER}
+    settings = {name: value for name, value in chosen.items() if name not in left_out}
     settings["set"] = [list(pair) for pair in chosen["set"]]
     settings["model"] = options.model
     if isinstance(settings["base_url"], ConfiguredUrl):

@@ -43,8 +43,8 @@ DEFAULT_TIMEOUT_S = 180.0
 CONNECT_TIMEOUT_S = 10.0
 MAX_COUNT = 10_000_000
 """No model reads or writes more tokens in one request: a larger count is an error."""
-MAX_BODY, MAX_VALUES = 12_000_000, 1_000_000
-"""Bytes of a response that are read, and JSON values in it: 25 completions of 4,096 tokens with all their
+MAX_BODY, MAX_VALUES = 10_000_000, 1_000_000
+"""Bytes of a response that are read, and JSON values in it: 20 completions of 4,096 tokens with all their
 log-probabilities, in 200 MB of memory."""
 
 

@@ -233,3 +233,10 @@ def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
     assert ended.ended is not None and ended.ended >= ended.started
     assert list(history.graph("a")) == lines
     assert list(history.graph("b")) == []
+
+
+def test_python_that_was_allowed_for_a_run_is_not_allowed_by_its_history(gotc: Gotc, folder: Path) -> None:
+    assert gotc(*RUN, "--allow-python", "--python-key", "HF_TOKEN").code == 0
+    (record,) = (folder / ".gotc" / "runs").glob("*.json")
+    assert "allow_python" not in record.read_text()
+    assert gotc("run", "--resume", "last").code == 0
