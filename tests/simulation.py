@@ -133,6 +133,8 @@ class Life:
     process: Process
     max_usd: float | None = None
     max_calls: int | None = None
+    shares: bool = False
+    """Whether its limit is one for all that share it."""
     session: Session | None = None
     stored: dict[tuple[str, int], str] = field(default_factory=dict)
     unsaved: int = 0
@@ -204,6 +206,10 @@ class World:
         # The trials of a worker on another machine are left to it.
         self.machines = self.plan is None and chance.random() < 0.3
         self.crowd = chance.choice((1, 1, 2, 3))
+        # What all but the last process may spend together, on one machine: elsewhere a lease must end first.
+        self.together: float | None = None
+        if self.plan is None and not self.machines and chance.random() < 0.3:
+            self.together = chance.choice((0.002, 0.006, 0.02))
 
     @property
     def cache(self) -> Path:
@@ -251,9 +257,11 @@ class World:
         await asyncio.sleep(chance.choice((0.0, 0.0, 3.0)) * chance.random())
         for number in range(chance.choice((1, 2, 3))):
             life = Life(self.process(f"{name}{number}"))
-            if self.plan is None and chance.random() < 0.5:
+            if self.together is not None:
+                life.max_usd, life.shares = self.together, True
+            elif self.plan is None and chance.random() < 0.5:
                 life.max_usd = chance.choice((0.001, 0.004, 0.01, 0.02))
-            if self.plan is None and chance.random() < 0.2:
+            if self.plan is None and self.together is None and chance.random() < 0.2:
                 life.max_calls = chance.choice((1, 5, 12))
             process = life.process
             if chance.random() < 0.4:
@@ -285,6 +293,7 @@ class World:
             cache=self.cache,
             max_usd=life.max_usd,
             max_calls=life.max_calls,
+            budget="together" if life.shares else None,
             observe=life.observe,
             **options,
         )
@@ -362,6 +371,7 @@ class World:
         self.opens()
         self._nothing_lost()
         self._nothing_paid_twice()
+        self._together()
         for life in self.lives:
             self._money(life)
         if self.plan is not None:
@@ -418,6 +428,11 @@ class World:
         if before.delivered_at is None:
             return True
         return before.process.killed_at - before.delivered_at < INSTANT_S
+
+    def _together(self) -> None:
+        usd = sum((self.server.usd(life.process) for life in self.lives if life.shares), Fraction(0))
+        if self.together is not None and usd > Fraction(str(self.together)):
+            raise Broken(f"all together crossed their limit of ${self.together}: ${float(usd)}")
 
     def _money(self, life: Life) -> None:
         process, session = life.process, life.session

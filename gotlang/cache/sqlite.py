@@ -243,8 +243,11 @@ class SqliteCoordination(Database):
                 _make_tables(connection, self.path)
             with suppress(FileExistsError):  # another process was faster
                 os.link(draft, self.path)
+        except OSError as error:
+            raise CacheError(f"cannot create {self._handle.name}: {error.strerror}", help=_SPACE) from None
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink()
 
 
 def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
