@@ -36,7 +36,7 @@ def test_what_must_hold_holds_for_every_seed(part: int) -> None:
 
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_broken_code_is_found(name: str) -> None:
-    done = simulate("--break", name, "--seeds", "100")
+    done = simulate("--break", name, "--seeds", "200")
     assert done.returncode == 1, f"nobody noticed: {BREAKAGES[name].__doc__}"
     assert re.search(r"Broken: |Hang: ", done.stdout), done.stdout + done.stderr
 
