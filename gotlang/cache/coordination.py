@@ -1,8 +1,8 @@
 """What the processes on one cache agree on: who requests a sample, and what they may spend together.
 
-A process has a lease, which it renews while it runs. If it dies, whoever notices first takes its claims away
-and settles its reservations: what was not sent returns to the budget, what was sent may have been charged.
-On the process's own machine that is noticed at once, elsewhere when the lease ends. A process that comes back
+A process has a lease, which it renews while it runs. If it dies, the first process that notices releases
+its claims and settles its reservations: what was not sent returns to the budget, what was sent may have been
+charged. On its own machine that is noticed at once, elsewhere when the lease ends. A process that comes back
 after that, such as one that was suspended, finds its unsent reservations gone, and does not send them.
 """
 
@@ -24,7 +24,7 @@ from gotlang.models.prices import dollars
 from gotlang.processes import has_ended, process_name
 
 LEASE_S: Final = 60.0
-"""Seconds after which a process that gave no sign is taken for dead."""
+"""Seconds after which a process that has not renewed its lease counts as dead."""
 LOOK_S: Final = 0.02
 """Seconds for which the claims of other processes are taken to be as they were."""
 SEARCH_S: Final = 0.5
@@ -59,7 +59,7 @@ _TABLES: Final = {
 TABLES: Final = {name: " ".join(statement.split()) for name, statement in _TABLES.items()}
 """In SQL that SQLite and PostgreSQL both know; `gotlang_now()` is the store's clock in seconds."""
 _RESERVED, _SENT, _ORPHANED = 0, 1, 2
-"""States of a reservation; an orphaned one was sent by a process that was then taken for dead."""
+"""States of a reservation; an orphaned one was sent by a process that died."""
 
 _RENEW = """
     INSERT INTO gotlang_owners (id, alive_until) VALUES (?, gotlang_now() + ?)
@@ -152,7 +152,7 @@ NO_AMOUNT = Amount()
 @dataclass(frozen=True, slots=True)
 class StoredBudget:
     """A budget as it is stored. `charged` is known to have been billed, `uncertain` may have been, `reserved`
-    is the most that requests under way can cost. A limit of None is none."""
+    is the most that requests under way can cost. None means no limit."""
 
     name: str
     max_usd: Fraction | None

@@ -15,19 +15,8 @@ from support.gotc import document, gotc, on_a_full_disk
 from support.openai_server import OpenAIServer
 from support.studies import guess_study
 
-PROGRAM = """\
-prompt guess(place: int) -> int:
-    "guess {{ place }}"
-prompt next(place: int, number: int, turn: int) -> int:
-    "{{ place }}: {{ number }} {{ turn }}"
+from .test_full_disk import CALLS, PROGRAM
 
-scheme many(places: int) -> list[int]:
-    foreach i in range(places):
-        Generate() guess(i)
-        repeat 4 as turn:
-            Generate() next(i, it, turn)
-"""
-CALLS = 100
 AT_ONCE = 4
 CODE = 6
 
