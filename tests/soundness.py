@@ -36,11 +36,14 @@ MOST_CALLS = 300
 BY_DATA = re.compile(
     r"holds for no thought|thoughts is valid|position -?\d+ of \d+ |zero|of an empty list|has no value|"
     r"is not a (whole )?number|no thought|negative|budget does not allow|left nothing|leaves nothing|"
-    r"more than [\d,]+ |too large|no such name|than its `best |its end is unknown|no response within"
+    r"more than [\d,]+ |too large|no such name|than its `best |its end is unknown|no response within|"
+    r"cut off at max_tokens"
 )
 """Reasons for a failure that are in the data, or in a limit."""
-UNREAD = re.compile(r"(expected|none of) .*\bfound\b")
+UNREAD = re.compile(r"(expected|none of) .*\bfound\b|field .* is missing")
 """What an edit of a prompt's result leads to, since its simulator gives what it gave before."""
+
+RULED_OUT = re.compile(r" and none are never equal$")
 
 
 class Unsound(AssertionError):
@@ -106,8 +109,11 @@ def hold(seed: str) -> Counter[str]:
     """One generated program and its edits; the codes of the errors. Raises Unsound."""
     program = typed_program(seed)
     source, errors = errors_of(program.text)
-    if errors and {found.code for found in errors} <= {"GOT0221", "GOT0330"}:
-        # A constant that has no value, or a literal that a value of several is never.
+    if errors and all(
+        found.code in ("GOT0221", "GOT0330") or RULED_OUT.search(found.message) for found in errors
+    ):
+        # A constant that has no value, a literal that a value of several is never, or `none` where a
+        # condition has ruled it out.
         return Counter(found.code for found in errors)
     if errors:
         raise Unsound(
