@@ -30,6 +30,10 @@ def warmth(rng: random.Random, highest: int, temperature: float | None) -> str:
     return f"{highest} at {temperature}"
 
 
+def whole(rng: random.Random, highest: int, model: str, messages: tuple[Message, ...]) -> str:
+    return f"{model} reads {messages[-1].role}: {messages[-1].content}"
+
+
 def sure(rng: random.Random, highest: int) -> Simulated:
     return Simulated(f"It is {highest}.", -1.5)
 
@@ -38,7 +42,7 @@ def wordy(rng: random.Random, highest: int) -> str:
     return "one two three " * highest
 
 
-SIMULATORS = {"number": number, "warmth": warmth, "sure": sure, "wordy": wordy}
+SIMULATORS = {"number": number, "warmth": warmth, "whole": whole, "sure": sure, "wordy": wordy}
 
 
 def request(prompt: str = "number", highest: int = 10**9, sample: int = 0, **settings: Any) -> Request:
@@ -97,6 +101,10 @@ def test_at_temperature_zero_all_draws_are_the_first() -> None:
 def test_a_simulator_that_asks_for_the_temperature_gets_it() -> None:
     assert texts(ask(request("warmth", 3, temperature=0.4))) == ["3 at 0.4"]
     assert texts(ask(request("warmth", 3, temperature=None))) == ["3 at None"]
+
+
+def test_a_simulator_sees_the_model_and_the_whole_text() -> None:
+    assert texts(ask(request("whole", 3))) == ["simulated reads user: whole: a number below 3"]
 
 
 # ---------------------------------------------------------------- what a reply tells
@@ -226,6 +234,9 @@ def test_impossible_settings_are_refused(wrong: dict[str, Any]) -> None:
 
 
 FILE = """
+from gotlang.models.simulated import NotSimulated
+
+
 def breaks(rng, highest):
     # a comment, so that the line is known
     return _helper(highest)
@@ -253,6 +264,10 @@ def muddles(rng, highest):
 
 def leaves(rng, highest):
     raise SystemExit("bye")
+
+
+def knows_less(rng, highest):
+    raise NotSimulated("only numbers below 5 are")
 """
 
 
@@ -276,24 +291,32 @@ def complaint(name: str, simulators: dict[str, Any]) -> ModelError:
 
 def test_an_exception_is_told_with_its_line(simulators: ModuleType) -> None:
     error = complaint("breaks", vars(simulators))
-    assert error.message == "the simulator breaks (my_sim.py, line 8) raised KeyError: 7"
+    assert error.message == "the simulator breaks (my_sim.py, line 11) raised KeyError: 7"
     silent = complaint("silent", vars(simulators))
-    assert silent.message == "the simulator silent (my_sim.py, line 20) raised ValueError"
+    assert silent.message == "the simulator silent (my_sim.py, line 23) raised ValueError"
     leaves = complaint("leaves", vars(simulators))
-    assert leaves.message == "the simulator leaves (my_sim.py, line 28) raised SystemExit: bye"
+    assert leaves.message == "the simulator leaves (my_sim.py, line 31) raised SystemExit: bye"
 
 
 def test_wrong_parameters_are_told_apart_from_mistakes_inside(simulators: ModuleType) -> None:
     error = complaint("forgets", vars(simulators))
-    assert error.message.startswith("the simulator forgets (my_sim.py, line 11) does not accept")
+    assert error.message.startswith("the simulator forgets (my_sim.py, line 14) does not accept")
     assert "(rng, highest)" in error.message
     inside = complaint("muddles", vars(simulators))
-    assert inside.message.startswith("the simulator muddles (my_sim.py, line 24) raised TypeError")
+    assert inside.message.startswith("the simulator muddles (my_sim.py, line 27) raised TypeError")
+
+
+def test_a_simulator_says_what_it_does_not_simulate(simulators: ModuleType) -> None:
+    error = complaint("knows_less", vars(simulators))
+    assert error.message == (
+        "the simulator knows_less (my_sim.py, line 34) does not simulate this: only numbers below 5 are"
+    )
+    assert error.help == "choose a real model with --model"
 
 
 def test_what_is_not_text_is_refused(simulators: ModuleType) -> None:
     error = complaint("counts", vars(simulators))
-    assert error.message == "the simulator counts (my_sim.py, line 15) returned int, not text"
+    assert error.message == "the simulator counts (my_sim.py, line 18) returned int, not text"
 
 
 def test_a_prompt_without_a_simulator_says_what_to_write() -> None:

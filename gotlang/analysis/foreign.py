@@ -23,6 +23,9 @@ _TRANSPARENT = {CHANGES_GRAPH, "cache", "lru_cache", "override", "final"}
 _DYNAMIC = {"globals", "locals", "vars", "exec", "eval", "setattr", "__import__"}
 """Built-in functions by which a module may have names that its text does not show."""
 
+_CONTEXT = ("temperature", "model", "messages")
+"""Parameters of a simulator that get what a request has, beside the prompt's inputs."""
+
 
 class Files(Protocol):
     """The files beside a program, by their path from where it is."""
@@ -312,8 +315,7 @@ class _Foreign:
     ) -> None:
         named = list(dict(signature.parameters))
         parameters = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
-        if "temperature" in parameters and "temperature" not in named:
-            named.append("temperature")
+        named += [name for name in _CONTEXT if name in parameters and name not in named]
         why = misfit(function, 1, named)
         if isinstance(function, ast.AsyncFunctionDef):
             why = "it is async"

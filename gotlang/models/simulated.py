@@ -6,6 +6,10 @@ A simulator is a Python file with a plain function for each prompt, named like i
     def sort(rng, numbers):
         return str(sorted(numbers))
 
+A parameter `temperature`, `model` or `messages` gets what the request has: the temperature, the model's name
+and the whole `Message`s, so that a simulator can depend on all that a model sees. A simulator that is asked
+something outside of what it simulates raises `NotSimulated`.
+
 The text depends only on the identity of the call and the number of the sample, never on the order of calls:
 the same program with other concurrency, batching or scheduling gives the same results.
 
@@ -67,7 +71,19 @@ class Simulated:
 
 
 Simulator = Callable[..., str | Simulated]
-"""A simulator function: `(rng, **arguments) -> text`. A parameter `temperature` gets the call's."""
+"""A simulator function: `(rng, **arguments) -> text`. Parameters named in CONTEXT get what a request has."""
+
+CONTEXT: Final[Mapping[str, Callable[[Request], object]]] = {
+    "temperature": lambda request: request.settings.temperature,
+    "model": lambda request: request.model,
+    "messages": lambda request: request.messages,
+}
+"""Parameters that a simulator may have besides `rng` and its prompt's, unless the prompt has them too."""
+
+
+class NotSimulated(Exception):
+    """Raised by a simulator that is asked something outside of what it simulates; the message says what that
+    is. The call fails with it, instead of a made-up answer."""
 
 
 @final
@@ -183,7 +199,7 @@ class SimulatedModel(Model):
         self.price = price
         self.batch = batch
         self._simulators = dict(simulators)
-        self._wants_temperature = {name: _wants_temperature(f) for name, f in self._simulators.items()}
+        self._context = {name: _context(f) for name, f in self._simulators.items()}
         self._seed = seed
         self._latency = latency
         self._failure_rate = failure_rate
@@ -317,11 +333,14 @@ class SimulatedModel(Model):
                 help=f"write `def {request.prompt}({parameters}):`, returning the text a model would write,"
                 " in the file that `simulate with` names, or choose a real model with --model",
             )
-        arguments = dict(request.arguments)
-        if self._wants_temperature[request.prompt]:
-            arguments.setdefault("temperature", request.settings.temperature)
+        context = {name: CONTEXT[name](request) for name in self._context[request.prompt]}
         try:
-            result = simulator(rng, **arguments)
+            result = simulator(rng, **(context | dict(request.arguments)))
+        except NotSimulated as error:
+            raise ModelError(
+                f"the simulator {_place(simulator)} does not simulate this: {error}",
+                help="choose a real model with --model",
+            ) from error
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # `sys.exit()` ends the simulator, and not the run
@@ -334,11 +353,12 @@ class SimulatedModel(Model):
         return result
 
 
-def _wants_temperature(simulator: Simulator) -> bool:
+def _context(simulator: Simulator) -> tuple[str, ...]:
     try:
-        return "temperature" in inspect.signature(simulator).parameters
+        parameters = inspect.signature(simulator).parameters
     except (TypeError, ValueError):  # a built-in without a signature
-        return False
+        return ()
+    return tuple(name for name in CONTEXT if name in parameters)
 
 
 def _file(simulator: Simulator) -> str:
