@@ -164,18 +164,24 @@ class Program(CheckedProgram):
         scheme: str | Scheme | None = None,
         columns: Mapping[str, str] | None = None,
         limit: int | None = None,
+        rows: slice | str | None = None,
+        sample: int | tuple[int, int] | None = None,
     ) -> Dataset:
         """Rows as inputs of a scheme: those of a data file, of a list of mappings or of a DataFrame.
 
-        `columns` maps inputs, and `truth`, to columns (default: inferred), `limit` keeps the first rows only.
-        Raises UsageError if columns cannot be inferred, and for a cell that cannot be read.
+        `columns` maps inputs, and `truth`, to columns (default: inferred). `rows` is a slice such as
+        "900:1000" or `slice(900, 1000)`, `sample` draws so many of these at random (with a seed: `(100, 7)`),
+        `limit` keeps the first of these. Raises UsageError if columns cannot be inferred, if no row is
+        selected, and for a cell that cannot be read.
         """
+        from gotlang.data.selection import Selection
         from gotlang.evaluate.rows import Dataset, read_dataset
 
         if isinstance(data, Dataset):
             return data
         chosen = self.scheme(scheme) if scheme is None or isinstance(scheme, str) else scheme
-        return read_dataset(_records(data), self.ir(0), chosen, columns, limit)
+        selection = Selection.of(rows, sample, limit)
+        return read_dataset(_records(data), self.ir(0), chosen, columns, selection)
 
     async def aevaluate(
         self,
@@ -185,6 +191,8 @@ class Program(CheckedProgram):
         scheme: str | None = None,
         columns: Mapping[str, str] | None = None,
         limit: int | None = None,
+        rows: slice | str | None = None,
+        sample: int | tuple[int, int] | None = None,
         repeat: int = 1,
         parallel: int = 16,
         max_failed: float = 0.5,
@@ -192,19 +200,19 @@ class Program(CheckedProgram):
         on_row: Callable[[RowRun], None] | None = None,
         on_session: OnSession = _ignore,
     ) -> Evaluation:
-        """Run a scheme on every row of the data; `data`, `columns` and `limit` are those of `dataset`.
+        """Run a scheme on every row; `data`, `columns`, `limit`, `rows` and `sample` are those of `dataset`.
 
         Each row runs `repeat` times, `parallel` rows at a time; once a larger share than `max_failed` of the
         runs has failed, no more are started. `on_row` is called for every run that ended. Raises UsageError.
         """
         from gotlang.evaluate.evaluation import evaluate
 
-        rows = self.dataset(data, scheme=scheme, columns=columns, limit=limit)
+        chosen = self.dataset(data, scheme=scheme, columns=columns, limit=limit, rows=rows, sample=sample)
         async with Session(self, prepare(self, options)) as session:
             on_session(session)
             return await evaluate(
                 session,
-                rows,
+                chosen,
                 scheme=scheme,
                 repeat=repeat,
                 parallel=parallel,
@@ -225,6 +233,8 @@ class Program(CheckedProgram):
         equal_cost: bool = False,
         columns: Mapping[str, str] | None = None,
         limit: int | None = None,
+        rows: slice | str | None = None,
+        sample: int | tuple[int, int] | None = None,
         parallel: int = 16,
         max_failed: float = 0.5,
         options: Options | None = None,
@@ -242,13 +252,15 @@ class Program(CheckedProgram):
         from gotlang.evaluate.comparison import compare
 
         sides = self.contenders(schemes)
-        rows = self.dataset(data, scheme=sides[0].scheme, columns=columns, limit=limit)
-        on_planned(len(rows) * len(sides))
+        chosen = self.dataset(
+            data, scheme=sides[0].scheme, columns=columns, limit=limit, rows=rows, sample=sample
+        )
+        on_planned(len(chosen) * len(sides))
         async with Session(self, prepare(self, options)) as session:
             on_session(session)
             return await compare(
                 session,
-                rows,
+                chosen,
                 sides,
                 baseline=baseline,
                 equal_cost=equal_cost,
@@ -329,6 +341,8 @@ class Program(CheckedProgram):
         vary: Sequence[str] = (),
         prompts: Mapping[str, str] | None = None,
         columns: Mapping[str, str] | None = None,
+        rows: slice | str | None = None,
+        sample: int | tuple[int, int] | None = None,
         scheme: str | None = None,
         train: int | None = None,
         test: int | None = None,
@@ -345,13 +359,15 @@ class Program(CheckedProgram):
         Expressions are texts, as in a study: `minimize="mistakes(result, numbers)"`, `subject_to=["cost <=
         baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`. `data` is a path
         relative to the program's file, or rows in memory; `columns` maps inputs to columns (default:
-        inferred). `train` and `test` are numbers of rows (default: half of them each), `budget` is in US
-        dollars. Further settings are those of a study (docs/studies.md). The study is stored in `folder`, and
-        the same call continues it; None stores nothing.
+        inferred), `rows` and `sample` select rows as in `dataset`. `train` and `test` are numbers of rows
+        (default: half of them each), `budget` is in US dollars. Further settings are those of a study
+        (docs/studies.md). The study is stored in `folder`, and the same call continues it; None stores
+        nothing.
 
         Raises UsageError, CompileError with every error in the expressions, RunError and BudgetExceeded, the
         last if not even the original could be measured.
         """
+        from gotlang.data.selection import Selection
         from gotlang.tune.plan import make_plan
         from gotlang.tune.study import run_study
 
@@ -371,6 +387,7 @@ class Program(CheckedProgram):
             **{name: value for name, value in chosen.items() if value is not None},
             **settings,
         )
+        plan = replace(plan, selection=Selection.of(rows, sample, None))
         return await run_study(plan, prepare(self, options), folder=folder, observe=observe)
 
     tune = _blocking(atune)

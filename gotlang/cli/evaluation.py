@@ -61,6 +61,7 @@ data_options: opt.Decorator = opt.together(
         "The column for an input; the input `truth` is the known answer. "
         "[default: of the same name, otherwise the only one that fits]",
     ),
+    opt.row_options,
     opt.whole("--limit", "Only the first N rows. [default: all]"),
     opt.whole("--parallel", "Rows that run at a time.", 16),
     opt.batch_option,
@@ -162,7 +163,8 @@ def job(chosen: dict[str, Any], scheme: Callable[[Program], Scheme]) -> Job:
     if chosen["html"] == "-":
         raise UsageError("standard output is used for the results", help="name a file: `--html report.html`")
     check_writable(chosen["html"], "--html")
-    data = loaded.dataset(chosen["data"], scheme=scheme(loaded), columns=columns, limit=chosen["limit"])
+    selected = {name: chosen[name] for name in ("limit", "rows", "sample")}
+    data = loaded.dataset(chosen["data"], scheme=scheme(loaded), columns=columns, **selected)
     if not chosen["quiet"]:
         report_inferred(data.matching)
     # Waiting for a batch costs nothing: the more rows wait, the fewer batches there are.
@@ -343,7 +345,9 @@ def _width() -> float:
 
 def _title(name: str, about: Mapping[str, Any], more: str = "") -> str:
     simulated = " (simulated: no real model was asked)" if about["simulated"] else ""
-    return f"{name} by {about['model']}{simulated} · {count(about['rows'], 'row')} of {about['data']}{more}"
+    selection = f" ({about['selection']})" if about["selection"] else ""
+    rows = f"{count(about['rows'], 'row')} of {about['data']}{selection}"
+    return f"{name} by {about['model']}{simulated} · {rows}{more}"
 
 
 def _metric(found: Evaluation | Comparison) -> str:

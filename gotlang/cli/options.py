@@ -97,11 +97,27 @@ def _share(text: str) -> float:
     return _number(text.removesuffix("%"), 0, 100) / 100 if text.endswith("%") else _number(text, 0, 1)
 
 
+def _rows(text: str) -> slice:
+    from gotlang.data.selection import rows_of
+
+    return rows_of(text)
+
+
+def _sample(text: str) -> tuple[int, int]:
+    from gotlang.data.selection import sample_of
+
+    return sample_of(text)
+
+
 DOLLARS = Parsed(
     "USD", lambda text: _number(text.strip().removeprefix("$"), 0), "is not an amount of US dollars"
 )
 LIMIT = Parsed("N|none", _limit, "is neither a whole number of at least 1 nor `none`")
 SHARE = Parsed("SHARE", _share, "is not a share from 0 to 1, such as 0.2 or 20%")
+ROWS = Parsed("FROM:TO", _rows, "is not a range of rows, such as 900:1000, :100 or -50:")
+SAMPLE = Parsed(
+    "N[:SEED]", _sample, "is neither a number of rows of at least 1, nor that and a seed as in 100:7"
+)
 
 
 def together(*options: Decorator) -> Decorator:
@@ -190,6 +206,10 @@ input_options = together(
     pair(
         "--map", "INPUT=COLUMN", "The column of --data for an input; the input `truth` is the known answer."
     ),
+)
+row_options: Decorator = together(
+    click.option("--rows", type=ROWS, help="Only these rows, as a slice in Python: 900:1000, :100, -50:."),
+    click.option("--sample", type=SAMPLE, help="Only N rows, drawn at random by a seed. [default seed: 0]"),
 )
 param_options = together(
     pair("--set", "PARAM=VALUE", "Another value for one of the params."),

@@ -43,6 +43,7 @@ _MOST_LINES = 8
 @click.command("tune")
 @click.argument("file")
 @opt.text("--study", "NAME", "Which study of FILE. [default: the only one]")
+@opt.row_options
 @opt.whole("--trials", "Instead of the study's own number.")
 @click.option("--max-usd", type=opt.DOLLARS, help="Spend no more, over all roles, workers and restarts.")
 @opt.text("--storage", "URL", "A file, or any storage URL of Optuna, for several workers.")
@@ -70,6 +71,8 @@ def tune_command(**chosen: Any) -> int:
     plan = _plan(chosen)
     if not chosen["quiet"]:
         report_inferred(plan.read_rows(()).matching)
+        if selection := str(plan.selection):
+            complain(f"data: {selection}")
     options = _options(plan, chosen)
     if "-" in (chosen["out"], chosen["report"]):
         raise UsageError("--out and --report must be files", help="`--json` prints the result")
@@ -113,6 +116,7 @@ def tune_command(**chosen: Any) -> int:
 def _plan(chosen: dict[str, Any]) -> StudyPlan:
     from dataclasses import replace
 
+    from gotlang.data.selection import Selection
     from gotlang.tune.plan import read_plan
 
     plan = read_plan(chosen["file"], chosen["study"], storage=chosen["storage"])
@@ -126,6 +130,7 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
         plan,
         **{name: value for name, value in given.items() if value is not None},
         model=chosen["model"] or plan.model,
+        selection=Selection(chosen["rows"], chosen["sample"]),
     )
 
 

@@ -258,7 +258,7 @@ class Comparison(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """Plain data: every scheme's metrics, its paired differences to the baseline, and every run."""
         evaluations = [entry.evaluation for entry in self.entries]
-        shared = ("program", "model", "simulated", "endpoints", "seed", "data")
+        shared = ("program", "model", "simulated", "endpoints", "seed", "data", "selection")
         about = {name: value for name, value in evaluations[0].about().items() if name in shared}
         # All share one session, whose spending only grows: that of the last one to end is the whole.
         last = max(evaluations, key=lambda evaluation: evaluation.spent.all_calls)

@@ -94,9 +94,10 @@ class Evaluation(Displayed):
     """A scheme over rows, `repeat` runs per row (with consecutive seeds).
 
     `not_run` counts runs that were not started because of a limit, an interruption or too many failures, and
-    `stopped` says which. `columns` maps inputs to columns of `data`. `spent` is what this evaluation itself
-    spent. `unscored` says what to write if the program does not say how its results are scored.
-    `endpoints` are the addresses that were asked, but for providers' own.
+    `stopped` says which. `columns` maps inputs to columns of `data`, of which the rows of
+    `selection` ran. `spent` is what this evaluation itself spent. `unscored` says what to write if the
+    program does not say how its results are scored. `endpoints` are the addresses that were asked, but for
+    providers' own.
     """
 
     scheme: str
@@ -110,6 +111,7 @@ class Evaluation(Displayed):
     simulated: bool = False
     seed: int = 0
     data: str = ""
+    selection: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
     spent: Spent = NOTHING_SPENT
     unscored: str | None = None
@@ -199,7 +201,7 @@ class Evaluation(Displayed):
 
     def about(self) -> dict[str, Any]:
         """What was run, as documents and reports start with it."""
-        names = ("program", "scheme", "model", "simulated", "seed", "data", "repeat")
+        names = ("program", "scheme", "model", "simulated", "seed", "data", "selection", "repeat")
         endpoints = [asdict(one) for one in self.endpoints]
         return {"rows": self.row_count, **{n: getattr(self, n) for n in names}, "endpoints": endpoints}
 
@@ -318,6 +320,7 @@ async def evaluate(
         session.model.simulated,
         session.options.seed,
         data.name,
+        str(data.selection),
         data.matching.columns,
         session.spent,
         metric.help,

@@ -28,6 +28,7 @@ from typing import Any, final
 from gotlang.answers.conversion import convert, from_text, same_name
 from gotlang.data import load
 from gotlang.data.inputs import inputs, named_columns, numbered
+from gotlang.data.selection import ALL, Selection
 from gotlang.data.table import Table
 from gotlang.errors import ReadError, UsageError
 from gotlang.ir import program as ir
@@ -74,11 +75,13 @@ class Matching:
 @final
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The rows of a table for a scheme; `name` is the table's path, `matching` the column of each input."""
+    """The rows of a table for a scheme; `name` is the table's path, `matching` the column of each input, and
+    `selection` says which rows of the table they are."""
 
     name: str
     rows: tuple[Row, ...]
     matching: Matching
+    selection: Selection = ALL
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -101,16 +104,16 @@ def read_dataset(
     program: Program,
     scheme: Scheme,
     columns: Mapping[str, str] | None = None,
-    limit: int | None = None,
+    selection: Selection = ALL,
     *,
     numbers: Sequence[int] | None = None,
     truth: bool = False,
 ) -> Dataset:
-    """The first `limit` rows (None: all) for a scheme, each cell read by the type of its input.
+    """The selected rows for a scheme, each cell read by the type of its input.
 
-    `columns` maps inputs to columns, `numbers` are the rows wanted instead of the first ones, `truth` says
-    that the known answer is used even if the scheme does not look at it. All rows are read before anything
-    runs. Raises UsageError with the place of a cell that cannot be read.
+    `columns` maps inputs to columns, `numbers` are the rows wanted instead of a selection, `truth` says that
+    the known answer is used even if the scheme does not look at it. All rows are read before anything runs.
+    Raises UsageError for an empty selection, and with the place of a cell that cannot be read.
     """
     table, mapping = as_table(data), columns or {}
     wanted = dict(scheme.parameters)
@@ -123,11 +126,11 @@ def read_dataset(
     found = match(table, wanted, scheme.truth if compared else None, mapping)
     optional = {TRUTH: scheme.truth} if TRUTH in found.columns and TRUTH not in wanted else {}
     rows = []
-    for number in range(len(table))[:limit] if numbers is None else numbers:
+    for number in selection.numbers(table) if numbers is None else numbers:
         values = inputs(table, number, found.columns, wanted, optional)
         answer = values.pop(TRUTH, None) if optional else None
         rows.append(Row(number, values, answer))
-    return Dataset(table.path, tuple(rows), found)
+    return Dataset(table.path, tuple(rows), found, selection)
 
 
 def match(

@@ -11,6 +11,7 @@ from typing import Any, final
 
 from gotlang import trust
 from gotlang.compiler import Compilation
+from gotlang.data.selection import ALL, Selection
 from gotlang.data.table import Table
 from gotlang.diagnostics import Diagnostic, Report
 from gotlang.errors import CompileError, NotTrusted, UsageError
@@ -83,7 +84,7 @@ class PromptSearch:
 @dataclass(frozen=True)
 class StudyPlan:
     """A whole study. Money is in US dollars; `train` and `test` are numbers of rows (None: half of them
-    each).
+    each) of those that are selected.
 
     `parallel` is how many trials are proposed from the same knowledge, so how many workers can share the
     study without changing it, `finals` how many of the best trials are rerun with new samples (below 2:
@@ -115,6 +116,7 @@ class StudyPlan:
     storage: str | None = None
     sampler: Method = field(default_factory=lambda: Method("tpe"))
     race: Method | None = field(default_factory=lambda: Method("wilcoxon"))
+    selection: Selection = ALL
 
     def fingerprint(self, *more: object) -> str:
         """16 hexadecimal digits of everything the course of the study depends on, but for its length.
@@ -129,17 +131,21 @@ class StudyPlan:
         parts += [self.scheme, self.train, self.test, self.split_seed, self.parallel, self.seed]
         parts += [self.failed, self.batching, self.early_stop, sorted(self.columns.items())]
         parts += [(m.name, dict(m.arguments)) if m else "" for m in (self.sampler, self.race)]
+        parts += [self.selection] if self.selection != ALL else []
         whole = "\0".join(map(str, (*parts, *more)))
         return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:16]
 
     def read_rows(self, numbers: Sequence[int] | None = None) -> Dataset:
-        """These rows of the study's data (None: all), in this order. Raises UsageError as `read_dataset`."""
+        """These rows of the study's data (None: those selected), in this order. Raises UsageError as
+        `read_dataset`."""
         table, program = as_table(self.data), self.program.ir(0)
         expressions = [o.expression for o in self.objectives] + [c.quantity for c in self.constraints]
         truth = any(TRUTH in free_names(node) for node in expressions)
         truth = truth or any(column.casefold() == TRUTH for column in table.columns)
         scheme = program.scheme(self.scheme)
-        return read_dataset(table, program, scheme, self.columns, numbers=numbers, truth=truth)
+        return read_dataset(
+            table, program, scheme, self.columns, self.selection, numbers=numbers, truth=truth
+        )
 
 
 def read_plan(path: str | Path, study: str | None = None, *, storage: str | None = None) -> StudyPlan:

@@ -1,0 +1,86 @@
+"""Which rows of a table are used: a range, a random sample of it, the first ones."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from typing import Self, final
+
+from gotlang.data.table import Table
+from gotlang.errors import UsageError
+
+_RANGE = re.compile(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*")
+_SAMPLE = re.compile(r"\s*(\d+)\s*(?::\s*(\d+)\s*)?")
+
+
+def rows_of(text: str) -> slice:
+    """`900:1000`, `:100`, `-50:` or `:` as a slice. Raises ValueError for anything else."""
+    if (found := _RANGE.fullmatch(text)) is None:
+        raise ValueError(text)
+    first, last = (None if end is None else int(end) for end in found.groups())
+    return slice(first, last)
+
+
+def sample_of(text: str) -> tuple[int, int]:
+    """`100` or `100:7`, a number of rows and a seed (default: 0). Raises ValueError for anything else."""
+    if (found := _SAMPLE.fullmatch(text)) is None or int(found[1]) < 1:
+        raise ValueError(text)
+    return int(found[1]), int(found[2] or 0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A slice of the rows, then a sample of these (how many, and the seed) in their order, then the first
+    `limit` of these; None: all."""
+
+    rows: slice | None = None
+    sample: tuple[int, int] | None = None
+    limit: int | None = None
+
+    @classmethod
+    def of(cls, rows: slice | str | None, sample: tuple[int, int] | int | None, limit: int | None) -> Self:
+        """A selection as Python's users write it. Raises UsageError for what selects nothing."""
+        try:
+            rows = rows_of(rows) if isinstance(rows, str) else rows
+        except ValueError:
+            raise UsageError(f"`{rows}` is not a range of rows", help='such as "900:1000"') from None
+        drawn = (sample, 0) if isinstance(sample, int) else sample
+        for name, number in (("sample", drawn and drawn[0]), ("limit", limit)):
+            if number is not None and number < 1:
+                raise UsageError(f"`{name}` must be at least 1, not {number}")
+        return cls(rows, drawn, limit)
+
+    def numbers(self, table: Table) -> list[int]:
+        """The rows of a table, in its order. Raises UsageError if there are none, or too few."""
+        numbers = list(range(len(table)))
+        if self.rows is not None:
+            numbers = numbers[self.rows]
+        has = f"it has {len(table)} row{'s' if len(table) != 1 else ''}, counted from 0 to {len(table) - 1}"
+        if not numbers:
+            raise UsageError(f"{table.path} has no rows {self._range()}", help=has)
+        if self.sample is not None:
+            size, seed = self.sample
+            if size > len(numbers):
+                of = f" in {self._range()}" if self.rows is not None else ""
+                raise UsageError(
+                    f"{table.path} has {len(numbers)} rows{of}, too few for a sample of {size}", help=has
+                )
+            numbers = sorted(random.Random(f"sample {seed}").sample(numbers, size))
+        return numbers[: self.limit]
+
+    def _range(self) -> str:
+        assert self.rows is not None  # without a range a table has rows
+        parts = (self.rows.start, self.rows.stop, *([self.rows.step] if self.rows.step is not None else []))
+        return ":".join("" if part is None else str(part) for part in parts)
+
+    def __str__(self) -> str:
+        """What is not all rows, as outputs say it; empty for all and for the first ones."""
+        parts = [f"rows {self._range()}"] if self.rows is not None else []
+        if self.sample is not None:
+            parts.append("a sample of {} by seed {}".format(*self.sample))
+        return ", ".join(parts)
+
+
+ALL = Selection()
