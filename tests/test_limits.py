@@ -114,27 +114,37 @@ def test_an_endpoint_without_limits_is_not_held_up() -> None:
     assert run(main()) <= 13
 
 
-def test_refusals_that_have_nothing_to_do_with_the_pace_do_not_end_in_a_standstill() -> None:
-    """One request in fifty is refused, by chance, with a pause for all of a tenth of a second."""
+def refused_by_chance(share: float, calls: int, seed: int) -> float:
+    """The seconds that so many calls take, if that share of the requests is refused at any pace."""
 
     async def main() -> float:
-        limits, chance = virtual(), random.Random(5)
+        limits, chance = virtual(), random.Random(seed)
 
         async def call() -> None:
             ticket = limits.ticket()
             while True:
                 entered = await limits.acquire(ticket, lambda: (1.0, 1.0))
                 await asyncio.sleep(0.1)
-                if chance.random() >= 0.02:
+                if chance.random() >= share:
                     limits.release(entered, 1.0, {})
                     return
                 limits.congested(entered, 0.1, refused=True)
                 limits.release(entered, 0.0, {})
 
-        await asyncio.gather(*(call() for _ in range(3000)))
+        await asyncio.gather(*(call() for _ in range(calls)))
         return asyncio.get_running_loop().time()
 
-    assert run(main()) < 1200
+    return run(main())
+
+
+def test_refusals_that_have_nothing_to_do_with_the_pace_do_not_end_in_a_standstill() -> None:
+    assert refused_by_chance(0.02, 3000, 5) < 1200
+
+
+def test_an_endpoint_that_refuses_by_chance_is_not_taken_for_a_slow_one() -> None:
+    seconds = sorted(refused_by_chance(0.4, 60, seed) for seed in range(60))
+    assert seconds[30] < 40
+    assert seconds[-1] < 240
 
 
 def test_a_limit_that_is_lifted_is_left_behind() -> None:

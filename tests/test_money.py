@@ -270,17 +270,6 @@ def test_a_few_failures_among_answers_are_no_outage() -> None:
     assert sum(isinstance(one, Reply) for one in found) > 60
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_an_endpoint_that_refuses_by_chance_is_not_taken_for_a_slow_one(seed: int) -> None:
-    """40% of the requests get a 429 without Retry-After, at any pace."""
-    chance = random.Random(seed)
-    found, _, waiting = sent_in_an_outage(
-        60, lambda seen: limited() if chance.random() < 0.4 else None, retries=20
-    )
-    assert all(isinstance(one, Reply) for one in found)
-    assert waiting.now < 70
-
-
 # Random schedules: the server's ledger is the truth
 
 PROGRAM = """

@@ -70,6 +70,9 @@ needs a third."""
 BY_CHANCE, REFUSALS = 3.0, 7
 """If the space of so many refusals in turn grew by that factor, and as many are accepted between them,
 it is not the pace that is refused."""
+TOO_WIDE = 3
+"""Refusals in turn, each at a space `BY_CHANCE` times wider than one that was accepted, after which it is not
+the pace that is refused either."""
 PROMPT = 3
 """Requests since the last refusal up to which the next one counts as coming at once."""
 QUIET = 130
@@ -279,6 +282,7 @@ class Pace:
         self._doubling = True
         self._spaced = self._by_period = False
         self._space = self._held = self._believed = 0.0
+        self._accepted_space, self._too_wide = math.inf, 0
         self._next = 0.0
         self._narrower = NARROWER
         self._by_chance_until = float("-inf")
@@ -360,6 +364,7 @@ class Pace:
         again = self._responses < SOON and self._refused_at >= 0
         left = self._period - (now - self._started)
         self._by_period |= wait_s > max(BY_PERIOD * even, left / 2)
+        self._accepted_space = min(self._accepted_space, even)
         if self._spaced:
             self._adapt(even, seen, lately)
         elif now >= self._by_chance_until and (
@@ -391,10 +396,13 @@ class Pace:
             # Twice the space halves what a limit refuses. What goes on as before is refused by chance.
             accepted = sorted(count for _, count in self._widened)[1:-1]
             if sum(accepted) >= len(accepted) and max(accepted) <= 4 * PROMPT:
-                self._spaced, self._by_period, self._space = False, False, 0.0
-                self._widened.clear()
-                self._by_chance_until = self._changed_at + self._period / 4
+                self._refused_by_chance()
                 return
+        self._too_wide = self._too_wide + 1 if self._space > BY_CHANCE * self._accepted_space else 0
+        if self._too_wide == TOO_WIDE:
+            self._accepted_space *= 2  # or the limit was lowered
+            self._refused_by_chance()
+            return
         if factor > SURE:
             self._narrower = max(NARROWER, self._narrower / 2)
         elif not soon or self._narrower > NARROWER:
@@ -405,6 +413,12 @@ class Pace:
         elif self._space > IN_VAIN * self._believed:
             # Whatever the refusals are for, it is not the pace.
             self._spaced, self._by_period, self._space = False, False, 0.0
+
+    def _refused_by_chance(self) -> None:
+        """Give the space up for a while."""
+        self._spaced, self._by_period, self._space, self._too_wide, self._next = False, False, 0.0, 0, 0.0
+        self._widened.clear()
+        self._by_chance_until = self._changed_at + self._period / 4
 
     def _accepted(self, since: float, until: float) -> int:
         """How many requests were sent after `since` and before `until`, without those refused."""
