@@ -17,7 +17,8 @@ Narrowed = Mapping[Hashable, Type]
 THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
     "confidence": (
         FLOAT,
-        "probability of the response, averaged per token, or of a field of it (needs `logprobs=true`)",
+        "probability of the response, averaged per token, or of an entry of a dict (`confidence(tree[x])`), "
+        "or of a field of it, not averaged (needs `logprobs=true`)",
     ),
     "cost": (
         FLOAT,

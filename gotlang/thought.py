@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -178,18 +179,39 @@ def field_confidence(subject: Thought, name: str) -> float:
     """
     if not isinstance(subject.value, dict) or name not in subject.value:
         raise EvaluationError(f"this thought has no field `{name}`")
+    return math.exp(sum(_logprobs(subject, name, _written(subject.tokens, name, subject.value[name]))))
+
+
+def entry_confidence(subject: Thought, name: str) -> float:
+    """The geometric mean of the probabilities of the tokens that write an entry of a dict, without its name.
+
+    Raises EvaluationError as `field_confidence`, and where the response is no JSON.
+    """
+    if not isinstance(subject.value, dict) or name not in subject.value:
+        raise EvaluationError(f"this thought has no entry `{name}`")
+    text = "".join(token for token, _ in subject.tokens)
+    keys = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
+    found = re.search(rf"(?:{'|'.join(map(re.escape, sorted(keys)))})\s*:\s*", text)
+    try:
+        place = (found.end(), json.JSONDecoder().raw_decode(text, found.end())[1]) if found else None
+    except ValueError:
+        place = None
+    logprobs = _logprobs(subject, name, place)
+    return math.exp(sum(logprobs) / len(logprobs))
+
+
+def _logprobs(subject: Thought, name: str, place: tuple[int, int] | None) -> list[float]:
+    """The log-probabilities of the tokens at a place in the response."""
     if not subject.tokens:
         raise EvaluationError("the model gave no log-probabilities for this thought", help=_HELP)
-    place = _written(subject.tokens, name, subject.value[name])
     if place is None:
         raise EvaluationError(f"the tokens of `{name}` are not found in the response")
-    start, end = place
-    total, at = 0.0, 0
+    found, at = [], 0
     for token, logprob in subject.tokens:
-        if at < end and at + len(token) > start:
-            total += min(0.0, logprob)
+        if at < place[1] and at + len(token) > place[0]:
+            found.append(min(0.0, logprob))
         at += len(token)
-    return math.exp(total)
+    return found
 
 
 def _written(tokens: Sequence[tuple[str, float]], name: str, value: object) -> tuple[int, int] | None:

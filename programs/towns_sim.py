@@ -1,8 +1,10 @@
 """Simulators of the prompts about the made-up country: they know, read and guess facts about it.
 
 From memory a simulator knows some of the facts, always the same ones; from pages it reads what is there,
-nearly without mistakes. Where it does not know, it guesses, and its words are less probable. Only the
-constants at the top set how often.
+nearly without mistakes. Where it does not know, it guesses, and its words are less probable, or it says that
+it does not know, and is sure of that. It cuts questions wrongly at times, and at times answers without
+looking at what it was told. Questions about anything else are refused. Only the constants at the top set how
+often.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from typing import Any
 
 from towns import ASK, facts, follow, hops, parse
 
-from gotlang.models.simulated import Simulated
+from gotlang.models.simulated import NotSimulated, Simulated
 from gotlang.models.tokens import estimate_tokens
 
 KNOWN = 0.55
@@ -27,9 +30,29 @@ SURE, UNSURE = 0.93, 0.55
 """The probability of a token where the answer is known, and where it is a guess."""
 SPREAD = 0.06
 """The standard deviation of both."""
+ADMITTED = 0.5
+"""The chance that what is not known is called unknown, and not guessed."""
+MISCUT = 0.2
+"""The chance that a question is cut wrongly: not at all, into too many parts, or with a wrong reference."""
+HEEDLESS = 0.1
+"""The chance that an answer looks only at the question, and not at what is known besides."""
 
 
 # ---------------------------------------------------------------- knowing
+
+
+def _asked(question: str) -> tuple[list[str], list[str]]:
+    """The entities and the relations of a question. Raises NotSimulated for one about something else."""
+    parsed = parse(question)
+    if parsed is None:
+        raise NotSimulated(f"only questions about the towns of towns.csv are, not {question!r:.80}")
+    known = {entity for _, entity in facts()} | set(facts().values())
+    for phrase in parsed[0]:
+        entity, _ = hops(phrase)
+        # What a wrong sub-question may name: a reference that nothing fills, an answer that is none, a part.
+        if entity not in known and not re.search(r"<\d+>|^unknown$|^$", entity, re.IGNORECASE):
+            raise NotSimulated(f"only the towns of towns.csv are known, not {entity!r:.80}")
+    return parsed
 
 
 def _remembers(relation: str, entity: str, share: float = KNOWN) -> bool:
@@ -61,10 +84,7 @@ def _walk(rng: random.Random, entity: str, chain: list[str], pages: list[str]) -
 
 
 def _reply(rng: random.Random, question: str, pages: list[str]) -> tuple[str, bool]:
-    parsed = parse(question)
-    if parsed is None:
-        return "unknown", False
-    entities, chain = parsed
+    entities, chain = _asked(question)
     if chain != ["older"]:
         return _walk(rng, entities[0], chain, pages)
     walked = [_walk(rng, *hops(phrase), pages) for phrase in entities]
@@ -81,18 +101,40 @@ def _said(rng: random.Random, text: str, sure: bool) -> Simulated:
 # ---------------------------------------------------------------- ProbTree
 
 
-def understand(rng: random.Random, question: str) -> str:
-    """The tree of a question."""
-    tree: dict[str, list[str]] = {}
-    _grow(tree, question)
-    return json.dumps(tree)
-
-
-def _grow(tree: dict[str, list[str]], question: str) -> None:
+def understand(rng: random.Random, question: str) -> Simulated:
+    """The tree of a question, with its mistakes."""
+    _asked(question)
+    tree: dict[str, list[str]] = {question: []}
+    wrong = False
     parts = _parts(question)
-    if parts:
+    while parts:
+        if slipped := rng.random() < MISCUT:
+            parts = rng.choice(SLIPS)(rng, question, parts)
+        wrong = wrong or slipped
         tree[question] = parts
-        _grow(tree, parts[0])
+        question, parts = (parts[0], _parts(parts[0])) if parts else ("", [])
+    return _said(rng, json.dumps(tree), not wrong)
+
+
+def _too_many(rng: random.Random, question: str, parts: list[str]) -> list[str]:
+    relation = rng.choice(sorted(ASK))
+    return [*parts, ASK[relation][0].format(e="<1>")]
+
+
+def _wrong_reference(rng: random.Random, question: str, parts: list[str]) -> list[str]:
+    return [part.replace("<1>", "<2>") for part in parts]
+
+
+def _none(rng: random.Random, question: str, parts: list[str]) -> list[str]:
+    return []
+
+
+def _itself(rng: random.Random, question: str, parts: list[str]) -> list[str]:
+    return [question]
+
+
+SLIPS = (_none, _itself, _too_many, _wrong_reference)
+"""Too few parts, a question that is its own part, too many, a reference to what comes later."""
 
 
 def _parts(question: str) -> list[str]:
@@ -111,49 +153,62 @@ def _parts(question: str) -> list[str]:
     return [ASK[chain[-2]][0].format(e=phrase), ASK[chain[-1]][0].format(e="<1>")]
 
 
+def _from(rng: random.Random, question: str, pages: list[str], source: str) -> Simulated:
+    found, sure = _reply(rng, question, pages)
+    if not sure and rng.random() < ADMITTED:
+        return _said(rng, f"{source} do not tell it. So the answer is: Unknown.", True)
+    return _said(rng, f"{source} say that it is {found}. So the answer is: {found}.", sure)
+
+
 def closed_book(rng: random.Random, question: str) -> Simulated:
     """An answer from memory."""
-    found, sure = _reply(rng, question, [])
-    return _said(rng, f"As far as I know it is {found}. So the answer is: {found}.", sure)
+    return _from(rng, question, [], "My notes")
 
 
 def open_book(rng: random.Random, question: str, pages: list[str]) -> Simulated:
     """An answer from pages."""
-    found, sure = _reply(rng, question, pages or ["nothing"])
-    return _said(rng, f"The pages say {found}. So the answer is: {found}.", sure)
+    return _from(rng, question, pages, "The pages")
+
+
+open_book_of_parts = open_book
+
+
+def combine(rng: random.Random, question: str, known: list[str]) -> Simulated:
+    """An answer from those to the parts, or without looking at them."""
+    entities, chain = _asked(question)
+    if rng.random() < HEEDLESS:
+        return closed_book(rng, question)
+    answers = [each.rpartition("? ")[2].rstrip(".") for each in known]
+    found = answers[-1]
+    if chain == ["older"] and len(answers) > 1:
+        phrase = entities[0 if answers[0] < answers[1] else 1]
+        found = follow(*hops(phrase)) or phrase
+    text = f"From the answers above it is {found or 'Unknown'}. So the answer is: {found or 'Unknown'}."
+    return _said(rng, text, bool(found))
+
+
+# ---------------------------------------------------------------- ReAct
 
 
 def next_step(rng: random.Random, question: str, texts: list[str]) -> str:
     """A turn of ReAct: the page that is needed next is looked up; once all are there, the answer is given."""
-    for entity, chain in _phrases(question):
-        for relation in chain:
-            if not _reads(texts, entity):
-                thought = f"I need the page of {entity}."
-                return json.dumps({"type": "Search", "thought": thought, "query": entity})
-            entity, _ = _hop(rng, relation, entity, texts)
+    if rng.random() >= HEEDLESS:
+        for entity, chain in _phrases(question):
+            for relation in chain:
+                if not _reads(texts, entity):
+                    thought = f"I need the page of {entity}."
+                    return json.dumps({"type": "Search", "thought": thought, "query": entity})
+                entity, _ = _hop(rng, relation, entity, texts)
     answer, _ = _reply(rng, question, texts)
-    return json.dumps({"type": "Finish", "thought": "The pages say it.", "answer": answer})
+    return json.dumps({"type": "Finish", "thought": "That is enough to answer.", "answer": answer})
 
 
 def _phrases(question: str) -> list[tuple[str, list[str]]]:
     """From which entities a question is answered, each with the relations to go through."""
-    parsed = parse(question)
-    if parsed is None:
-        return []
-    entities, chain = parsed
+    entities, chain = _asked(question)
     if chain != ["older"]:
         return [(entities[0], chain)]
     return [(entity, [*inner, "founded"]) for entity, inner in map(hops, entities)]
-
-
-def combine(rng: random.Random, question: str, parts: list[str], answers: list[str]) -> Simulated:
-    """An answer from those to the parts."""
-    found = answers[-1]
-    parsed = parse(question)
-    if parsed is not None and parsed[1] == ["older"]:
-        phrase = parsed[0][0 if answers[0] < answers[1] else 1]
-        found = follow(*hops(phrase)) or phrase
-    return _said(rng, f"From the answers above it is {found}. So the answer is: {found}.", True)
 
 
 # ---------------------------------------------------------------- Socratic questioning
@@ -161,16 +216,17 @@ def combine(rng: random.Random, question: str, parts: list[str], answers: list[s
 
 def attempt(rng: random.Random, question: str, hints: list[str]) -> str:
     """An answer, and how sure."""
-    parsed = parse(question)
-    found, sure = "unknown", False
-    if parsed is not None and parsed[1] == ["older"]:
-        years = [_told(hints, ASK["founded"][0].format(e=phrase)) for phrase in parsed[0]]
+    entities, chain = _asked(question)
+    if hints and rng.random() < HEEDLESS:
+        hints = []
+    if chain == ["older"]:
+        years = [_told(hints, ASK["founded"][0].format(e=phrase)) for phrase in entities]
         found, sure = _reply(rng, question, [])
         if None not in years:
-            phrase = parsed[0][0 if str(years[0]) < str(years[1]) else 1]
+            phrase = entities[0 if str(years[0]) < str(years[1]) else 1]
             found, sure = follow(*hops(phrase)) or phrase, True
-    elif parsed is not None:
-        found, sure = _hinted(rng, parsed[0][0], parsed[1], hints)
+    else:
+        found, sure = _hinted(rng, entities[0], chain, hints)
     return f"Answer: {found}\nSure: {'high' if sure else rng.choice(('low', 'medium'))}"
 
 
@@ -200,15 +256,15 @@ def as_hint(rng: random.Random, question: str, answer: str) -> str:
 
 
 def raise_questions(rng: random.Random, question: str, hints: list[str]) -> str:
-    """The first hop that no hint tells yet; of a comparison, both years."""
-    parsed = parse(question)
-    if parsed is None:
-        return f"1. {question}"
-    entity = parsed[0][0]
-    if parsed[1] == ["older"]:
-        asked = [ASK["founded"][0].format(e=phrase) for phrase in parsed[0]]
+    """The first hop that no hint tells yet; of a comparison, both years. Now and then something beside it."""
+    entities, chain = _asked(question)
+    if rng.random() < MISCUT:
+        return "1. " + ASK[rng.choice(sorted(ASK))][0].format(e=hops(entities[0])[0])
+    entity = entities[0]
+    if chain == ["older"]:
+        asked = [ASK["founded"][0].format(e=phrase) for phrase in entities]
         return "\n".join(f"{number}. {text}" for number, text in enumerate(asked, 1))
-    for relation in parsed[1]:
+    for relation in chain:
         text = ASK[relation][0].format(e=entity)
         told = _told(hints, text)
         if told is None:

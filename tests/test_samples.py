@@ -351,6 +351,12 @@ def test_more_repetitions_pay_the_difference(form: str) -> None:
     assert [paid(form.format(k), cache=cache) for k in (3, 5, 4)] == [3 * each, 2 * each, 0]
 
 
+def test_a_seed_of_its_own_is_another_call_at_temperature_0() -> None:
+    for seeds, calls in ((("", ""), 1), (("", "seed=1"), 2), (("seed=1", "seed=2"), 2), (("seed=1",) * 2, 1)):
+        lines = [f"x{at} = Generate({seed}) cold(q)" for at, seed in enumerate(seeds)]
+        assert paid("\n".join([*lines, "Pool() x0, x1"]), result="many int") == calls
+
+
 def test_the_first_repetition_is_asked_as_it_stands_and_the_later_ones_as_said() -> None:
     seen: list[Any] = []
     body = "Generate() answer(q) Repeat(3, temperature=0.25, seed=7)"

@@ -20,7 +20,15 @@ from gotlang.semantics.builtins import BUILTINS, CONSTANTS
 from gotlang.semantics.limits import MAX_BITS, MAX_ELEMENTS, MAX_STEPS, Fuel, bounded
 from gotlang.span import NOWHERE, Span
 from gotlang.syntax import expressions as e
-from gotlang.thought import Thought, Thoughts, confidence, field_confidence, plain, raise_beyond
+from gotlang.thought import (
+    Thought,
+    Thoughts,
+    confidence,
+    entry_confidence,
+    field_confidence,
+    plain,
+    raise_beyond,
+)
 from gotlang.types import DYNAMIC, Type
 
 Names = Mapping[str, Any]
@@ -280,6 +288,8 @@ class Evaluator:
 
             def pick(names: Names) -> Any:
                 thoughts = names[list_name]
+                if isinstance(thoughts, Thought) and name == "confidence":
+                    return entry_confidence(thoughts, index(names))
                 if not isinstance(thoughts, Thoughts):
                     raise EvaluationError(f"`{name}` takes one thought")
                 return thought_function(name, thoughts[index(names)])

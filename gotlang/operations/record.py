@@ -62,6 +62,7 @@ MODEL_SETTINGS: dict[str, SettingRule] = {
     "stop": SettingRule((STR, ListType(STR))),
     "model": SettingRule((STR,)),
     "logprobs": SettingRule((BOOL,)),
+    "seed": SEED,
     "share": SHARE,
     "timeout": SettingRule((FLOAT,), least=0.001),
     "retries": SettingRule((INT,), 0, MOST),

@@ -28,7 +28,7 @@ from gotlang.ir.foreign import call_python
 from gotlang.models.base import DecodingSettings, Model, Request, Usage
 from gotlang.operations.checks import count, number, position
 from gotlang.operations.names import free_names, looks_at_pool
-from gotlang.operations.record import PROMPT_SETTINGS, SEED
+from gotlang.operations.record import PROMPT_SETTINGS
 from gotlang.operations.step import GIVEN, PythonArguments
 from gotlang.runtime.context import Context
 from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key
@@ -514,7 +514,7 @@ def _setting(name: str, value: Any) -> Any:
     """The value of a setting, None where it is left out. Raises EvaluationError for one of the wrong type."""
     if value is None:
         return None
-    rule = PROMPT_SETTINGS.get(name, SEED)
+    rule = PROMPT_SETTINGS[name]
     if all(fits(type_, value) for type_ in rule.types) or (isinstance(value, float) and math.isinf(value)):
         raise EvaluationError(f"`{name}` must be {' or '.join(map(str, rule.types))}, not {value!r:.60}")
     if (why := rule.refused(name, value)) is not None:

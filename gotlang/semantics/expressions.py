@@ -646,7 +646,8 @@ class ExpressionChecker:
             inner = value.value
         self.infer(value, scope)
         variable = scope.find(inner.name) if isinstance(inner, e.Reference) else None
-        wanted = "thoughts" if isinstance(value, e.Index) else "thought"
+        entry = name == "confidence" and variable is not None and isinstance(variable.type, DictType)
+        wanted = "thoughts" if isinstance(value, e.Index) and not entry else "thought"
         if variable is None and isinstance(inner, e.Reference) and inner.name not in self.symbols.params:
             return result
         if variable is None or variable.kind != wanted:
