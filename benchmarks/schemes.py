@@ -317,7 +317,7 @@ def others() -> Iterator[Row]:
         decided={"verdicts": "value", "judgements": "judge"},
     )
     yield Row("chain_of_thought", "chain_of_thought", "stories", "chain", "1", "1", "stories.csv", STORY)
-    yield Row("zero_shot", "zero_shot", "stories", "chain", "1", "1", "stories.csv", STORY)
+    yield Row("zero_shot", "zero_shot", "stories", "chain", "2", "2", "stories.csv", STORY)
     words = {"words": "Words"}
     yield Row("small_model", "once", "words", "one prompt", "1", "1", "words.csv", words)
     yield Row("small_model", "best_of_ten", "words", "tree", "samples", "1", "words.csv", words)
@@ -344,28 +344,17 @@ def others() -> Iterator[Row]:
         inputs={"question": 'Join the last letters of the words in "Alan Mathison Turing".'},
         decided={"words": "last_letter"},
     )
-    stories = load_data(PROGRAMS / "data" / "stories.csv")
-    yield Row(
-        "self_discover",
-        "self_discover",
-        "stories",
-        "tree",
-        "3 + stories",
-        "4",
-        "",
-        inputs={"stories": [stories.row(number)["Story"] for number in range(5)]},
-        sizes={"stories": 5},
-    )
+    yield Row("self_discover", "self_discover", "stories", "chain", "4", "4", "stories.csv", STORY)
     yield Row(
         "forest_of_thought",
         "forest_of_thought",
         "stories",
         "tree",
-        "len(hints) * (2 * depth * branches + 1) + checks + corrected",
-        "2 * depth + 2",
+        "2 * drafts + corrected + grown + expert",
+        "grown * (2 * depth + 1)",
         "stories.csv",
         STORY,
-        decided={"checks": "consistent", "corrected": "correct"},
+        decided={"drafts": "go_on", "corrected": "correct", "grown": "finish", "expert": "decide"},
         at_least=True,
     )
     yield Row(
@@ -419,12 +408,18 @@ def others() -> Iterator[Row]:
         "decompose_analyse_rethink",
         "stories",
         "graph",
-        "2 * questions + inner",
-        "2 * depth + 1",
+        "3 * questions + cuts + rethought + updates",
+        "3 * questions + cuts + rethought",
         "stories.csv",
         STORY,
         1,
-        decided={"questions": "analyse", "inner": "rethink"},
+        decided={
+            "questions": "analyse",
+            "cuts": "decompose_question",
+            "rethought": "who_can_use",
+            "updates": "update",
+        },
+        at_least=True,
     )
     yield Row(
         "adaptive_graph",

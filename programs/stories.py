@@ -1,4 +1,4 @@
-"""Little stories about numbers: `story` makes one, `changes` takes it apart again.
+"""Little stories about numbers: `story` makes one, `read` takes it apart again.
 
 "Mia has 12 shells. She finds 5 more. She gives a third of them away. How many shells does Mia have?" Each
 sentence between the first and the last changes how many there are. The simulators of several programs work
@@ -10,10 +10,14 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import final
+
+from gotlang.models.simulated import NotSimulated
 
 NAMES = ("Mia", "Noor", "Lena", "Aiko", "Rosa", "Tara", "Wanda", "Inge")
 THINGS = ("shells", "stamps", "marbles", "buttons", "cards", "coins", "stickers", "beads")
+EXAMPLE = "Mia has 12 shells. She finds 5 more. How many shells does Mia have?"
 _FORMS = (
     ("She finds {n} more.", "+"),
     ("Her aunt gives her {n} more.", "+"),
@@ -75,17 +79,29 @@ def story(chance: random.Random, length: int) -> tuple[str, int]:
     return " ".join(sentences), now
 
 
-def start(text: str) -> int:
-    """How many there are at first."""
-    match = re.search(r"has (\d+)", text)
-    return int(match[1]) if match else 0
+@final
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What a story says: how many there are at first, what happens, and the sentence that asks."""
+
+    start: int
+    changes: tuple[Change, ...]
+    question: str
 
 
-def changes(text: str) -> list[Change]:
-    """What happens, sentence by sentence."""
-    found = []
-    for sentence in re.split(r"(?<=[.?])\s+", text.strip()):
-        for pattern, sign in _READ:
-            if match := pattern.fullmatch(sentence):
-                found.append(Change(sentence, sign, int(match[1])))
-    return found
+@cache
+def read(text: str) -> Story:
+    """A story, sentence by sentence. Raises NotSimulated for any other text."""
+    sentences = re.split(r"(?<=[.?])\s+", text.strip())
+    first = re.fullmatch(r"\w+ has (\d+) \w+\.", sentences[0])
+    found = [_change(sentence) for sentence in sentences[1:-1]]
+    if not first or None in found or not re.fullmatch(r"How many \w+ does \w+ have\?", sentences[-1]):
+        raise NotSimulated(f"{text!r} is no story such as {EXAMPLE!r}")
+    return Story(int(first[1]), tuple(change for change in found if change), sentences[-1])
+
+
+def _change(sentence: str) -> Change | None:
+    for pattern, sign in _READ:
+        if match := pattern.fullmatch(sentence):
+            return Change(sentence, sign, int(match[1]))
+    return None

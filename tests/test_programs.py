@@ -120,6 +120,11 @@ def test_the_data_is_what_its_generator_makes(maker: str, file: str) -> None:
     assert found == [[str(cell) for cell in row] for row in module(f"data/{maker}").rows()]
 
 
+def test_the_solved_stories_are_what_their_generator_makes() -> None:
+    lines = (PROGRAMS / "data" / "solved_stories.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == module("data/make_stories").solved()
+
+
 @pytest.mark.parametrize("size", [32, 64, 128])
 def test_pairs_of_sets_are_what_their_generator_makes_and_share_a_quarter_to_three(size: int) -> None:
     table = load_data(PROGRAMS / "data" / f"sets{size}.csv")
