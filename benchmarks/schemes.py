@@ -426,12 +426,18 @@ def others() -> Iterator[Row]:
         "adaptive_graph",
         "questions of several hops",
         "graph",
-        "3 * tasks + graphs + 1",
-        "3 * tasks + graphs + 1",
+        "2 * tasks + 1 + graphs + extensions + closed",
+        "5",
         "towns.csv",
         TOWN,
         3,
-        decided={"tasks": "is_complex", "graphs": "conclude"},
+        decided={
+            "tasks": "is_complex",
+            "graphs": "begin_graph",
+            "extensions": "extend",
+            "closed": "close_graph",
+        },
+        at_least=True,
     )
     yield Row(
         "react",

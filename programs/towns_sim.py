@@ -276,30 +276,104 @@ def raise_questions(rng: random.Random, question: str, hints: list[str]) -> str:
 # ---------------------------------------------------------------- adaptive graph of thoughts
 
 
-def next_tasks(rng: random.Random, question: str, notes: list[dict[str, Any]]) -> str:
-    """The two halves of the question, one after the other, then nothing."""
-    parts = _parts(question) or [question]
-    if "<1>" not in parts[-1]:
-        return json.dumps([] if notes else parts)
-    if len(notes) >= len(parts):
-        return "[]"
-    return json.dumps([parts[len(notes)].replace("<1>", str(notes[-1]["result"]) if notes else "")])
+Node = dict[str, Any]
 
 
-def is_complex(rng: random.Random, task: str) -> str:
-    """Whether it takes several hops."""
-    return "Yes." if _parts(task) else "No."
+def _trails(question: str) -> list[tuple[str, list[str]]]:
+    """From which entities a question is answered, each with the relations to go through."""
+    entities, chain = _asked(question)
+    if chain != ["older"]:
+        return [(entities[0], chain)]
+    return [(entity, [*inner, "founded"]) for entity, inner in map(hops, entities)]
 
 
-def carry_out(rng: random.Random, task: str, notes: list[dict[str, Any]], pages: list[str]) -> str:
-    """The result, from pages."""
-    return _reply(rng, task, pages or ["nothing"])[0]
+def _through(entity: str, chain: list[str]) -> str:
+    for relation in chain[:-1]:
+        entity = ASK[relation][1].format(e=entity)
+    return ASK[chain[-1]][0].format(e=entity)
 
 
-def conclude(rng: random.Random, question: str, notes: list[dict[str, Any]]) -> str:
-    """The last result, or the older of two."""
-    parsed = parse(question)
-    if parsed is not None and parsed[1] == ["older"] and len(notes) == 2:
-        phrase = parsed[0][0 if notes[0]["result"] < notes[1]["result"] else 1]
-        return follow(*hops(phrase)) or phrase
-    return str(notes[-1]["result"]) if notes else "unknown"
+def _progress(trail: tuple[str, list[str]], nodes: list[Node]) -> tuple[list[str], list[str], list[int]]:
+    """How far the results of some tasks lead: the entities, the relations that are left, the tasks."""
+    (entity, left), used = trail, []
+    reached = [entity]
+    while left:
+        steps = {_through(reached[-1], left[:n]): n for n in range(1, len(left) + 1)}
+        fits = [i for i, node in enumerate(nodes, 1) if node["content"] in steps]
+        if not fits:
+            break
+        left = left[steps[nodes[fits[-1] - 1]["content"]] :]
+        reached.append(str(nodes[fits[-1] - 1]["result"]))
+        used.append(fits[-1])
+    return reached, left, used
+
+
+def _task(content: str, uses: list[int]) -> dict[str, Any]:
+    return {"title": " ".join(content.split()[-3:]).rstrip("?"), "content": content, "uses": uses}
+
+
+def _layer(strategy: str, tasks: list[dict[str, Any]], final: bool = False) -> str:
+    return json.dumps({"strategy": strategy, "final": final, "tasks": tasks})
+
+
+def begin_graph(rng: random.Random, question: str, task: str, outer: list[Node], most: int) -> str:
+    """The first hop or two, or both ways at once; what is known outside is left out."""
+    tasks = []
+    for trail in _trails(question):
+        reached, left, _ = _progress(trail, outer if rng.random() >= HEEDLESS else [])
+        if left:
+            ways = [n for n in (1, 2) if n < len(left)] or [1]
+            chosen = sorted(rng.sample(ways, rng.randint(1, len(ways))))
+            tasks += [_task(_through(reached[-1], left[:n]), []) for n in chosen]
+    if not tasks or rng.random() < MISCUT / 2:
+        return _layer("Answer it at once.", [_task(question, [])])
+    return _layer("Find out what the question begins with.", tasks[:most])
+
+
+def extend(rng: random.Random, question: str, nodes: list[Node], strategies: list[str], most: int) -> str:
+    """The next hops, or the final task; sometimes a result is checked, sometimes it all ends too early."""
+    found = [_progress(trail, nodes) for trail in _trails(question)]
+    used = [i for _, _, numbers in found for i in numbers]
+    tasks = [_task(_through(reached[-1], left[:1]), numbers[-1:]) for reached, left, numbers in found if left]
+    answered = any(node["content"] == question for node in nodes)
+    if not tasks or answered or rng.random() < MISCUT / 4:
+        return _layer("Put the results together.", [_task(question, used or [len(nodes)])], True)
+    if rng.random() < MISCUT / 4:
+        wrong = str(rng.choice(nodes)["result"])
+        tasks[0] = _task(_through(wrong, found[0][1][:1] or ["founded"]), [rng.randint(1, len(nodes))])
+    if len(tasks) < most and rng.random() < 0.6:
+        tasks.append(_task(nodes[-1]["content"], []))
+    return _layer("Go on from what was found, and check it where in doubt.", tasks[:most])
+
+
+def close_graph(rng: random.Random, question: str, nodes: list[Node]) -> str:
+    """The final task, from all results that lead on."""
+    used = [i for trail in _trails(question) for i in _progress(trail, nodes)[2]]
+    return json.dumps(_task(question, used or [len(nodes)]))
+
+
+def is_complex(rng: random.Random, question: str, task: dict[str, Any], level: int, outer: list[Node]) -> str:
+    """Whether it takes several hops, as far as that is seen."""
+    _asked(question)
+    several = bool(_parts(task["content"]))
+    return "Yes." if several != (rng.random() < MISCUT / 4) else "No."
+
+
+def carry_out(
+    rng: random.Random,
+    question: str,
+    task: dict[str, Any],
+    known: list[Node],
+    outer: list[Node],
+    pages: list[str],
+) -> str:
+    """The result, from pages; of the final task, from what is known."""
+    if pages or rng.random() < HEEDLESS / 2:
+        return _reply(rng, task["content"], pages)[0]
+    trails = [_progress(trail, [*outer, *known]) for trail in _trails(task["content"])]
+    for reached, left, _ in trails:
+        reached.extend(_hop(rng, relation, reached[-1], ["nothing"])[0] for relation in left)
+    if len(trails) == 1:
+        return trails[0][0][-1]
+    first = min(trails, key=lambda trail: trail[0][-1])
+    return first[0][-2]

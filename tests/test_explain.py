@@ -168,8 +168,9 @@ def test_what_a_model_decides_is_named() -> None:
 def test_what_calls_itself_deeply_is_bounded_soon() -> None:
     program = program_of("adaptive_graph")
     # Two forecasts, each of which gives up after so many steps; the bound leaves room for slow machines.
-    costs = within(8, lambda: program.explain(scheme="think", question="?", levels=30, simulate=False).costs)
-    assert costs.calls.low == 2
+    asked = {"question": "?", "larger": "?", "outer": [], "level": -30}
+    costs = within(8, lambda: program.explain(asked, scheme="think", simulate=False).costs)
+    assert costs.calls.low == 3
     assert costs.calls.high is None
 
 

@@ -79,6 +79,7 @@ def stories(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         ("self_discover", {"story": GSM8K}),
         ("forest_of_thought", {"story": GSM8K}),
         ("decompose_analyse_rethink", {"story": GSM8K}),
+        ("adaptive_graph", {"question": GSM8K}),
     ],
 )
 def test_a_question_of_another_world_gets_an_error_and_no_answer(
@@ -267,3 +268,49 @@ def test_an_update_follows_the_new_answer_and_sometimes_does_not(stories: Any) -
 def test_a_question_about_nothing_in_the_story_is_not_simulated(stories: Any) -> None:
     with pytest.raises(NotSimulated, match="no question about a sentence"):
         stories.analyse(random.Random(0), STORY, "Who is the mayor?", [], [])
+
+
+# ---------------------------------------------------------------- adaptive graph of thoughts
+
+
+def agot(rows: int = 24) -> Iterator[tuple[Result, list[Request]]]:
+    for row in range(rows):
+        yield asked("adaptive_graph", row)
+
+
+def test_layers_have_strategies_and_tasks_have_edges() -> None:
+    edges = set()
+    for _, requests in agot(9):
+        for request in requests:
+            if request.prompt == "extend":
+                assert all(strategy in text(request) for strategy in request.arguments["strategies"])
+            if request.prompt == "carry_out":
+                edges.add((len(request.arguments["known"]) > 0, bool(request.arguments["pages"])))
+                uses = request.arguments["task"]["uses"]
+                assert len(request.arguments["known"]) >= min(1, len(uses))
+    assert {(True, True), (True, False), (False, True)} <= edges
+
+
+def test_a_final_layer_ends_the_graph_and_else_a_final_task_is_asked_for() -> None:
+    closed = {len([r for r in requests if r.prompt == "close_graph"]) for _, requests in agot(12)}
+    assert 0 in closed
+    _, requests = asked("adaptive_graph", 7, layers=1, depth=0)
+    assert prompts(requests).count("close_graph") == 1
+
+
+def test_a_nested_graph_sees_the_graph_around_it() -> None:
+    nested = [
+        request
+        for _, requests in agot()
+        for request in requests
+        if request.prompt == "begin_graph" and request.arguments["task"] != request.arguments["question"]
+    ]
+    assert nested
+    seen = [one for one in nested if one.arguments["outer"]]
+    assert seen and all(one.arguments["outer"][0]["result"] in text(one) for one in seen)
+
+
+def test_tasks_of_a_layer_run_at_the_same_time() -> None:
+    ran = [(result.outcome.hops, len(requests)) for result, requests in agot(12)]
+    assert sum(hops < calls for hops, calls in ran) >= 6
+    assert min(hops / calls for hops, calls in ran) < 0.8
