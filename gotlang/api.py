@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from gotlang.evaluate.rows import Matching as Matching
     from gotlang.evaluate.threshold import Threshold as Threshold
     from gotlang.ir.program import Scheme as Scheme
+    from gotlang.metric import ScoreKind as ScoreKind
     from gotlang.report.plot import Plot
     from gotlang.runtime.sampler.events import Event as Event
     from gotlang.runtime.sampler.events import Failure as Failure
@@ -138,12 +139,15 @@ class Program(CheckedProgram):
 
         return contenders(self.ir(0), names)
 
-    def thresholds(self, conditions: Iterable[str], *, scheme: str | None = None) -> list[Threshold]:
+    def thresholds(
+        self, conditions: Iterable[str], *, scheme: str | None = None, metrics: Sequence[str] = ()
+    ) -> list[Threshold]:
         """Conditions on an evaluation, such as `mean(score) > 2`. Raises UsageError for invalid ones."""
         from gotlang.evaluate.threshold import threshold
 
-        kind = self.metric(self.scheme(scheme)).kind
-        return [threshold(text, kind) for text in conditions]
+        chosen = self.scheme(scheme)
+        names = [metric.name for metric in self.metrics(chosen, metrics)]
+        return [threshold(text, self.metric(chosen).kind, names) for text in conditions]
 
     def tuned(self, file: str | Path | Tuned) -> Program:
         """The program with the result of a study in it, as `gotc tune` writes it. Raises UsageError."""
@@ -166,13 +170,14 @@ class Program(CheckedProgram):
         limit: int | None = None,
         rows: slice | str | None = None,
         sample: int | tuple[int, int] | None = None,
+        metrics: Sequence[str] = (),
     ) -> Dataset:
         """Rows as inputs of a scheme: those of a data file, of a list of mappings or of a DataFrame.
 
         `columns` maps inputs, and `truth`, to columns (default: inferred). `rows` is a slice such as
         "900:1000" or `slice(900, 1000)`, `sample` draws so many of these at random (with a seed: `(100, 7)`),
-        `limit` keeps the first of these. Raises UsageError if columns cannot be inferred, if no row is
-        selected, and for a cell that cannot be read.
+        `limit` keeps the first of these. `metrics` are those for which known answers are read. Raises
+        UsageError if columns cannot be inferred, if no row is selected, and for a cell that cannot be read.
         """
         from gotlang.data.selection import Selection
         from gotlang.evaluate.rows import Dataset, read_dataset
@@ -181,7 +186,7 @@ class Program(CheckedProgram):
             return data
         chosen = self.scheme(scheme) if scheme is None or isinstance(scheme, str) else scheme
         selection = Selection.of(rows, sample, limit)
-        return read_dataset(_records(data), self.ir(0), chosen, columns, selection)
+        return read_dataset(_records(data), self.ir(0), chosen, columns, selection, metrics=metrics)
 
     async def aevaluate(
         self,
@@ -193,6 +198,7 @@ class Program(CheckedProgram):
         limit: int | None = None,
         rows: slice | str | None = None,
         sample: int | tuple[int, int] | None = None,
+        metrics: Sequence[str] = (),
         repeat: int = 1,
         parallel: int = 16,
         max_failed: float = 0.5,
@@ -202,18 +208,29 @@ class Program(CheckedProgram):
     ) -> Evaluation:
         """Run a scheme on every row; `data`, `columns`, `limit`, `rows` and `sample` are those of `dataset`.
 
-        Each row runs `repeat` times, `parallel` rows at a time; once a larger share than `max_failed` of the
-        runs has failed, no more are started. `on_row` is called for every run that ended. Raises UsageError.
+        `metrics` are built-in ones (`f1`, `exact_match`, `accuracy`, `errors`) beside those that the program
+        declares. Each row runs `repeat` times, `parallel` rows at a time; once a larger share than
+        `max_failed` of the runs has failed, no more are started. `on_row` is called for every run that ended.
+        Raises UsageError.
         """
         from gotlang.evaluate.evaluation import evaluate
 
-        chosen = self.dataset(data, scheme=scheme, columns=columns, limit=limit, rows=rows, sample=sample)
+        chosen = self.dataset(
+            data,
+            scheme=scheme,
+            columns=columns,
+            limit=limit,
+            rows=rows,
+            sample=sample,
+            metrics=metrics,
+        )
         async with Session(self, prepare(self, options)) as session:
             on_session(session)
             return await evaluate(
                 session,
                 chosen,
                 scheme=scheme,
+                metrics=metrics,
                 repeat=repeat,
                 parallel=parallel,
                 max_failed=max_failed,
@@ -235,6 +252,7 @@ class Program(CheckedProgram):
         limit: int | None = None,
         rows: slice | str | None = None,
         sample: int | tuple[int, int] | None = None,
+        metrics: Sequence[str] = (),
         parallel: int = 16,
         max_failed: float = 0.5,
         options: Options | None = None,
@@ -247,13 +265,21 @@ class Program(CheckedProgram):
         `schemes` are those of the program, and the baselines `single`, `best-of-N` and `vote-of-N` (default:
         all schemes with the same inputs and result). With `equal_cost`, cheaper ones are repeated until they
         cost as much as the most expensive one. `on_planned` is called with the number of further runs
-        whenever it is known; all else is as in `evaluate`. Raises UsageError.
+        whenever it is known. The first of `metrics` is the one that they are compared by (default: the first
+        that all have, of the declared ones, the score and `correct`); all else is as in `evaluate`. Raises
+        UsageError.
         """
         from gotlang.evaluate.comparison import compare
 
         sides = self.contenders(schemes)
         chosen = self.dataset(
-            data, scheme=sides[0].scheme, columns=columns, limit=limit, rows=rows, sample=sample
+            data,
+            scheme=sides[0].scheme,
+            columns=columns,
+            limit=limit,
+            rows=rows,
+            sample=sample,
+            metrics=metrics,
         )
         on_planned(len(chosen) * len(sides))
         async with Session(self, prepare(self, options)) as session:
@@ -262,6 +288,7 @@ class Program(CheckedProgram):
                 session,
                 chosen,
                 sides,
+                metrics=metrics,
                 baseline=baseline,
                 equal_cost=equal_cost,
                 parallel=parallel,

@@ -19,18 +19,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from gotlang.errors import EvaluationError
+from gotlang.diagnostics import nearest
+from gotlang.errors import EvaluationError, UsageError
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program, Scheme
 from gotlang.operations.names import free_names
 from gotlang.scope import THOUGHT_FUNCTIONS
+from gotlang.semantics.metrics import TRUTH, misfit
 from gotlang.span import NOWHERE
 from gotlang.statistics import bounded
-from gotlang.syntax.expressions import Call, Constant, Expression, Reference
+from gotlang.syntax.expressions import Argument, Call, Compare, Constant, Expression, Identifier, Reference
 from gotlang.syntax.format import format_expression
 from gotlang.syntax.walk import walk
-from gotlang.types import ANY, Type, accepts
+from gotlang.types import ANY, STR, ListType, Type, accepts
 
 _JUDGES = (ir.KeepBestN, ir.KeepValid, ir.Select, ir.Vote, ir.Validate, ir.GroundTruth)
 """Steps after which a thought has the score that it had before."""
@@ -39,13 +41,16 @@ _JUDGES = (ir.KeepBestN, ir.KeepValid, ir.Select, ir.Vote, ir.Validate, ir.Groun
 @final
 @dataclass(frozen=True, slots=True)
 class ScoreKind:
-    """What a score is: its name in the program, whether lower is better, its arguments `of` as the program
-    writes them, and the `best` possible value (None: unknown)."""
+    """What a score or another metric is: its name in the program, whether lower is better, its arguments `of`
+    as the program writes them, the `best` possible value and the `worst` one, which a run without a result
+    has (None: unknown). The mean of a `share`, which is 1 or 0, is a share of the rows."""
 
     name: str = "score"
     lower: bool = False
     of: str = ""
     best: float | None = None
+    worst: float | None = None
+    share: bool = False
 
 
 @final
@@ -104,6 +109,103 @@ def metric_of(program: Program, scheme: Scheme) -> Metric:
     if last is not None:
         return Metric(_kind(program, last), own=True)
     return Metric(ScoreKind(), help=_help(program, scheme))
+
+
+# ---------------------------------------------------------------- declared and built-in metrics
+
+RUN_METRICS = ("score", "correct", "cost", "calls", "seconds")
+"""The metrics of every run."""
+BUILT_IN = {
+    "f1": "F1 of the words of a text and of the known answer, as HotpotQA counts them",
+    "exact_match": "whether a text is the known answer but for case, punctuation and articles",
+    "accuracy": "whether the result is the known answer",
+    "errors": "whether the result is not the known answer, or missing",
+}
+"""Metrics of results and known answers that need no declaration."""
+
+
+def kind_of(metric: ir.MetricFunction) -> ScoreKind:
+    """What a declared metric is."""
+    of = ", ".join(name for name, _ in metric.parameters)
+    return ScoreKind(metric.name, metric.lower, of, metric.best, metric.failed, metric.share)
+
+
+def metrics_of(program: Program, scheme: Scheme, names: Sequence[str] = ()) -> list[ir.MetricFunction]:
+    """The metrics of results of a scheme: those of these names, built-in ones among them, then the others
+    that the program declares and that fit the scheme.
+
+    Raises UsageError for a name of none, and for a metric that does not fit the scheme.
+    """
+    declared = {metric.name: metric for metric in program.metrics}
+    result: Type = ListType(scheme.result) if scheme.many else scheme.result
+    out, usual = [], {*RUN_METRICS, metric_of(program, scheme).kind.name}
+    for name in dict.fromkeys((*names, *declared)):
+        if name in usual:
+            continue
+        metric = declared.get(name) or _built_in(name, result, scheme.truth)
+        if metric is None:
+            known = sorted({*declared, *BUILT_IN, *usual})
+            near = nearest(name, known)
+            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(known)}"
+            raise UsageError(f"no metric `{name}`", help=hint)
+        wrong = misfit(metric.parameters, dict(scheme.parameters), result, scheme.truth)
+        if wrong is None:
+            out.append(metric)
+        elif name in names:
+            message = f"metric `{name}` does not fit scheme `{scheme.name}`: {wrong.why}"
+            raise UsageError(message, help=wrong.help)
+    return out
+
+
+def looks_at_truth(metric: ir.MetricFunction) -> bool:
+    """Whether a metric needs the known answer."""
+    return TRUTH in dict(metric.parameters[1:])
+
+
+def measure(
+    metrics: Sequence[ir.MetricFunction],
+    value: Any,
+    inputs: Mapping[str, Any],
+    truth: Any,
+    evaluate: Evaluator,
+    params: Mapping[str, Any],
+) -> dict[str, Score]:
+    """The metrics of a result by name."""
+    found = {}
+    for metric in metrics:
+        names = {**params, **inputs, TRUTH: truth, metric.parameters[0][0]: value}
+        if looks_at_truth(metric) and truth is None:
+            found[metric.name] = Score(reason=NO_TRUTH)
+            continue
+        try:
+            found[metric.name] = Score(bounded(evaluate(metric.value, names)))
+        except EvaluationError as error:
+            found[metric.name] = Score(reason=f"it has no value: {error.message}")
+    return found
+
+
+NO_TRUTH = "the row has no known answer (map its column with `--map truth=COLUMN`)"
+
+
+def _built_in(name: str, result: Type, truth: Type) -> ir.MetricFunction | None:
+    """A built-in metric: of texts, or of any result and known answer that can be equal."""
+    if name not in BUILT_IN:
+        return None
+    it, known = Reference(NOWHERE, "it"), Reference(NOWHERE, TRUTH)
+    texts = name in ("f1", "exact_match")
+    given = tuple(Argument(NOWHERE, None, each) for each in (it, known))
+    value: Expression = (
+        Call(NOWHERE, Identifier(NOWHERE, name), given)
+        if texts
+        else Compare(NOWHERE, it, (("!=" if name == "errors" else "==", known),))
+    )
+    types = (STR, STR) if texts else (result, truth)
+    lower = name == "errors"
+    parameters = (("it", types[0]), (TRUTH, types[1]))
+    return ir.MetricFunction(name, parameters, lower, int(not lower), int(lower), name != "f1", value)
+
+
+# ---------------------------------------------------------------- which score
 
 
 def local_score(program: Program, like: Scheme) -> ir.Score | None:

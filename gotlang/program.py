@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any, Self
 
 from gotlang.compiler import Compilation
 from gotlang.errors import UsageError
-from gotlang.ir.program import Param, Prompt, Scheme
+from gotlang.ir.program import MetricFunction, Param, Prompt, Scheme
 from gotlang.ir.program import Program as IR
-from gotlang.metric import Metric, metric_of
+from gotlang.metric import Metric, metric_of, metrics_of
 
 
 class CheckedProgram:
@@ -77,6 +78,10 @@ class CheckedProgram:
     def metric(self, scheme: Scheme) -> Metric:
         """How results of a scheme are scored: by the program as it is written, not as optimized."""
         return metric_of(self._ir, self.schemes.get(scheme.name, scheme))
+
+    def metrics(self, scheme: Scheme, names: Sequence[str] = ()) -> list[MetricFunction]:
+        """The metrics of these names and all others that fit a scheme. Raises UsageError for unknown ones."""
+        return metrics_of(self._ir, scheme, names)
 
     def changed(self, compilation: Compilation) -> Self:
         """A program of the same class from another text."""

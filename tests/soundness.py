@@ -24,6 +24,8 @@ from gotlang.api import Options, compile
 from gotlang.compiler import compile_source
 from gotlang.diagnostics import Diagnostic, render
 from gotlang.errors import GotError, RunError
+from gotlang.ir.evaluate import Evaluator
+from gotlang.metric import measure
 from gotlang.models.simulated import SimulatedModel
 from gotlang.span import Source
 from tests.support.edits import edited
@@ -68,7 +70,13 @@ def run(program: TypedProgram, text: str, level: int) -> None:
         options = Options(
             model=SimulatedModel(program.simulators()), cache=None, level=level, max_calls=MOST_CALLS
         )
-        compiled.run(inputs, scheme=scheme.name, options=options)
+        value = compiled.run(inputs, scheme=scheme.name, options=options).value
+        ir = compiled.ir(0)
+        evaluate = Evaluator({score.name: score for score in ir.scores}, {}, ir.results)
+        params = {param.name: param.default for param in ir.params}
+        for found in measure(compiled.metrics(scheme), value, inputs, value, evaluate, params).values():
+            if found.reason is not None and not BY_DATA.search(found.reason.partition(": ")[2]):
+                raise Unsound(f"-O{level}: {found.reason}")
     except RunError as error:
         for failure in error.failures or (error,):
             reason = getattr(failure, "reason", None) or str(failure)

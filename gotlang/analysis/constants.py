@@ -78,7 +78,7 @@ class _Constants:
         """Every declaration; in one with an error only settings and rounds are told. Those that call others
         come first, so that what they give is known."""
         declared = [d for module in self.checked.modules for d in module.declarations]
-        bodies = [d for d in declared if isinstance(d, n.Scheme | n.Score)]
+        bodies = [d for d in declared if isinstance(d, n.Scheme | n.Score | n.Metric)]
         callees = {d.name.text: rank for rank, (d, _) in enumerate(callees_first(bodies))}
         for d in sorted(bodies, key=lambda d: callees[d.name.text], reverse=True):
             self.expressions.wrong = not self._right(d)

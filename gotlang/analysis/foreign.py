@@ -239,7 +239,7 @@ class _Foreign:
                     reader = d.parse.function if d.parse is not None else None
                     if reader is not None and reader.text in functions:
                         self._fits(functions[reader.text], reader, 1, [], in_call=False)
-                elif isinstance(d, n.Scheme | n.Score | n.Param):
+                elif isinstance(d, n.Scheme | n.Score | n.Metric | n.Param):
                     outer = {id(step.operands[0]): step.operation.text for step in _steps(d) if step.operands}
                     for node in walk(d):
                         if isinstance(node, e.Call) and node.function.text in functions:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Program,
         RowRun,
         Scheme,
+        ScoreKind,
         Threshold,
     )
 
@@ -63,6 +64,12 @@ data_options: opt.Decorator = opt.together(
     ),
     opt.row_options,
     opt.whole("--limit", "Only the first N rows. [default: all]"),
+    opt.text(
+        "--metrics",
+        "NAMES",
+        "Comma-separated metrics, the first of which schemes are compared by: f1, exact_match, accuracy and "
+        "errors (the result and the known answer), beside those that the program declares.",
+    ),
     opt.whole("--parallel", "Rows that run at a time.", 16),
     opt.batch_option,
     click.option(
@@ -97,6 +104,7 @@ class Job:
     quiet: bool
     command: list[str]
     progress: Progress
+    metrics: list[str]
 
     def run(self, work: Callable[..., T], **settings: Any) -> T:
         """Call a method of the program, with progress on stderr.
@@ -108,6 +116,7 @@ class Job:
             try:
                 return work(
                     self.data,
+                    metrics=self.metrics,
                     parallel=self.parallel,
                     max_failed=self.max_failed,
                     options=replace(self.options, observe=progress),
@@ -164,14 +173,21 @@ def job(chosen: dict[str, Any], scheme: Callable[[Program], Scheme]) -> Job:
         raise UsageError("standard output is used for the results", help="name a file: `--html report.html`")
     check_writable(chosen["html"], "--html")
     selected = {name: chosen[name] for name in ("limit", "rows", "sample")}
-    data = loaded.dataset(chosen["data"], scheme=scheme(loaded), columns=columns, **selected)
+    metrics = names_of(chosen["metrics"])
+    data = loaded.dataset(chosen["data"], scheme=scheme(loaded), columns=columns, metrics=metrics, **selected)
     if not chosen["quiet"]:
         report_inferred(data.matching)
     # Waiting for a batch costs nothing: the more rows wait, the fewer batches there are.
     parallel = _ALL_AT_ONCE if chosen["batch"] else chosen["parallel"]
     command = _one_row(chosen) if options.cache is not None else []
     progress = Progress(notice=model_notice(options, chosen["model"], quiet=chosen["quiet"]))
-    return Job(loaded, options, data, parallel, chosen["max_failed"], chosen["quiet"], command, progress)
+    most, quiet = chosen["max_failed"], chosen["quiet"]
+    return Job(loaded, options, data, parallel, most, quiet, command, progress, metrics)
+
+
+def names_of(text: str | None) -> list[str]:
+    """Names that commas separate."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _one_row(chosen: dict[str, Any]) -> list[str]:
@@ -224,7 +240,7 @@ def eval_command(**chosen: Any) -> int:
     form = "json" if chosen["json"] else chosen["format"]
     name, repeat = chosen["scheme"], chosen["repeat"]
     todo = job(chosen, lambda program: program.scheme(name))
-    thresholds = todo.program.thresholds(chosen["fail_if"], scheme=name)
+    thresholds = todo.program.thresholds(chosen["fail_if"], scheme=name, metrics=todo.metrics)
     todo.progress.planned(len(todo.data) * repeat)
     found = todo.run(todo.program.evaluate, scheme=name, repeat=repeat)
     complete = found.stopped is None and any(run.state == "done" for run in found.runs)
@@ -291,7 +307,7 @@ def compare_command(**chosen: Any) -> int:
 
     Intervals of differences are paired: row by row, so that what makes a row hard for both cancels out.
     """
-    names = [name.strip() for name in (chosen["schemes"] or "").split(",") if name.strip()]
+    names = names_of(chosen["schemes"])
     todo = job(chosen, lambda program: program.contenders(names)[0].scheme)
     found = todo.run(
         todo.program.compare,
@@ -350,10 +366,8 @@ def _title(name: str, about: Mapping[str, Any], more: str = "") -> str:
     return f"{name} by {about['model']}{simulated} · {rows}{more}"
 
 
-def _metric(found: Evaluation | Comparison) -> str:
-    return (
-        f"metric: {found.kind.name}({found.kind.of}); {'lower' if found.kind.lower else 'higher'} is better"
-    )
+def _metric(kind: ScoreKind) -> str:
+    return f"metric: {kind.name}({kind.of}); {'lower' if kind.lower else 'higher'} is better"
 
 
 def eval_text(found: Evaluation) -> Iterator[str]:
@@ -365,13 +379,17 @@ def eval_text(found: Evaluation) -> Iterator[str]:
     for name, label, interval in _intervals(found):
         total = found.sum(name) if name in ("cost", "calls") else None
         summed = "" if total is None else f"{total:,.0f}" if name == "calls" else shown(name, total)
-        lines.append((label, shown(name, interval.mean), bounds(name, interval), str(interval.rows), summed))
+        unit = found.unit(name)
+        middle = "" if unit == "correct" else shown(unit, found.median(name))
+        cells = (shown(unit, interval.mean), middle, bounds(unit, interval), str(interval.rows), summed)
+        lines.append((label, *cells))
     if not lines:
         yield f"no run ended: {count(len(found.runs), 'run')} partial or failed, {found.not_run} not started"
     else:
-        yield from table(("", "mean", "95% CI", "rows", "sum"), lines)
-    if found.kind.of and found.values("score"):
-        yield _metric(found)
+        yield from table(("", "mean", "median", "95% CI", "rows", "sum"), lines)
+    for name in found.metrics:
+        if found.kind_of(name).of and found.values(name):
+            yield _metric(found.kind_of(name))
     yield from found.remarks()
     failed = found.failures()
     if failed:
@@ -384,9 +402,9 @@ def eval_text(found: Evaluation) -> Iterator[str]:
 
 def _intervals(found: Evaluation) -> Iterator[tuple[str, str, Any]]:
     """The known metrics: name, label and interval."""
-    for name in ("score", "correct", "cost", "calls", "seconds"):
+    for name in found.metrics:
         if (interval := found.interval(name)) is not None:
-            yield name, found.kind.name if name == "score" else name, interval
+            yield name, found.kind_of(name).name, interval
 
 
 def eval_junit(
@@ -436,7 +454,9 @@ def eval_github(found: Evaluation, crossed: Sequence[Threshold]) -> Iterator[str
     from gotlang.report.charts import shown
 
     title = f"gotc eval {found.program} {found.scheme}"
-    means = ", ".join(f"{label} {shown(name, interval.mean)}" for name, label, interval in _intervals(found))
+    means = ", ".join(
+        f"{label} {shown(found.unit(name), interval.mean)}" for name, label, interval in _intervals(found)
+    )
     yield annotation("notice", f"{count(found.row_count, 'row')}: {means}", title=title)
     for remark in found.remarks():
         yield annotation("warning", remark, title=title)
@@ -452,13 +472,13 @@ def compare_text(found: Comparison) -> Iterator[str]:
 
     about = found.to_dict()
     yield _title(about["program"], about, f", at equal {found.cost_metric}" if found.equal_cost else "")
-    metrics = [name for name in ("correct", "cost", "calls", "seconds") if name != found.metric]
-    metrics = [name for name in metrics if any(entry.evaluation.values(name) for entry in found.entries)]
+    metrics, first = found.others(), found.entries[0].evaluation
+    labels = [first.kind_of(name).name for name in metrics]
     baseline = found.baseline if len(found.baseline) <= _LONGEST_NAME else "baseline"
-    heads = ["scheme", found.label, "95% CI", *metrics, f"to {baseline}", "95% CI", "verdict"]
+    heads = ["scheme", found.label, "95% CI", *labels, f"to {baseline}", "95% CI", "verdict"]
     yield from table(heads, [_line(found, entry, metrics) for entry in found.entries])
-    if found.metric == "score" and found.kind.of:
-        yield _metric(found)
+    if found.kind.of:
+        yield _metric(found.kind)
     if front := ", ".join(entry.name for entry in found.front()):
         yield f"Pareto-optimal in ({found.label}, {found.cost_metric}): {front}"
     if any(d.rows < FEWEST_ROWS for e in found.entries if (d := e.to_baseline.get(found.metric))):
@@ -473,13 +493,15 @@ def _line(found: Comparison, entry: ComparedScheme, metrics: list[str]) -> list[
     from gotlang.report.charts import shown
 
     name = f"{entry.name} x {entry.repeats}" if entry.repeats > 1 else entry.name
-    cells = [name, *_cells(found.metric, entry.evaluation.interval(found.metric))]
+    cells = [name, *_cells(found.unit, entry.evaluation.interval(found.metric))]
     for metric in metrics:
         interval = entry.evaluation.interval(metric)
-        cells.append(shown(metric, interval.mean) if interval is not None else "unknown")
+        cells.append(
+            shown(entry.evaluation.unit(metric), interval.mean) if interval is not None else "unknown"
+        )
     if entry.name == found.baseline:
         return [*cells, "", "", "baseline"]
-    difference = _cells(found.metric, entry.to_baseline.get(found.metric), signed=True)
+    difference = _cells(found.unit, entry.to_baseline.get(found.metric), signed=True)
     return [*cells, *difference, entry.verdict or "unknown"]
 
 

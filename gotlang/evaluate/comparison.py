@@ -33,7 +33,6 @@ from gotlang.errors import UsageError
 from gotlang.evaluate.evaluation import (
     DEFAULT_MAX_FAILED,
     DEFAULT_PARALLEL,
-    METRICS,
     Evaluation,
     RowRun,
     evaluate,
@@ -210,9 +209,10 @@ class ComparedScheme:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Displayed):
-    """Several schemes on the same rows; `metric` is what they are compared by, `score` or `correct`.
+    """Several schemes on the same rows; `metric` is what they are compared by: the one that was named, else
+    the first declared one, `score` or `correct` that all have.
 
-    One scheme alone may have neither: then `metric` is its cost. `cost_metric` is `cost`, or `calls` if
+    One scheme alone may have none: then `metric` is its cost. `cost_metric` is `cost`, or `calls` if
     nothing has a price.
     """
 
@@ -232,6 +232,20 @@ class Comparison(Displayed):
     def label(self) -> str:
         """The name of the metric."""
         return self.kind.name
+
+    @property
+    def unit(self) -> str:
+        """The metric whose values look like those of the compared one."""
+        return "correct" if self.kind.share else self.metric
+
+    def others(self) -> list[str]:
+        """The metrics that any scheme has, but for the compared one; scores only if all have the same."""
+        evaluations = [entry.evaluation for entry in self.entries]
+        kinds = {evaluation.kind for evaluation in evaluations}
+        scored = len(kinds) == 1 and all(e.evaluation.values("score") for e in self.entries if _ended(e))
+        names = dict.fromkeys(name for evaluation in evaluations for name in evaluation.metrics)
+        known = (name for name in names if any(evaluation.values(name) for evaluation in evaluations))
+        return [name for name in known if name != self.metric and (name != "score" or scored)]
 
     def front(self) -> list[ComparedScheme]:
         """The schemes that are Pareto-optimal in cost and metric, cheapest first."""
@@ -280,7 +294,9 @@ class Comparison(Displayed):
                     "repeats": entry.repeats,
                     "rows": entry.evaluation.row_count,
                     **entry.evaluation.summary(),
-                    "to_baseline": {name: interval_dict(entry.to_baseline.get(name)) for name in METRICS},
+                    "to_baseline": {
+                        name: interval_dict(entry.to_baseline.get(name)) for name in entry.evaluation.metrics
+                    },
                     "verdict": entry.verdict,
                     "runs": [run.to_dict() for run in entry.evaluation.runs],
                 }
@@ -314,6 +330,7 @@ async def compare(
     data: Dataset,
     sides: Sequence[Contender],
     *,
+    metrics: Sequence[str] = (),
     baseline: str | None = None,
     equal_cost: bool = False,
     parallel: int = DEFAULT_PARALLEL,
@@ -339,6 +356,7 @@ async def compare(
             session,
             some,
             scheme=optimize(alone, options.level, options.skipped_passes).schemes[-1],
+            metrics=metrics,
             repeat=repeats,
             first_repeat=first,
             parallel=parallel,
@@ -348,13 +366,20 @@ async def compare(
         )
         return dataclasses.replace(found, scheme=side.name)
 
-    return await run_contenders(program, sides, run, baseline or sides[0].name, equal_cost=equal_cost)
+    first, wanted = baseline or sides[0].name, next(iter(metrics), None)
+    return await run_contenders(program, sides, run, first, equal_cost=equal_cost, metric=wanted)
 
 
 async def run_contenders(
-    program: Program, sides: Sequence[Contender], run: Run, baseline: str, *, equal_cost: bool
+    program: Program,
+    sides: Sequence[Contender],
+    run: Run,
+    baseline: str,
+    *,
+    equal_cost: bool,
+    metric: str | None = None,
 ) -> Comparison:
-    """Run every contender with `run` and compare them."""
+    """Run every contender with `run` and compare them, by `metric` if it is given."""
     names = [side.name for side in sides]
     if baseline not in names:
         raise UsageError(f"the baseline `{baseline}` is not compared", help=f"there are {', '.join(names)}")
@@ -362,24 +387,30 @@ async def run_contenders(
     if not fixed:
         raise UsageError("`best-of-n` and `vote-of-n` are matched to another scheme: name one of those too")
     found = {side.name: ComparedScheme(side.name, await run(side, 0, 1, None)) for side in fixed}
-    metric = _cost_metric(found.values())
-    target = max(entry.evaluation.mean(metric) or 0.0 for entry in found.values())
+    unit = _cost_metric(found.values())
+    target = max(entry.evaluation.mean(unit) or 0.0 for entry in found.values())
     for side in sides:
         if side.samples == MATCHED:
-            made = with_samples(program, side, await _matched_samples(program, side, target, metric, run))
+            made = with_samples(program, side, await _matched_samples(program, side, target, unit, run))
             found[side.name] = ComparedScheme(made.name, await run(made, 0, 1, None))
         elif equal_cost:
-            found[side.name] = await _repeated(side, found[side.name], target, metric, run)
-    return assemble([found[name] for name in names], found[baseline].name, equal_cost=equal_cost)
+            found[side.name] = await _repeated(side, found[side.name], target, unit, run)
+    entries = [found[name] for name in names]
+    return assemble(entries, found[baseline].name, equal_cost=equal_cost, metric=metric)
 
 
-def assemble(entries: Sequence[ComparedScheme], baseline: str, *, equal_cost: bool = False) -> Comparison:
-    """Compare evaluated schemes with the one of a name. Raises UsageError for no metric in common."""
-    metric, kind = _common_metric(entries)
+def assemble(
+    entries: Sequence[ComparedScheme], baseline: str, *, equal_cost: bool = False, metric: str | None = None
+) -> Comparison:
+    """Compare evaluated schemes with the one of a name, by a metric (default: the first that all have).
+
+    Raises UsageError for no metric in common.
+    """
+    metric, kind = _common_metric(entries, metric)
     first = next(entry for entry in entries if entry.name == baseline)
 
     def compared(entry: ComparedScheme) -> ComparedScheme:
-        pairs = ((name, _difference(entry, first, name)) for name in METRICS)
+        pairs = ((name, _difference(entry, first, name)) for name in entry.evaluation.metrics)
         differences = {name: pair for name, pair in pairs if pair is not None}
         found = differences.get(metric)
         shown = verdict(found, lower_is_better=kind.lower) if found is not None else None
@@ -389,20 +420,33 @@ def assemble(entries: Sequence[ComparedScheme], baseline: str, *, equal_cost: bo
     return Comparison(metric, kind, baseline, done, equal_cost, _cost_metric(entries))
 
 
-def _common_metric(entries: Sequence[ComparedScheme]) -> tuple[str, ScoreKind]:
+def _common_metric(entries: Sequence[ComparedScheme], wanted: str | None) -> tuple[str, ScoreKind]:
     ended = [entry.evaluation for entry in entries if _ended(entry)]
+    first = entries[0].evaluation
+    if wanted is not None:
+        wanted = "score" if wanted == first.kind.name else wanted
+        if len({evaluation.kind_of(wanted) for evaluation in ended}) > 1:
+            raise UsageError(f"these schemes have different metrics of the name `{wanted}`")
+        lacking = next((entry.name for entry in entries if not entry.evaluation.values(wanted)), None)
+        if ended and lacking is not None:
+            raise UsageError(f"no row of `{lacking}` has the metric `{wanted}`")
+        return wanted, first.kind_of(wanted)
+    for name, kind in first.kinds.items():
+        same = all(each.kinds.get(name) == kind and each.values(name) for each in ended)
+        if ended and same:
+            return name, kind
     kinds = {entry.evaluation.kind for entry in entries if entry.evaluation.values("score")}
     if len(kinds) == 1 and all(evaluation.values("score") for evaluation in ended):
         return "score", next(iter(kinds))
     if all(evaluation.values("correct") for evaluation in ended):
-        return "correct", ScoreKind("correct")
+        return "correct", first.kind_of("correct")
     if len(entries) == 1:
-        return "cost", ScoreKind("cost", lower=True)
+        return "cost", first.kind_of("cost")
     names = ", ".join(sorted(kind.name for kind in kinds)) or "none"
     raise UsageError(
         f"these schemes have no metric in common (scores: {names})",
-        help="give each the same `Score()`, or `GroundTruth()`, at its end; `--map truth=COLUMN` maps the "
-        "known answers",
+        help="give each the same `Score()`, or `GroundTruth()`, at its end, or name a metric, such as "
+        "`--metrics f1`; `--map truth=COLUMN` maps the known answers",
     )
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, Literal, final
 
 from gotlang.errors import GotError, RunError, UsageError
@@ -19,7 +19,8 @@ from gotlang.evaluate.rows import Dataset, Row, looks_at_truth
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program, Scheme
-from gotlang.metric import Metric, ScoreKind, steps
+from gotlang.metric import NO_TRUTH, RUN_METRICS, Metric, ScoreKind, kind_of, measure, steps
+from gotlang.metric import looks_at_truth as needs_truth
 from gotlang.models.base import Address
 from gotlang.models.prices import NOTHING_SPENT, Spent
 from gotlang.result import FORMAT_VERSION, Displayed
@@ -29,7 +30,7 @@ from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Observer
 from gotlang.session import Session
 from gotlang.statistics import Interval, bounded, mean_interval, share_interval, within
 
-METRICS = ("score", "correct", "cost", "calls", "seconds")
+METRICS = RUN_METRICS
 """What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, calls, and
 seconds along the critical path. The last three are those of a run with an empty cache, so that they do not
 depend on what ran before."""
@@ -46,6 +47,10 @@ _MOST_ROWS = 5
 """Rows that a remark names."""
 _FIELDS = {"result": "value", "correct": "truth", "cost": "usd"}
 """The fields of a run that have another name as a metric or in documents."""
+_KINDS = {
+    "correct": ScoreKind("correct", share=True, best=1),
+    **{name: ScoreKind(name, lower=True) for name in ("cost", "calls", "seconds")},
+}
 _SHOWN = "repeat state result valid score correct usd calls seconds failed_thoughts reason".split()  # noqa: SIM905
 
 
@@ -54,10 +59,11 @@ _SHOWN = "repeat state result valid score correct usd calls seconds failed_thoug
 class RowRun:
     """One run of one row. `reason` says why it failed or is partial; `notes` are reasons of its thoughts that
     failed, `failed_thoughts` their number; `missing` counts calls that the model did not answer, if counted.
-    `valid` is what validated the result last (None: nothing did). `unknown` says for `score` and `correct`
-    why the result does not have one that the program measures.
+    `valid` is what validated the result last (None: nothing did). `metrics` are those that the program
+    declares or the user named. `unknown` says why the result does not have one that the program measures.
 
-    A run that failed is not correct and has no score and no time, but a price, and the `error` that ended it.
+    A run that failed is not correct and has no score and no time, but a price, and the `error` that ended it;
+    of `metrics` it has those that say what a failure counts as.
     """
 
     row: Row
@@ -75,17 +81,18 @@ class RowRun:
     missing: int = 0
     error: GotError | None = field(default=None, compare=False, repr=False)
     valid: bool | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
 
     def metric(self, name: str) -> float | None:
         """A metric of this run; None if unknown."""
-        value = getattr(self, _FIELDS.get(name, name))
+        value = getattr(self, _FIELDS.get(name, name)) if name in METRICS else self.metrics.get(name)
         return bounded(value) if value is not None and math.isfinite(value) else None
 
     def to_dict(self) -> dict[str, Any]:
         """The run as `--json` prints it."""
         shown = {name: getattr(self, _FIELDS.get(name, name)) for name in _SHOWN}
-        return {"row": self.row.number, **shown, "unknown": dict(self.unknown)}
+        return {"row": self.row.number, **shown, "metrics": dict(self.metrics), "unknown": dict(self.unknown)}
 
 
 @final
@@ -97,7 +104,7 @@ class Evaluation(Displayed):
     `stopped` says which. `columns` maps inputs to columns of `data`, of which the rows of
     `selection` ran. `spent` is what this evaluation itself spent. `unscored` says what to write if the
     program does not say how its results are scored. `endpoints` are the addresses that were asked, but for
-    providers' own.
+    providers' own. `kinds` are the metrics that the program declares or the user named.
     """
 
     scheme: str
@@ -116,12 +123,27 @@ class Evaluation(Displayed):
     spent: Spent = NOTHING_SPENT
     unscored: str | None = None
     endpoints: Sequence[Address] = ()
+    kinds: Mapping[str, ScoreKind] = field(default_factory=dict)
     _values: dict[str, dict[int, float]] = field(default_factory=dict, compare=False)
 
     @property
     def row_count(self) -> int:
         """Rows of which a run ended, failed ones included."""
         return len({run.row.number for run in self.runs})
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of all metrics, in the order of tables."""
+        score, *others = METRICS
+        return (score, *self.kinds, *others)
+
+    def kind_of(self, metric: str) -> ScoreKind:
+        """What a metric is."""
+        return self.kind if metric == "score" else self.kinds.get(metric) or _KINDS[metric]
+
+    def unit(self, metric: str) -> str:
+        """The metric whose values look like those of another: shares are written as `correct` is."""
+        return "correct" if self.kind_of(metric).share else metric
 
     def failures(self) -> Counter[str]:
         """How many runs failed, by reason. Quoted responses are left out of a reason, so that equal reasons
@@ -151,8 +173,11 @@ class Evaluation(Displayed):
 
         if rows := self.invalid():
             yield f"not valid: the result of {of(rows)}; its metrics count"
+        alike: dict[str, list[str]] = {}
         for metric, reason, rows in self.unknown():
-            yield f"{self.kind.name if metric == 'score' else metric} unknown: {of(rows)}: {reason[:300]}"
+            alike.setdefault(f"{of(rows)}: {reason[:300]}", []).append(self.kind_of(metric).name)
+        for where, names in alike.items():
+            yield f"{', '.join(names)} unknown: {where}"
         if self.unscored is not None and not self.values("score") and not self.values("correct"):
             yield f"score unknown: {self.unscored}"
 
@@ -166,7 +191,8 @@ class Evaluation(Displayed):
             judged = any(run.truth is not None for run in self.runs)
             found: dict[int, list[float]] = {}
             for run in self.runs:
-                counts = run.state == "done" or (run.state == "failed" and metric in SPENDINGS)
+                left = metric in SPENDINGS or metric in self.kinds
+                counts = run.state == "done" or (run.state == "failed" and left)
                 value = run.metric(metric) if counts else None
                 if run.state == "failed" and metric == "correct" and judged:
                     value = 0.0
@@ -186,12 +212,19 @@ class Evaluation(Displayed):
         values = list(self.values(metric).values())
         if not values:
             return None
-        if metric == "correct":
+        kind = self.kind_of(metric)
+        if kind.share:
             return share_interval(values)
-        best = self.kind.best
-        least = 0.0 if metric in SPENDINGS else best if best is not None and self.kind.lower else -math.inf
-        most = best if metric == "score" and best is not None and not self.kind.lower else math.inf
+        best = 0.0 if metric in SPENDINGS else kind.best
+        ends = [end for end in (best, kind.worst) if end is not None]
+        least = max((end for end in ends if end <= min(values)), default=-math.inf)
+        most = min((end for end in ends if end >= max(values)), default=math.inf)
         return within(mean_interval(values, seed=seed), least, most)
+
+    def median(self, metric: str) -> float | None:
+        """The median of a metric over the rows; None if no row has it."""
+        values = self.values(metric)
+        return median(values.values()) if values else None
 
     def sum(self, metric: str) -> float | None:
         """The sum of a metric over every run that ended; None if one of them does not have it."""
@@ -211,7 +244,16 @@ class Evaluation(Displayed):
             "metric_name": self.kind.name,
             "metric_of": self.kind.of,
             "lower_is_better": self.kind.lower,
-            "metrics": {name: interval_dict(self.interval(name)) for name in METRICS},
+            "metrics": {
+                name: {**found, "median": self.median(name)}
+                if (found := interval_dict(self.interval(name))) is not None
+                else None
+                for name in self.metrics
+            },
+            "declared": {
+                name: {"of": kind.of, "lower_is_better": kind.lower, "best": kind.best, "share": kind.share}
+                for name, kind in self.kinds.items()
+            },
             "sum": {name: self.sum(name) for name in SPENDINGS},
             "invalid": self.invalid(),
             "unknown": [{"metric": m, "reason": reason, "rows": rows} for m, reason, rows in self.unknown()],
@@ -240,7 +282,7 @@ class Evaluation(Displayed):
 
     def facts(self) -> list[tuple[str, str]]:
         """The metrics with their intervals, and the model."""
-        known = {self.kind.name if name == "score" else name: self.interval(name) for name in METRICS}
+        known = {self.kind_of(name).name: self.interval(name) for name in self.metrics}
         found = [(name, str(interval)) for name, interval in known.items() if interval is not None]
         model = self.model + (" (simulated)" if self.simulated else "")
         return [("evaluation", f"of {self.scheme}: {self.row_count} rows"), *found, ("model", model)]
@@ -260,6 +302,7 @@ async def evaluate(
     data: Dataset,
     *,
     scheme: str | Scheme | None = None,
+    metrics: Sequence[str] = (),
     repeat: int = 1,
     first_repeat: int = 0,
     parallel: int = DEFAULT_PARALLEL,
@@ -272,11 +315,14 @@ async def evaluate(
     Each row runs `repeat` times, with seeds from the session's plus `first_repeat` on, at most `parallel`
     rows at a time. Once a limit is reached, the session is stopped, `stopping` gives a reason, or a larger
     share than `max_failed` of the runs has failed, no more are started, and the result says why. `on_row` is
-    called for each run that ended. Raises UsageError for inputs that the scheme does not accept.
+    called for each run that ended. `metrics` are measured first, before the others that the program declares.
+    Raises UsageError for inputs that the scheme does not accept, and for `metrics` that are unknown, do not
+    fit or need known answers that the data does not have.
     """
     if not isinstance(scheme, Scheme):
         scheme = session.ir.scheme(session.program.scheme(scheme).name)
-    metric = session.program.metric(scheme)
+    metric, measures = session.program.metric(scheme), session.program.metrics(scheme, metrics)
+    check_truth(data, [each for each in measures if each.name in metrics])
     total = repeat * len(data.rows)
     runs: list[RowRun] = []
     failed, stopped = 0, stopping()
@@ -291,6 +337,7 @@ async def evaluate(
         scheme,
         data.rows,
         metric=metric,
+        measures=measures,
         repeat=repeat,
         first_repeat=first_repeat,
         parallel=parallel,
@@ -325,7 +372,18 @@ async def evaluate(
         session.spent,
         metric.help,
         session.endpoints,
+        {each.name: kind_of(each) for each in measures},
     )
+
+
+def check_truth(data: Dataset, metrics: Sequence[ir.MetricFunction]) -> None:
+    """Raise UsageError for a metric that needs known answers where no row has one."""
+    lacking = [each.name for each in metrics if needs_truth(each)]
+    if lacking and all(row.truth is None for row in data.rows):
+        raise UsageError(
+            f"metric `{lacking[0]}` needs the known answers, and {data.name} has no column for them",
+            help="name it: `--map truth=COLUMN`",
+        )
 
 
 async def run_each(
@@ -334,6 +392,7 @@ async def run_each(
     rows: Sequence[Row],
     *,
     metric: Metric,
+    measures: Sequence[ir.MetricFunction] = (),
     repeat: int = 1,
     first_repeat: int = 0,
     parallel: int = DEFAULT_PARALLEL,
@@ -351,7 +410,7 @@ async def run_each(
     try:
         while True:
             while len(running) < parallel and not stop() and (chosen := next(waiting, None)) is not None:
-                work = _run_one(runner, scheme, *chosen, metric=metric, count_missing=count_missing)
+                work = _run_one(runner, scheme, *chosen, metric, measures, count_missing=count_missing)
                 task = asyncio.create_task(work)
                 running.add(task)
                 task.add_done_callback(ended.put_nowait)
@@ -375,7 +434,14 @@ def _with_scheme(runner: Runner, scheme: Scheme) -> Runner:
 
 
 async def _run_one(
-    runner: Runner, scheme: Scheme, row: Row, repeat: int, *, metric: Metric, count_missing: bool
+    runner: Runner,
+    scheme: Scheme,
+    row: Row,
+    repeat: int,
+    metric: Metric,
+    measures: Sequence[ir.MetricFunction],
+    *,
+    count_missing: bool,
 ) -> RowRun:
     counter = _MissingCounter(runner.observe)
     settings = dataclasses.replace(runner.settings, seed=runner.settings.seed + repeat)
@@ -387,7 +453,9 @@ async def _run_one(
     except UsageError:
         raise
     except GotError as error:
-        run = dataclasses.replace(run, state="failed", reason=_reason(error), error=error)
+        counted = (each for each in measures if row.truth is not None or not needs_truth(each))
+        lost = {each.name: float(each.failed) for each in counted if each.failed is not None}
+        run = dataclasses.replace(run, state="failed", reason=_reason(error), error=error, metrics=lost)
         spent = error.outcome if isinstance(error, RunError) else None
         if spent is None:
             return run
@@ -396,7 +464,9 @@ async def _run_one(
         scores = {s.name: s for s in runner.program.scores}
         evaluate = Evaluator(scores, runner.functions, runner.program.results)
         found = metric.score(outcome.score, outcome.value, row.inputs, evaluate, runner.params)
+        more = measure(measures, outcome.value, row.inputs, row.truth, evaluate, runner.params)
         why = {"score": found.reason, "correct": _unmeasured(runner.program, scheme, row, outcome)}
+        why |= {name: each.reason for name, each in more.items()}
         run = dataclasses.replace(
             run,
             state="done" if outcome.partial is None else "partial",
@@ -406,6 +476,7 @@ async def _run_one(
             truth=outcome.truth,
             seconds=outcome.times[1],
             reason=outcome.partial,
+            metrics={name: each.value for name, each in more.items() if each.value is not None},
             unknown={name: why for name, why in why.items() if why and outcome.partial is None},
         )
     account = outcome.ledger.accounts[1]
@@ -427,7 +498,7 @@ def _unmeasured(program: Program, scheme: Scheme, row: Row, outcome: Outcome) ->
     spans = {step.span for step in measures}
     failed = (failure.reason for failure in outcome.failures if failure.span in spans)
     if row.truth is None and looks_at_truth(program, scheme):
-        return "the row has no known answer (map its column with `--map truth=COLUMN`)"
+        return NO_TRUTH
     return next(failed, "`GroundTruth` was not reached")
 
 

@@ -33,7 +33,8 @@ from gotlang.data.table import Table
 from gotlang.errors import ReadError, UsageError
 from gotlang.ir import program as ir
 from gotlang.ir.program import Program, Scheme
-from gotlang.metric import steps
+from gotlang.metric import looks_at_truth as needs_truth
+from gotlang.metric import metrics_of, steps
 from gotlang.syntax.expressions import Reference
 from gotlang.syntax.walk import walk
 from gotlang.types import STR, DictType, DynamicType, ListType, RecordType, Type, UnionType
@@ -107,17 +108,21 @@ def read_dataset(
     selection: Selection = ALL,
     *,
     numbers: Sequence[int] | None = None,
+    metrics: Sequence[str] = (),
     truth: bool = False,
 ) -> Dataset:
     """The selected rows for a scheme, each cell read by the type of its input.
 
-    `columns` maps inputs to columns, `numbers` are the rows wanted instead of a selection, `truth` says that
-    the known answer is used even if the scheme does not look at it. All rows are read before anything runs.
-    Raises UsageError for an empty selection, and with the place of a cell that cannot be read.
+    `columns` maps inputs to columns, `numbers` are the rows wanted instead of a selection. The known answer
+    is read if the scheme looks at it, a metric that is measured (one of `metrics`, or of the program's own),
+    or `truth` is set. All rows are read before anything runs. Raises UsageError for an empty selection, an
+    unknown metric, and with the place of a cell that cannot be read.
     """
     table, mapping = as_table(data), columns or {}
     wanted = dict(scheme.parameters)
-    compared = TRUTH not in wanted and (truth or TRUTH in mapping or looks_at_truth(program, scheme))
+    measured = any(map(needs_truth, metrics_of(program, scheme, metrics)))
+    looked_at = truth or measured or TRUTH in mapping or looks_at_truth(program, scheme)
+    compared = TRUTH not in wanted and looked_at
     if unknown := [name for name in mapping if name not in {*wanted, TRUTH}]:
         raise UsageError(
             f"there is no input `{unknown[0]}` to map a column to",

@@ -1,12 +1,14 @@
 """Conditions on an evaluation, as in `--fail-if 'mean(mistakes) > 2'`, written as the language's expressions.
 
-In them `score` (also by its own name), `correct`, `cost`, `calls` and `seconds` are lists with a number for
-each row that has it; `failed`, `invalid`, `partial` and `rows` count runs and rows.
+In them `score` (also by its own name), `correct`, `cost`, `calls`, `seconds` and the metrics of the program
+are lists with a number for each row that has it; `failed`, `invalid`, `partial` and `rows` count runs and
+rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -48,12 +50,16 @@ class Threshold:
             raise RunError(f"cannot evaluate `{self.text}`: {why}", help=help) from None
 
 
-def threshold(text: str, kind: ScoreKind) -> Threshold:
-    """Parse a condition. Raises UsageError if it is invalid, or names an unknown metric."""
+def threshold(text: str, kind: ScoreKind, metrics: Collection[str] = ()) -> Threshold:
+    """Parse a condition; `metrics` are more names in it.
+
+    Raises UsageError if it is invalid, or names an unknown metric.
+    """
     found = parse_expression(Source.of("--fail-if", text))
     if isinstance(found, Diagnostic):
         raise UsageError(f"`{text}` is not a condition: {found.message}", help=found.help)
-    known = {*METRICS, *COUNTS, kind.name}
+    measured = {*METRICS, *metrics, kind.name}
+    known = {*COUNTS, *measured}
     local = {name.text for node in walk(found) if isinstance(node, Comprehension) for name in node.names}
     for node in walk(found):
         match node:
@@ -64,7 +70,7 @@ def threshold(text: str, kind: ScoreKind) -> Threshold:
     # Try it on made-up numbers, so that an invalid condition is reported before anything is spent.
     why = ""
     for numbers, number in _SAMPLES:
-        names: dict[str, Any] = {name: [*numbers] for name in (*METRICS, kind.name)}
+        names: dict[str, Any] = {name: [*numbers] for name in measured}
         try:
             value = evaluate(found, {**names, **dict.fromkeys(COUNTS, number)})
         except EvaluationError as error:
@@ -80,7 +86,7 @@ def threshold(text: str, kind: ScoreKind) -> Threshold:
 
 
 def _names(evaluation: Evaluation) -> dict[str, Any]:
-    names: dict[str, Any] = {name: list(evaluation.values(name).values()) for name in METRICS}
+    names: dict[str, Any] = {name: list(evaluation.values(name).values()) for name in evaluation.metrics}
     names[evaluation.kind.name] = names["score"]
     states = Counter(run.state for run in evaluation.runs)
     invalid = sum(run.valid is False for run in evaluation.runs)

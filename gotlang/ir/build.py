@@ -25,7 +25,7 @@ from gotlang.scope import START, PoolType
 from gotlang.semantics.check import Checked
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.steps import setting
-from gotlang.semantics.symbols import Signature
+from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -74,7 +74,19 @@ def build(checked: Checked, name: str) -> ir.Program:
         tuple(symbols.types.items()),
         functions(symbols.provided),
         symbols.default_scheme(checked.modules[0].span.source),
+        tuple(_metric(d, symbols) for d, _ in every(n.Metric)),
     )
+
+
+def _metric(node: n.Metric, symbols: Symbols) -> ir.MetricFunction:
+    last = node.body.statements[-1]
+    assert isinstance(last, n.Evaluate | n.Return)
+    lower, share = node.direction == "lower", node.name.text in symbols.shares
+    best, failed = (constant_value(c) if c is not None else None for c in (node.best, node.failed))
+    if share and failed is None:
+        failed = 1 if lower else 0
+    parameters = symbols.metrics[node.name.text][1].parameters
+    return ir.MetricFunction(node.name.text, parameters, lower, best, failed, share, last.value, node.span)
 
 
 def build_region(

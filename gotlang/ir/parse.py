@@ -125,6 +125,7 @@ class _IRBuilder(TreeBuilder):
             tuple(ir.PythonImport(i.path.value, ()) for i in every(n.Simulate)),
             tuple((name, type_) for name, type_ in self._symbols.types.items() if name not in _INNER),
             provided or (),
+            metrics=every(ir.MetricFunction),
         )
 
     def ir_provided(self, _span, *functions):
@@ -137,6 +138,18 @@ class _IRBuilder(TreeBuilder):
             direction == "lower",
             constant_value(best) if best is not None else None,
             body or forms.LOCAL_SCORE,
+            value,
+            span,
+        )
+
+    def ir_metric(self, span, name, parameters, direction, best, failed, share, value):
+        return ir.MetricFunction(
+            name.text,
+            self._typed(parameters),
+            direction == "lower",
+            constant_value(best) if best is not None else None,
+            constant_value(failed) if failed is not None else None,
+            share is not None,
             value,
             span,
         )
@@ -202,7 +215,7 @@ class _IRBuilder(TreeBuilder):
     def ir_otherwise(self, _span, body):
         return body
 
-    ir_one = ir_collect
+    ir_one = ir_share = ir_collect
 
     # ------------------------------------------------------------ parts of steps
 

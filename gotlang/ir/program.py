@@ -134,6 +134,22 @@ class ScoreFunction:
 
 @final
 @dataclass(frozen=True, slots=True)
+class MetricFunction:
+    """A measure of results, which no step sees: of the result, its first parameter, and of `truth` and inputs
+    by name. `failed` is its value for a run without a result (None: unknown), `share` says it is a bool."""
+
+    name: str
+    parameters: tuple[tuple[str, Type], ...]
+    lower: bool
+    best: float | None
+    failed: float | None
+    share: bool
+    value: e.Expression
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Scheme:
     """A scheme. `collect`: its result is the list of the values its last step leaves."""
 
@@ -195,6 +211,7 @@ class Program:
     provided: tuple[PythonFunction, ...] = ()
     """Functions that the host passes."""
     main: str | None = field(default=None, compare=False)
+    metrics: tuple[MetricFunction, ...] = ()
 
     @property
     def bodies(self) -> dict[str, Region]:

@@ -54,6 +54,7 @@ def to_text(program: ir.Program) -> str:
     ]
     blocks += [list(_prompt(prompt)) for prompt in program.prompts]
     blocks += [list(_score(score)) for score in program.scores]
+    blocks += [list(_metric(metric)) for metric in program.metrics]
     blocks += [list(_scheme(scheme)) for scheme in program.schemes]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -139,6 +140,15 @@ def _score(score: ir.ScoreFunction) -> Iterator[str]:
     if score.body != LOCAL_SCORE:
         yield from _region(score.body, _INDENT)
     yield f"{_INDENT}value {show(score.value)}"
+
+
+def _metric(metric: ir.MetricFunction) -> Iterator[str]:
+    claims = [(" best", metric.best), (" failed", metric.failed)]
+    told = "".join(f",{word} {value_text(value)}" for word, value in claims if value is not None)
+    direction = "lower" if metric.lower else "higher"
+    share = ", share" if metric.share else ""
+    yield f"metric {metric.name}({_parameters(metric.parameters)}) -> {direction}{told}{share}:"
+    yield f"{_INDENT}value {show(metric.value)}"
 
 
 def _scheme(scheme: ir.Scheme) -> Iterator[str]:

@@ -48,6 +48,8 @@ def verify(program: ir.Program) -> None:
         verifier.prompt(prompt)
     for score in program.scores:
         verifier.score(score)
+    for metric in program.metrics:
+        verifier.metric(metric)
     for scheme in program.schemes:
         verifier.scheme(scheme)
 
@@ -95,6 +97,12 @@ class _ProgramVerifier:
         here = self.at(score.parameters).inside({score.body.entry: START})
         here.region(score.body)
         here.expect(score.value, here.names, FLOAT)
+
+    def metric(self, metric: ir.MetricFunction) -> None:
+        """Verify a metric's value."""
+        self.place = [f"metric {metric.name}"]
+        here = self.at(metric.parameters)
+        here.expect(metric.value, here.names, BOOL if metric.share else FLOAT)
 
     def scheme(self, scheme: ir.Scheme) -> None:
         """Verify a scheme's body and result."""

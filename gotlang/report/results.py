@@ -52,13 +52,13 @@ def results_page(
     """The whole page. `command` runs one row (default: not shown) of one of the program's own `schemes`."""
     found = as_comparison(results)
     evaluations = [entry.evaluation for entry in found.entries]
-    others = (m for m in ("correct", "cost", "calls", "seconds") if m != found.metric)
     shared = [d.rows for entry in found.entries if (d := entry.to_baseline.get(found.metric)) is not None]
     data = {
         "label": found.label,
         "schemes": [entry.name for entry in found.entries],
         "own": [entry.evaluation.scheme in schemes and entry.repeats == 1 for entry in found.entries],
         "metric": found.metric,
+        "share": found.unit == "correct",
         "command": command,
         "rows": _rows(found),
     }
@@ -72,7 +72,7 @@ def results_page(
         first=evaluations[0],
         rows=max(evaluation.row_count + evaluation.not_run for evaluation in evaluations),
         cost=found.cost_metric,
-        metrics=[metric for metric in others if any(e.values(metric) for e in evaluations)],
+        metrics=found.others(),
         front=found.front(),
         charts=charts(found),
         few=FEWEST_ROWS if any(rows < FEWEST_ROWS for rows in shared) else None,
@@ -103,7 +103,10 @@ def _rows(found: Comparison) -> list[dict[str, Any]]:
         for run in entry.evaluation.runs:
             row = {"row": run.row.number, "inputs": dict(run.row.inputs), "truth": run.row.truth, "runs": []}
             rows.setdefault(run.row.number, row)["runs"].append(
-                [number, {**run.to_dict(), "score": run.metric("score")}]
+                [
+                    number,
+                    {**run.to_dict(), "score": run.metric("score"), "compared": run.metric(found.metric)},
+                ]
             )
     return [rows[number] for number in sorted(rows)]
 
@@ -125,7 +128,7 @@ def boxes(found: Comparison) -> Chart:
     """
     entries = found.entries
     slot = SLOT * min(1.0, MOST_SLOTS / len(entries))
-    draw, values = (_share, _ends) if found.metric == "correct" else (_box, _by_row)
+    draw, values = (_share, _ends) if found.unit == "correct" else (_box, _by_row)
     quality = [value for entry in entries for value in values(found, entry)]
     costs = [mean for entry in entries if (mean := entry.evaluation.mean(found.cost_metric)) is not None]
     upper = _quality(found, quality).over(390.0, TOP + 6)
@@ -169,12 +172,12 @@ def _box(
     for row, value in entry.evaluation.values(found.metric).items():
         # A row has the same place in every box, so that the eye can follow it.
         x = middle + ((row * 0.618034) % 1 - 0.5) * width * 0.9
-        title = f"{entry.name}, row {row}: {shown(found.metric, value)}"
+        title = f"{entry.name}, row {row}: {shown(found.unit, value)}"
         chart.mark("circle", "dot", title, cx=x, cy=scale(value), r=2.4, data_row=row)
     ordered = sorted(_by_row(found, entry))
     first, half, third = (quantile(ordered, share) for share in (0.25, 0.5, 0.75))
     reach, mean = 1.5 * (third - first), fmean(ordered)
-    told = [shown(found.metric, value) for value in (half, first, third, mean)]
+    told = [shown(found.unit, value) for value in (half, first, third, mean)]
     title = f"{entry.name}: median {told[0]}, quartiles {told[1]} and {told[2]}, mean {told[3]}"
     low = scale(min(v for v in ordered if v >= first - reach))
     high = scale(max(v for v in ordered if v <= third + reach))
@@ -193,8 +196,8 @@ def _share(
     interval = entry.evaluation.interval(found.metric)
     assert interval is not None
     mean, low, high = scale(interval.mean), scale(interval.low), scale(interval.high)
-    words = shown(found.metric, interval.mean)
-    with chart.group("box", f"{entry.name}: {words} ({bounds(found.metric, interval)})"):
+    words = shown(found.unit, interval.mean)
+    with chart.group("box", f"{entry.name}: {words} ({bounds(found.unit, interval)})"):
         height = max(1.5, scale.start - mean)
         chart.mark("rect", "half", x=middle - width / 2, y=mean, width=width, height=height, rx=3)
         chart.mark("path", "whisker", d=f"M{middle:.1f} {low:.1f}V{high:.1f}" + _caps(middle, low, high))
@@ -211,7 +214,7 @@ def _cost(found: Comparison, values: Sequence[float]) -> Quantity:
 
 
 def _quality(found: Comparison, values: Sequence[float]) -> Quantity:
-    return Quantity(found.label, values, text=partial(shown, found.metric, short=True))
+    return Quantity(found.label, values, text=partial(shown, found.unit, short=True))
 
 
 def spread(found: Comparison) -> Chart | None:
@@ -223,7 +226,7 @@ def spread(found: Comparison) -> Chart | None:
         for row, value in values.items()
         if row in costs
     ]
-    if not points or found.metric == "correct":
+    if not points or found.unit == "correct":
         return None
     return scatter(
         _cost(found, [p.x for p in points]), _quality(found, [p.y for p in points]), points, height=440.0
@@ -252,7 +255,7 @@ def tradeoff(found: Comparison) -> Chart | None:
 
 
 def _price(found: Comparison, cost: float, quality: float) -> str:
-    return f"{shown(found.metric, quality)} for {shown(found.cost_metric, cost)}"
+    return f"{shown(found.unit, quality)} for {shown(found.cost_metric, cost)}"
 
 
 def differences(found: Comparison) -> Chart | None:
@@ -260,8 +263,8 @@ def differences(found: Comparison) -> Chart | None:
     whiskers = []
     for entry in found.entries:
         if (d := entry.to_baseline.get(found.metric)) is not None:
-            words = f"{shown(found.metric, d.mean)} ({bounds(found.metric, d)}), {entry.verdict}"
+            words = f"{shown(found.unit, d.mean)} ({bounds(found.unit, d)}), {entry.verdict}"
             kind = entry.verdict if entry.verdict in ("better", "worse") else ""
             whiskers.append(Whisker(entry.name, d.low, d.mean, d.high, f"{entry.name}: {words}", kind))
     title = f"difference in {found.label} to {brief(found.baseline, MOST_LETTERS)}"
-    return intervals(title, whiskers, partial(shown, found.metric, short=True)) if whiskers else None
+    return intervals(title, whiskers, partial(shown, found.unit, short=True)) if whiskers else None

@@ -10,6 +10,7 @@ from gotlang.diagnostics import Diagnostic, Report, in_order
 from gotlang.scope import EVERYTHING, PoolType
 from gotlang.semantics.expressions import ExpressionChecker, Matched
 from gotlang.semantics.facts import asking, callees_first
+from gotlang.semantics.metrics import check_fit, check_metric
 from gotlang.semantics.names import check_names
 from gotlang.semantics.params import check_params
 from gotlang.semantics.pipelines import PipelineChecker
@@ -84,6 +85,11 @@ def check(
                 pipelines.wrong |= check_names(d, symbols, report)
                 pipelines.score(d, symbols.scores[d.name.text])
                 SkipChecker(pipelines.pools, report).suite(d.body)
+            case n.Metric() if symbols.metrics.get(d.name.text, (None,))[0] is d:
+                pipelines.wrong |= check_names(d, symbols, report)
+                check_metric(d, symbols, expressions)
+                if d in modules[0].declarations:
+                    check_fit(d, symbols, modules[0].span.source, report)
             case n.Study():
                 known = targets or {}
                 if id(d) in known:

@@ -627,6 +627,10 @@ class ExpressionChecker:
         elif name in symbols.schemes:
             help = f"call it in a step of its own: `answer = {name}(...)`"
             self._error("GOT0209", f"scheme `{name}` cannot be called in an expression", node.span, help=help)
+        elif name in symbols.metrics:
+            help = "declare a `score` for what steps look at"
+            message = f"metric `{name}` is measured after the run, and cannot be called"
+            self._error("GOT0209", message, node.span, help=help)
         else:
             self.report.unknown("GOT0103", "function", name, node.function.span, symbols.callables())
         return ANY

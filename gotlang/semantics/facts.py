@@ -112,7 +112,7 @@ def _reached(name: str, calls: Mapping[str, Mapping[str, None]]) -> set[str]:
     return seen
 
 
-_Body = TypeVar("_Body", bound="n.Scheme | n.Score")
+_Body = TypeVar("_Body", bound="n.Scheme | n.Score | n.Metric")
 
 
 def callees_first(schemes: Sequence[_Body]) -> Iterator[tuple[_Body, set[str]]]:
@@ -135,7 +135,7 @@ def callees_first(schemes: Sequence[_Body]) -> Iterator[tuple[_Body, set[str]]]:
                 stack.append((following, iter(calls[following])))
 
 
-def _called(node: n.Scheme | n.Score, among: Container[str]) -> dict[str, None]:
+def _called(node: n.Scheme | n.Score | n.Metric, among: Container[str]) -> dict[str, None]:
     """The schemes, or scores, that one calls, in order."""
     found = (part.function.text for part in walk(node.body) if isinstance(part, e.Call))
     return dict.fromkeys(name for name in found if name in among)

@@ -36,14 +36,16 @@ class _Bound(NamedTuple):
 _Names = ChainMap[str, _Bound]
 
 
-def check_names(node: n.Scheme | n.Score, symbols: Symbols, report: Report) -> set[int]:
+def check_names(node: n.Scheme | n.Score | n.Metric, symbols: Symbols, report: Report) -> set[int]:
     """Report names of a scheme or a score that cannot be bound, and blocks that end with a binding.
 
     Returns the identities of the bindings that are wrong."""
     names = _NameChecker(symbols, report)
     own: _Names = ChainMap()
     for parameter in node.parameters:
-        if not n.is_lost(parameter):
+        # A metric neither asks prompts nor calls schemes, so its parameters may be named like these.
+        free = {"truth", "result", *symbols.prompts, *symbols.schemes} if isinstance(node, n.Metric) else ()
+        if not n.is_lost(parameter) and parameter.name.text not in free:
             names.taken(parameter.name, an_input=True)
             own[parameter.name.text] = _Bound(parameter.name.span)
     names.suite(node.body, own)

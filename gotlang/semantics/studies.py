@@ -10,6 +10,7 @@ from typing import Any, final
 from gotlang.diagnostics import Report
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
+from gotlang.semantics.metrics import misfit_of
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.span import Span
@@ -158,7 +159,8 @@ def _against(node: n.Study, target: Target, report: Report) -> None:
         if prompt.text not in symbols.prompts:
             report.unknown("GOT0602", "prompt", prompt.text, prompt.span, symbols.prompts)
     expressions = ExpressionChecker(symbols, report)
-    scope = measured_names(scheme)
+    fitting = [metric.name for _, metric in symbols.metrics.values() if misfit_of(metric, scheme) is None]
+    scope = measured_names(scheme, fitting)
     for _, objective in node.objectives:
         _number(objective, expressions, scope, "an objective")
     for constraint in node.constraints:
@@ -168,11 +170,11 @@ def _against(node: n.Study, target: Target, report: Report) -> None:
             expressions.expect(parts[1], bound, FLOAT, "a bound")
 
 
-def measured_names(scheme: Signature) -> Scope:
-    """The names that an objective may use, with their types."""
+def measured_names(scheme: Signature, metrics: Iterable[str] = ()) -> Scope:
+    """The names that an objective may use, with their types; `metrics` are declared ones."""
     result: Type = ListType(scheme.result) if scheme.many else scheme.result
     given = {"result": result, "truth": scheme.truth or result, "score": FLOAT}
-    names = {**dict(scheme.parameters), **given, **MEASURES}
+    names = {**dict.fromkeys(metrics, FLOAT), **dict(scheme.parameters), **given, **MEASURES}
     return Scope(names={name: Variable(name, type_, used=True) for name, type_ in names.items()})
 
 

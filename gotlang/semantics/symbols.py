@@ -18,6 +18,12 @@ from gotlang.types import ANY, SIMPLE, RecordType, Type
 
 RESERVED = {"it", "thoughts", "done", "truth", "result"}
 """Predefined names, which cannot be declared."""
+PREDEFINED = frozenset(
+    """
+    baseline calls correct cost failed failures invalid latency partial right rows score seconds
+    """.split()  # noqa: SIM905 (a list would take one line per word)
+)
+"""Metrics and counts of every run, whose names no declared metric has."""
 TYPES = {*SIMPLE, "list", "pair", "dict", "any"}
 """Names of types that no other type can have."""
 
@@ -53,6 +59,9 @@ class Symbols:
     params: dict[str, Type] = field(default_factory=dict)
     prompts: dict[str, Signature] = field(default_factory=dict)
     scores: dict[str, Signature] = field(default_factory=dict)
+    metrics: dict[str, tuple[n.Metric, Signature]] = field(default_factory=dict)
+    shares: set[str] = field(default_factory=set)
+    """The metrics that are bools: on average, a share of the rows."""
     schemes: dict[str, Signature] = field(default_factory=dict)
     functions: dict[str, Span] = field(default_factory=dict)
     provided: list[str] = field(default_factory=list)
@@ -132,6 +141,10 @@ def collect(modules: Iterable[n.Module], report: Report) -> Symbols:
                     d.name.text, _parameters(d.parameters, symbols, report), SIMPLE["float"]
                 )
                 symbols.nodes[d.name.text] = d
+            case n.Metric() if declare(d.name, PREDEFINED, prompt=True):
+                # It is never called, so it may be named like a built-in, too.
+                known = _parameters(d.parameters, symbols, report, {"truth", "result"})
+                symbols.metrics[d.name.text] = d, Signature(d.name.text, known, SIMPLE["float"])
             case n.ImportPython(functions=functions):
                 for function in functions:
                     if declare(function.name):
@@ -149,14 +162,14 @@ def add_function(node: n.PythonFunction, symbols: Symbols, report: Report) -> No
 
 
 def _parameters(
-    parameters: tuple[n.TypedName, ...], symbols: Symbols, report: Report
+    parameters: tuple[n.TypedName, ...], symbols: Symbols, report: Report, free: Container[str] = ()
 ) -> tuple[tuple[str, Type], ...]:
     seen: dict[str, Type] = {}
     for parameter in parameters:
         name = parameter.name.text
         if name in seen and not n.is_lost(parameter):
             report.error("GOT0101", f"duplicate parameter `{name}`", parameter.name.span)
-        if name in RESERVED and not n.is_lost(parameter):
+        if name in RESERVED and name not in free and not n.is_lost(parameter):
             help = "choose another name"
             report.error("GOT0102", f"`{name}` is a reserved name", parameter.name.span, help=help)
         seen[name] = resolve_type(parameter.type, symbols, report)

@@ -234,6 +234,15 @@ class TreeBuilder:
     def lost_score(self, span, _hole):
         return *self._signature(span), "higher", None
 
+    def metric(self, span, head, body):
+        name, parameters, direction, best, failed = head
+        return n.Metric(self._until(span, body), name, parameters, direction, best, failed, body)
+
+    metric_head = score_head
+
+    def lost_metric(self, span, _hole):
+        return *self._signature(span), "higher", None, None
+
     def scheme(self, span, head, body):
         name, parameters, many, result, truth = head
         return n.Scheme(self._until(span, body), name, parameters, many, result, truth, body)
@@ -266,7 +275,9 @@ class TreeBuilder:
 
     def _words(self, span):
         """The words of a line that is lost."""
-        for word in re.finditer(r"^(?:prompt|score|scheme|study)(?=\w)|[A-Za-z_]\w*", self._lost[span.start]):
+        for word in re.finditer(
+            r"^(?:prompt|score|metric|scheme|study)(?=\w)|[A-Za-z_]\w*", self._lost[span.start]
+        ):
             at = span.start + word.start()
             yield e.Identifier(replace(span, start=at, end=at + len(word[0])), word[0])
 

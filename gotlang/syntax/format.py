@@ -133,6 +133,10 @@ class _Printer:
             case n.Score(direction=direction, best=best, body=body):
                 self._line(0, start, "score ", *self._inputs(node, body), direction, (", best ", best), ":")
                 self._suite(body, 1)
+            case n.Metric(direction=direction, best=best, failed=failed, body=body):
+                claims: list[_Part] = [direction, (", best ", best), (", failed ", failed), ":"]
+                self._line(0, start, "metric ", *self._inputs(node, body), *claims)
+                self._suite(body, 1)
             case n.Scheme(many=many, result=result, truth=truth, body=body):
                 inputs = self._inputs(node, result)
                 output: list[_Part] = ["many " if many else "", result, (", truth ", truth)]
@@ -144,7 +148,7 @@ class _Printer:
             case _:
                 assert_never(node)
 
-    def _inputs(self, node: n.Prompt | n.Score | n.Scheme, after: e.Node) -> list[_Part]:
+    def _inputs(self, node: n.Prompt | n.Score | n.Metric | n.Scheme, after: e.Node) -> list[_Part]:
         """The name and inputs of a declaration; `after` is what comes after them."""
         return [node.name, self._brackets("(", node.parameters, _gap(node.name, after)), " -> "]
 

@@ -71,7 +71,7 @@ def _set(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-_DECLARATION = _set("IMPORT PARAM PROMPT SCHEME SCORE SIMULATE STUDY TYPE")
+_DECLARATION = _set("IMPORT METRIC PARAM PROMPT SCHEME SCORE SIMULATE STUDY TYPE")
 _BLOCK = _set("FOREACH IF MATCH REDUCE REPEAT RETURN SKIP TRY")
 _PROMPT_PART = _set("EXAMPLES INSTRUCTION PARSE SYSTEM USER")
 _CLAUSE = _set("DATA PROGRAM PROMPTS SCHEME SUBJECT VARY")
@@ -249,10 +249,10 @@ def _of_line_end(wanted: set[str], opening: str, before: str) -> str | None:
 
 def _of_declaration(met: str, wanted: set[str], opening: str) -> str | None:
     if met == ":" and "ARROW" in wanted:
-        if opening == "score":
+        if opening in {"score", "metric"}:
             return "after the inputs, write the direction: `-> lower` or `-> higher`"
         return "after the inputs, write the result type: `-> list[int]`"
-    if opening in {"prompt", "scheme", "score"} and wanted == {"COLON"} and met in {",", ")"}:
+    if opening in {"prompt", "scheme", "score", "metric"} and wanted == {"COLON"} and met in {",", ")"}:
         return "an input needs a type: `numbers: list[int]`"
     if opening == "param" and "EQUAL" in wanted and met == "in":
         return "a param needs a default: `param k = 3 in 1..5`"

@@ -371,6 +371,18 @@ class Score(Node):
 
 
 @node
+class Metric(Node):
+    """`metric f1_of(answer: str, truth: str) -> higher, best 1, failed 0:`."""
+
+    name: Identifier
+    parameters: tuple[TypedName, ...]
+    direction: str
+    best: Expression | None
+    failed: Expression | None
+    body: Suite
+
+
+@node
 class Scheme(Node):
     """`scheme sort128(numbers: list[int]) -> list[int], truth list[int]:`."""
 
@@ -423,7 +435,17 @@ class Study(Node):
 
 
 Declaration = (
-    ImportGot | ImportPython | ImportCorpus | Simulate | TypeAlias | Param | Prompt | Score | Scheme | Study
+    ImportGot
+    | ImportPython
+    | ImportCorpus
+    | Simulate
+    | TypeAlias
+    | Param
+    | Prompt
+    | Score
+    | Metric
+    | Scheme
+    | Study
 )
 
 

@@ -129,7 +129,7 @@ def _too_long(source: Source, at: int, limit: str) -> Diagnostic:
 
 _FIRST_LINE = re.compile(r"[ \t]*+(?=[^ \t\n#])")
 _DECLARATION = re.compile(
-    r"^(?:(?:param|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=]"
+    r"^(?:(?:metric|param|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=]"
     r'|import[ \t]+["pc]|simulate[ \t]+with\b)',
     re.MULTILINE,
 )
@@ -333,9 +333,9 @@ class _Scanner:
 # ---------------------------------------------------------------- one declaration at a time
 
 _OTHER_FILE = re.compile(r'import\b(?![^"\n]*\b(?:python|corpus)\b)|[^\n]*\.got"')
-_NAMED = re.compile(r"(?:prompt|scheme|score) +\w+ *\(|(?:param|type|study) +\w+ *[:=]")
+_NAMED = re.compile(r"(?:metric|prompt|scheme|score) +\w+ *\(|(?:param|type|study) +\w+ *[:=]")
 _PLAIN = re.compile(r"(?:import|param|simulate|type)\b")
-_KEYWORD = re.compile(r"(?:import|param|prompt|scheme|score|simulate|study|type)\b")
+_KEYWORD = re.compile(r"(?:import|metric|param|prompt|scheme|score|simulate|study|type)\b")
 _TRANSPARENT = (Argument, Suite)  # these add no level of their own
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MOST_LETTERS = 100

@@ -15,7 +15,7 @@ from itertools import pairwise
 from gotlang.syntax.typos import misspelt
 
 _LINE, _BLOCK, _MATCH = "\0\1\2"
-HEADS = {"prompt": "\3", "score": "\4", "scheme": "\5", "study": "\6"}
+HEADS = {"prompt": "\3", "score": "\4", "scheme": "\5", "study": "\6", "metric": "\7"}
 """The hole for the head of a declaration that has a body, by its keyword."""
 _LOST = {_LINE, _BLOCK, _MATCH, *HEADS.values()}
 _TEXT = '"""'

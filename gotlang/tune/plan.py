@@ -15,6 +15,7 @@ from gotlang.data.selection import ALL, Selection
 from gotlang.data.table import Table
 from gotlang.diagnostics import Diagnostic, Report
 from gotlang.errors import CompileError, NotTrusted, UsageError
+from gotlang.evaluate.evaluation import check_truth
 from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset
 from gotlang.files import beside, compile_file, project, read_source
 from gotlang.operations.names import free_names
@@ -143,9 +144,13 @@ class StudyPlan:
         truth = any(TRUTH in free_names(node) for node in expressions)
         truth = truth or any(column.casefold() == TRUTH for column in table.columns)
         scheme = program.scheme(self.scheme)
-        return read_dataset(
+        found = read_dataset(
             table, program, scheme, self.columns, self.selection, numbers=numbers, truth=truth
         )
+        names = {name for node in expressions for name in free_names(node)}
+        if found.rows:
+            check_truth(found, [metric for metric in program.metrics if metric.name in names])
+        return found
 
 
 def read_plan(path: str | Path, study: str | None = None, *, storage: str | None = None) -> StudyPlan:

@@ -116,6 +116,7 @@ class PointRunner:
         scores = {s.name: s for s in session.ir.scores}
         self._evaluate = Evaluator(scores, session.runner.functions, session.ir.results)
         self._programs: dict[str, ir.Program] = {}
+        self._metrics = [metric.name for metric in session.ir.metrics]
         self._answered: Row | None = None
 
     async def rows(self, point: Point, rows: Sequence[Row], *, again: int = 0) -> list[Measured]:
@@ -157,9 +158,12 @@ class PointRunner:
     async def _run(self, runner: Runner, rows: Sequence[Row]) -> list[RowRun]:
         scheme = runner.program.scheme(self.plan.scheme)
         metric = self.plan.program.metric(scheme)
+        measures = self.plan.program.metrics(scheme)
         runs: dict[int, RowRun] = {}
         parallel = max(1, len(rows))
-        running = run_each(runner, scheme, rows, metric=metric, parallel=parallel, count_missing=True)
+        running = run_each(
+            runner, scheme, rows, metric=metric, measures=measures, parallel=parallel, count_missing=True
+        )
         async with aclosing(running):
             async for run in running:
                 if run.error is not None and not isinstance(run.error, RunError):
@@ -181,7 +185,9 @@ class PointRunner:
     def measured(self, run: RowRun) -> Measured:
         """The objectives and constrained quantities of a run. Raises UsageError for one without a value."""
         failed = run.state == "failed"
+        metrics = {name: run.metrics.get(name) for name in self._metrics}
         names: dict[str, Any] = {
+            **metrics,
             **run.row.inputs,
             "cost": run.usd,
             "calls": run.calls or 0,
@@ -192,24 +198,26 @@ class PointRunner:
             "score": run.score,
             "truth": run.row.truth,
         }
-        unknown = OF_RESULTS if run.calls is not None else OF_RESULTS | SPENT
+        unknown = OF_RESULTS | {name for name, value in metrics.items() if value is None}
+        objectively, unknown = unknown | SPENT, unknown if run.calls is not None else unknown | SPENT
 
         def value(node: e.Expression, text: str, undefined: frozenset[str]) -> float | None:
-            return None if failed and _uses(undefined, node) else self._number(node, names, text, run.row)
+            return None if failed and _uses(undefined, node) else self._number(node, names, text, run)
 
-        found = [value(each.expression, each.text, OF_RESULTS | SPENT) for each in self.plan.objectives]
+        found = [value(each.expression, each.text, objectively) for each in self.plan.objectives]
         objectives = tuple(self.plan.failed if number is None else number for number in found)
         quantities = tuple(value(each.quantity, each.text, unknown) for each in self.plan.constraints)
         usd = run.usd if run.calls is not None else 0.0
         failure = (run.reason or "failed") if failed else None
         return Measured(objectives, quantities, usd, run.seconds or 0.0, run.calls or 0, failure)
 
-    def _number(self, node: e.Expression, names: Mapping[str, Any], text: str, row: Row) -> float:
+    def _number(self, node: e.Expression, names: Mapping[str, Any], text: str, run: RowRun) -> float:
         try:
             found = self._evaluate(node, names)
             if found is not None and math.isfinite(number := bounded(found)):
                 return number
-            why = "the result was not scored" if names["score"] is None else f"it is {found}"
+            lacking = (run.unknown[name] for name in free_names(node) if name in run.unknown)
+            why = next(lacking, "the result was not scored" if names["score"] is None else f"it is {found}")
         except (EvaluationError, TypeError) as error:
             why = str(error)
         if names["cost"] is None and _uses(frozenset({"cost"}), node):
@@ -217,7 +225,7 @@ class PointRunner:
                 f"`{text}` has no value: the model's price is unknown",
                 help="give it in a file with `--prices`",
             )
-        raise UsageError(f"`{text}` has no value for row {row.number} of the data: {why}")
+        raise UsageError(f"`{text}` has no value for row {run.row.number} of the data: {why}")
 
     def runner(self, point: Point) -> Runner:
         """What runs the program at a point."""

@@ -63,6 +63,7 @@ _KEYWORDS = (
     "return",
     "until",
     "in",
+    "metric",
     "prompt",
     "scheme",
     "score",

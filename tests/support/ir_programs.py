@@ -212,6 +212,16 @@ def _prompts(draw: st.DrawFn) -> ir.Prompt:
 _scores = st.builds(
     ir.ScoreFunction, names, _parameters, st.booleans(), st.none() | _numbers, regions, values
 )
+_metrics = st.builds(
+    ir.MetricFunction,
+    names,
+    _parameters,
+    st.booleans(),
+    st.none() | _numbers,
+    st.none() | _numbers,
+    st.booleans(),
+    values,
+)
 _schemes = st.builds(ir.Scheme, names, _parameters, types, st.booleans(), st.booleans(), types, regions)
 _functions = st.builds(ir.PythonFunction, names, types)
 _imports = st.builds(ir.PythonImport, texts, _several(_functions, 1))
@@ -227,4 +237,5 @@ programs = st.builds(
     _several(st.builds(ir.PythonImport, texts, st.just(())), 0, 1),
     _several(st.tuples(names, types), 0, 1),
     _several(_functions, 0, 2),
+    metrics=_several(_metrics, 0, 1),
 )

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from random import Random
 
 _WORDS = """
-    param prompt score scheme study type import simulate foreach reduce repeat if elif else return in as
-    from after until with and or not true none ( ) [ ] { } : , = == -> .. . + - ** " \"\"\" # \\ 1 2.5 "x"
+    metric param prompt score scheme study type import simulate foreach reduce repeat if elif else return in
+    as from after until with and or not true none ( ) [ ] { } : , = == -> .. . + - ** " \"\"\" # \\ 1 2.5 "x"
     Generate() it
 """
 _LINES = (

@@ -211,6 +211,15 @@ scores = _node(
     st.none() | numbers,
     suites,
 )
+metrics = _node(
+    n.Metric,
+    identifiers,
+    _parameters,
+    st.sampled_from(["lower", "higher"]),
+    st.none() | numbers,
+    st.none() | numbers,
+    suites,
+)
 schemes = _node(n.Scheme, identifiers, _parameters, st.booleans(), type_nodes, st.none() | type_nodes, suites)
 _options = _node(n.Setting, _node(e.Identifier, st.sampled_from(["trials", "sampler"])), expressions)
 _data = _node(
@@ -243,7 +252,7 @@ imports = st.one_of(
     _node(n.Simulate, short_texts),
 )
 aliases = _node(n.TypeAlias, _node(e.Identifier, st.sampled_from(["State", "plain"])), type_nodes)
-declarations = st.one_of(imports, aliases, params, prompts, scores, schemes, studies)
+declarations = st.one_of(imports, aliases, params, prompts, scores, metrics, schemes, studies)
 modules = _node(n.Module, _several(declarations, 0, 5) | _several(params, 2, 6))
 
 # ---------------------------------------------------------------- comments

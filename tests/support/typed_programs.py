@@ -525,6 +525,14 @@ class Writer:
             self.write(f"    {f'abs({body})' if best else body}")
             self.scores.append(score)
 
+    def declare_metric(self, main: Scheme) -> None:
+        """A metric of the result, the known answer and an input."""
+        taken = {"value": main.result, "truth": main.result, **dict(main.inputs[:1])}
+        inputs = ", ".join(f"{name}: {self.types.text(kind)}" for name, kind in taken.items())
+        self.write(f"metric measured({inputs}) -> {self.pick('lower', 'higher, failed 0')}:")
+        names = Names({**taken, "tries": INT, "goal": INT})
+        self.write(f"    {self.expression(self.pick(INT, FLOAT, BOOL), names, Pool(), 2)}")
+
     # ---------------------------------------------------------------- statements
 
     def call(self, callee: Prompt | Scheme, names: Names, pool: Pool) -> str:
@@ -868,5 +876,6 @@ def typed_program(seed: object) -> TypedProgram:
         writer.schemes.append(writer.scheme("helper", 2, 1))
     writer.budget = 12
     main = writer.scheme("main", writer.rng.randint(3, 8), 2)
+    writer.declare_metric(main)
     inputs = {name: writer.types.value(writer.rng, kind) for name, kind in main.inputs}
     return TypedProgram("\n".join(writer.lines) + "\n", inputs, tuple(writer.prompts), writer.types)

@@ -7,7 +7,7 @@ const brief = (name) => name.length > 18 ? name.slice(0, 17) + "…" : name;
 // The value that a row has for a scheme: the mean over its repeats.
 function valueOf(row, scheme) {
   const values = row.runs.filter(([which, run]) => which === scheme && run.state === "done")
-    .map(([, run]) => doc.metric === "score" ? run.score : run.correct === null ? null : Number(run.correct))
+    .map(([, run]) => run.compared)
     .filter((value) => value !== null);
   return values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
 }
@@ -32,7 +32,7 @@ columns.push(preview("input", (row) => Object.values(row.inputs).map(written).jo
 function cellOf(row, scheme) {
   const runs = row.runs.filter(([which]) => which === scheme).map(([, run]) => run), value = valueOf(row, scheme);
   const failed = runs.some((run) => run.state === "failed"), right = runs.length > 0 && runs.every((run) => run.correct === true), wrong = runs.some((run) => run.correct === false);
-  return make("td", value === null ? runs.length ? runs[0].state : "" : doc.metric === "score" ? number(value) : `${Math.round(100 * value)}%`, failed ? "failed" : right ? "right" : wrong ? "wrong" : "");
+  return make("td", value === null ? runs.length ? runs[0].state : "" : doc.share ? `${Math.round(100 * value)}%` : number(value), failed ? "failed" : right ? "right" : wrong ? "wrong" : "");
 }
 
 function drawRows() {
@@ -79,7 +79,7 @@ function select(which) {
   if (row.truth !== null) panel.append(block("expected", "", written(row.truth)));
   panel.append(make("h3", "results"));
   for (const [scheme, run] of row.runs) {
-    const facts = [run.score === null ? null : `${doc.metric === "score" ? doc.label : "score"} ${number(run.score)}`, run.correct === null ? null : run.correct ? "right" : "wrong", run.valid === false ? "not valid" : run.valid ? "valid" : null, ...Object.entries(run.unknown || {}).map(([name, why]) => `${name} unknown: ${why}`), run.usd === null ? null : dollars(run.usd), run.calls === null ? null : `${run.calls} call${run.calls === 1 ? "" : "s"}`];
+    const facts = [run.score === null ? null : `${doc.metric === "score" ? doc.label : "score"} ${number(run.score)}`, ...Object.entries(run.metrics).map(([name, value]) => `${name} ${number(value)}`), run.correct === null ? null : run.correct ? "right" : "wrong", run.valid === false ? "not valid" : run.valid ? "valid" : null, ...Object.entries(run.unknown || {}).map(([name, why]) => `${name} unknown: ${why}`), run.usd === null ? null : dollars(run.usd), run.calls === null ? null : `${run.calls} call${run.calls === 1 ? "" : "s"}`];
     const name = doc.schemes[scheme] + (run.repeat ? `, run ${run.repeat + 1}` : "");
     panel.append(block(name, [run.state === "done" ? null : run.state, ...facts].filter(Boolean).join(" · "), run.state === "failed" ? run.reason : written(run.result)));
   }
