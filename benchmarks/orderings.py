@@ -173,7 +173,7 @@ TASKS = (
     ),
     Task(
         "sorting 256",
-        "egot.got",
+        "egot_baselines.got",
         "numbers256.csv",
         ("io", "egot"),
         "% overlap",

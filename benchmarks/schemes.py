@@ -220,19 +220,29 @@ def sorting() -> Iterator[Row]:
             params=params,
             sizes=parts,
         )
-    yield Row("egot", "io", "sorting 256", "one prompt", "1", "1", "numbers256.csv", SORT)
-    yield Row(
-        "egot",
-        "egot",
-        "sorting 256",
-        "graph",
-        "1 + answers + ratings + nodes",
-        "2 + 3 * levels",
-        "numbers256.csv",
-        SORT,
-        decided={"answers": "solve", "ratings": "rate", "nodes": "gather"},
-        at_least=True,
-    )
+
+
+NODES = {"answers": "solve", "ratings": "rate", "nodes": "gather"}
+TRIES = {"answers": "sort", "ratings": "rate"}
+
+
+def enhanced() -> Iterator[Row]:
+    """Sorting and the frozen lake by all schemes of Enhancing Graph of Thoughts."""
+    calls, path, lakes = "1 + answers + ratings + nodes", "2 + 3 * levels", {"lake": "Lake"}
+    for size in (128, 256):
+        task, data = f"sorting {size}", f"numbers{size}.csv"
+        for scheme, structure in (("io", "one prompt"), ("cot1", "chain"), ("cot2", "chain")):
+            yield Row("egot_baselines", scheme, task, structure, "1", "1", data, SORT)
+        tree, merges = "answers + ratings", "(2 * parts - 1) * got_tries"
+        yield Row("egot_baselines", "tot", task, "tree", tree, "2 * answers", data, SORT, decided=TRIES)
+        yield Row("egot_baselines", "got", task, "graph", merges, "3", data, SORT)
+        for scheme in ("egot", "egot_star"):
+            yield Row("egot", scheme, task, "graph", calls, path, data, SORT, decided=NODES, at_least=True)
+    task, data, tries = "frozen lake", "lakes.csv", {**TRIES, "answers": "solve"}
+    yield Row("egot_lake_baselines", "cot", task, "chain", "1", "1", data, lakes)
+    yield Row("egot_lake_baselines", "tot", task, "tree", tree, "2 * answers", data, lakes, decided=tries)
+    for scheme in ("egot_lake", "egot_lake_star"):
+        yield Row("egot_lake", scheme, task, "graph", calls, path, data, lakes, decided=NODES, at_least=True)
 
 
 def sets() -> Iterator[Row]:
@@ -303,7 +313,7 @@ def documents() -> Iterator[Row]:
 
 
 def others() -> Iterator[Row]:
-    """The other rows of Table 1 of Framework of Thoughts, and EGoT's second task."""
+    """The other rows of Table 1 of Framework of Thoughts."""
     yield Row(
         "game24",
         "tot",
@@ -451,21 +461,9 @@ def others() -> Iterator[Row]:
         3,
         decided={"steps": "next_step"},
     )
-    yield Row(
-        "egot_lake",
-        "egot_lake",
-        "frozen lake",
-        "graph",
-        "1 + answers + ratings + nodes",
-        "2 + 3 * levels",
-        "lakes.csv",
-        {"lake": "Lake"},
-        decided={"answers": "solve", "ratings": "rate", "nodes": "gather"},
-        at_least=True,
-    )
 
 
-ROWS = (*listings(), *sorting(), *sets(), *keywords(), *documents(), *others())
+ROWS = (*listings(), *sorting(), *sets(), *keywords(), *documents(), *enhanced(), *others())
 
 
 def line(row: Row) -> str:

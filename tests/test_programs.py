@@ -109,7 +109,6 @@ def module(name: str) -> ModuleType:
         ("make_stories", "stories.csv"),
         ("make_commands", "commands.csv"),
         ("make_towns", "towns.csv"),
-        ("make_numbers", "numbers256.csv"),
         ("make_lakes", "lakes.csv"),
         ("make_words", "words.csv"),
     ],
@@ -123,6 +122,14 @@ def test_the_data_is_what_its_generator_makes(maker: str, file: str) -> None:
 def test_the_solved_stories_are_what_their_generator_makes() -> None:
     lines = (PROGRAMS / "data" / "solved_stories.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == module("data/make_stories").solved()
+
+
+@pytest.mark.parametrize("length", [128, 256])
+def test_the_lists_of_egot_are_what_their_generator_makes(length: int) -> None:
+    table = load_data(PROGRAMS / "data" / f"numbers{length}.csv")
+    for number, row in enumerate(module("data/make_numbers").rows(length)):
+        assert tuple(table.row(number).values()) == (str(row[0]), row[1], row[2])
+        assert len(json.loads(row[1])) == length
 
 
 @pytest.mark.parametrize("size", [32, 64, 128])
