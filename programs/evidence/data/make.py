@@ -1,0 +1,124 @@
+"""Makes the rows of the programs in programs/evidence: `python programs/evidence/data/make.py`.
+
+The seeds are fixed, so the same files come out every time.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROWS = 60
+NOUNS = (
+    "apple bridge camera candle castle cloud doctor engine farmer flower forest garden guitar hammer island ladder "
+    "lamp letter library market mirror mountain museum needle ocean painter pencil piano pilot planet river rocket "
+    "sailor school shadow snow storm teacher tiger train umbrella valley village violin window winter"
+).split()
+NAMES = "Anna Ben Clara David Emma Frank Grace Henry Ivy Jack Kate Leo Mia Noah Paul Rosa Sam Tom".split()
+TOWNS = "Paris London Rome Madrid Berlin Vienna Oslo Cairo Delhi Tokyo".split()
+CAPITALS = {
+    "Austria": "Vienna",
+    "China": "Beijing",
+    "Cuba": "Havana",
+    "Egypt": "Cairo",
+    "France": "Paris",
+    "Germany": "Berlin",
+    "Greece": "Athens",
+    "Ireland": "Dublin",
+    "Italy": "Rome",
+    "Japan": "Tokyo",
+    "Norway": "Oslo",
+    "Poland": "Warsaw",
+    "Portugal": "Lisbon",
+    "Russia": "Moscow",
+    "Spain": "Madrid",
+    "Sweden": "Stockholm",
+}
+SENTENCES = (
+    "Last summer we went to {} by train.",
+    "My uncle bought a house in {}.",
+    "The food in {} was wonderful.",
+    "She wrote a letter to a friend in {}.",
+    "The team from {} won the game.",
+    "It rained all week in {}.",
+    "He learned to cook in {}.",
+    "The old map showed the coast of {}.",
+)
+
+Row = tuple[str, ...]
+
+
+def words(chance: random.Random) -> Row:
+    """Four different nouns."""
+    return (json.dumps(chance.sample(NOUNS, 4)),)
+
+
+def countries(chance: random.Random) -> Row:
+    """Four sentences that name a country each; the countries, in the order of the alphabet."""
+    named = chance.sample(sorted(CAPITALS), 4)
+    text = [sentence.format(name) for sentence, name in zip(chance.sample(SENTENCES, 4), named, strict=True)]
+    return json.dumps(text), json.dumps(sorted(named))
+
+
+def capitals(chance: random.Random) -> Row:
+    """Two capitals; their countries, in the order of the alphabet."""
+    named = chance.sample(sorted(CAPITALS), 2)
+    return json.dumps([CAPITALS[country] for country in named]), json.dumps(sorted(named))
+
+
+def largest(chance: random.Random) -> Row:
+    """Four different numbers of two digits, and the largest."""
+    numbers = chance.sample(range(10, 100), 4)
+    return json.dumps(numbers), str(max(numbers))
+
+
+def kin(chance: random.Random) -> Row:
+    """Facts about ten people, two of whom are asked about; where the boss of the brother of one of them lives."""
+    people, towns = chance.sample(NAMES, 8), chance.sample(TOWNS, 8)
+    facts = [f"{person} lives in {town}." for person, town in zip(people, towns, strict=True)]
+    for first in (0, 3):
+        one, brother, boss = people[first : first + 3]
+        facts += [f"The brother of {one} is {brother}.", f"The boss of {brother} is {boss}."]
+    chance.shuffle(facts)
+    return json.dumps(facts), people[0], towns[2]
+
+
+def sets(chance: random.Random) -> Row:
+    """Two sets of eight numbers, and the three that stand in both, in ascending order."""
+    numbers = chance.sample(range(10, 100), 13)
+    both = numbers[:3]
+    one, other = (chance.sample(both + more, 8) for more in (numbers[3:8], numbers[8:]))
+    return json.dumps(one), json.dumps(other), json.dumps(sorted(both))
+
+
+FILES = {
+    "words": (words, ("Words",)),
+    "countries": (countries, ("Sentences", "Answer")),
+    "capitals": (capitals, ("Cities", "Answer")),
+    "largest": (largest, ("Numbers", "Answer")),
+    "kin": (kin, ("Facts", "Person", "Answer")),
+    "sets": (sets, ("First", "Second", "Answer")),
+}
+
+
+def rows(name: str) -> Iterator[Sequence[str]]:
+    """The rows of a file, its header first."""
+    make, header = FILES[name]
+    chance = random.Random(name)
+    yield header
+    for _ in range(ROWS):
+        yield make(chance)
+
+
+def main() -> None:
+    """Write the files beside this script."""
+    for name in FILES:
+        with Path(__file__).with_name(f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows(name))
+
+
+if __name__ == "__main__":
+    main()
