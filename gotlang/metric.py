@@ -113,7 +113,7 @@ def metric_of(program: Program, scheme: Scheme) -> Metric:
 
 # ---------------------------------------------------------------- declared and built-in metrics
 
-RUN_METRICS = ("score", "correct", "cost", "calls", "seconds")
+RUN_METRICS = ("score", "correct", "cost", "tokens", "calls", "seconds")
 """The metrics of every run."""
 BUILT_IN = {
     "f1": "F1 of the words of a text and of the known answer, as HotpotQA counts them",

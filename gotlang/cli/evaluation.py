@@ -291,7 +291,7 @@ def eval_command(**chosen: Any) -> int:
     opt.flag(
         "--equal-cost",
         "Repeat the cheaper schemes until they cost as much as the most expensive one (if nothing has a "
-        "price: until they make as many calls); the best result of a row counts, by its score, otherwise the "
+        "price: as many tokens); the best result of a row counts, by its score, otherwise the "
         "most frequent one.",
     ),
 )
@@ -377,8 +377,8 @@ def eval_text(found: Evaluation) -> Iterator[str]:
     yield _title(found.scheme, found.about(), f", {found.repeat} times each" if found.repeat > 1 else "")
     lines = []
     for name, label, interval in _intervals(found):
-        total = found.sum(name) if name in ("cost", "calls") else None
-        summed = "" if total is None else f"{total:,.0f}" if name == "calls" else shown(name, total)
+        total = found.sum(name) if name in ("cost", "tokens", "calls") else None
+        summed = "" if total is None else f"{total:,.0f}" if name != "cost" else shown(name, total)
         unit = found.unit(name)
         middle = "" if unit == "correct" else shown(unit, found.median(name))
         cells = (shown(unit, interval.mean), middle, bounds(unit, interval), str(interval.rows), summed)
@@ -401,9 +401,12 @@ def eval_text(found: Evaluation) -> Iterator[str]:
 
 
 def _intervals(found: Evaluation) -> Iterator[tuple[str, str, Any]]:
-    """The known metrics: name, label and interval."""
+    """The known metrics: name, label and interval; of cost and tokens what is compared."""
+    from gotlang.evaluate.equal_cost import cost_metric
+
+    left = "cost" if cost_metric([found]) == "tokens" else "tokens"
     for name in found.metrics:
-        if (interval := found.interval(name)) is not None:
+        if name != left and (interval := found.interval(name)) is not None:
             yield name, found.kind_of(name).name, interval
 
 
@@ -492,7 +495,7 @@ def compare_text(found: Comparison) -> Iterator[str]:
 def _line(found: Comparison, entry: ComparedScheme, metrics: list[str]) -> list[str]:
     from gotlang.report.charts import shown
 
-    name = f"{entry.name} x {entry.repeats}" if entry.repeats > 1 else entry.name
+    name = f"{entry.name} x {entry.repeats:.3g}" if entry.repeats > 1 else entry.name
     cells = [name, *_cells(found.unit, entry.evaluation.interval(found.metric))]
     for metric in metrics:
         interval = entry.evaluation.interval(metric)

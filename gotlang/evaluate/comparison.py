@@ -11,25 +11,25 @@ Beside a program's own schemes, baselines are made from its prompts:
 
 How a result is scored and compared with the known answer comes from the schemes with the same inputs.
 
-At equal cost each cheaper scheme is repeated until it costs about as much as the most expensive one, with
-another seed each time, and the best result of a row counts: by its score, else the most frequent one. That
-shows whether the same money is better spent on a larger scheme or on more samples. If nothing has a price, as
-with a local model, calls are compared instead of cost.
+At equal cost each cheaper scheme is repeated until it costs as much as the most expensive one, with another
+seed each time, and the best result of a row counts: by its score, else the most frequent one. That shows
+whether the same money is better spent on a larger scheme or on more samples. If nothing has a price, as with
+a local model, tokens are compared instead of cost.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, final
+from functools import partial
+from typing import Any, Final, final
 
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
+from gotlang.evaluate.equal_cost import MOST_REPEATS, CostMetric, at_cost, cost_metric, repeated
 from gotlang.evaluate.evaluation import (
     DEFAULT_MAX_FAILED,
     DEFAULT_PARALLEL,
@@ -54,12 +54,8 @@ from gotlang.types import accepts
 
 MATCHED: Final = 0
 """The number of samples of a baseline that is matched to the cost of the others."""
-MOST_REPEATS: Final = 1000
-"""A scheme that is cheaper by a larger factor does not reach equal cost; its cost in the table shows it."""
 PILOT_ROWS: Final = 5
 PILOT_SAMPLES: Final = (1, 8)
-
-CostMetric = Literal["cost", "calls"]
 
 _BASELINE = re.compile(r"(single)|(best|vote)-of-(n|[1-9][0-9]{0,5})")
 _START = "%start"
@@ -196,12 +192,13 @@ def _prompt(program: Program, like: Scheme) -> ir.Prompt:
 @final
 @dataclass(frozen=True, slots=True)
 class ComparedScheme:
-    """A contender and its evaluation. `repeats` is how often it ran on each row for one result; `to_baseline`
+    """A contender and its evaluation. `repeats` is how often it ran on a row for one result, on average;
+    `to_baseline`
     is the paired difference to the baseline by metric, `verdict` what that of the compared metric shows."""
 
     name: str
     evaluation: Evaluation
-    repeats: int = 1
+    repeats: float = 1
     to_baseline: dict[str, Interval] = dataclasses.field(default_factory=dict)
     verdict: Verdict | None = None
 
@@ -212,8 +209,8 @@ class Comparison(Displayed):
     """Several schemes on the same rows; `metric` is what they are compared by: the one that was named, else
     the first declared one, `score` or `correct` that all have.
 
-    One scheme alone may have none: then `metric` is its cost. `cost_metric` is `cost`, or `calls` if
-    nothing has a price.
+    One scheme alone may have none: then `metric` is its cost. `cost_metric` is `cost`, or
+    `tokens` (`calls` if their number is unknown) if nothing has a price.
     """
 
     metric: str
@@ -245,7 +242,8 @@ class Comparison(Displayed):
         scored = len(kinds) == 1 and all(e.evaluation.values("score") for e in self.entries if _ended(e))
         names = dict.fromkeys(name for evaluation in evaluations for name in evaluation.metrics)
         known = (name for name in names if any(evaluation.values(name) for evaluation in evaluations))
-        return [name for name in known if name != self.metric and (name != "score" or scored)]
+        left = {self.metric, "cost" if self.cost_metric == "tokens" else "tokens"}
+        return [name for name in known if name not in left and (name != "score" or scored)]
 
     def front(self) -> list[ComparedScheme]:
         """The schemes that are Pareto-optimal in cost and metric, cheapest first."""
@@ -321,8 +319,8 @@ class Comparison(Displayed):
 
 # ---------------------------------------------------------------- comparing
 
-Run = Callable[[Contender, int, int, int | None], Awaitable[Evaluation]]
-"""Runs a contender: `(contender, first_repeat, repeats, rows)`, on the first rows or (None) on all."""
+Run = Callable[[Contender, int, int, Collection[int] | None], Awaitable[Evaluation]]
+"""Runs a contender: `(contender, first_repeat, repeats, rows)`, on rows of these numbers or (None) on all."""
 
 
 async def compare(
@@ -347,9 +345,11 @@ async def compare(
     program, options = session.program.ir(0), session.options
     planned = {side.name for side in sides}
 
-    async def run(side: Contender, first: int, repeats: int, few: int | None) -> Evaluation:
-        some = dataclasses.replace(data, rows=data.rows[:few])
-        if first or few is not None or side.name not in planned:
+    async def run(side: Contender, first: int, repeats: int, rows: Collection[int] | None) -> Evaluation:
+        some = data
+        if rows is not None:
+            some = dataclasses.replace(data, rows=tuple(row for row in data.rows if row.number in rows))
+        if first or rows is not None or side.name not in planned:
             on_planned(len(some) * repeats)
         alone = dataclasses.replace(program, schemes=(*program.schemes, side.scheme))
         found = await evaluate(
@@ -387,12 +387,12 @@ async def run_contenders(
     if not fixed:
         raise UsageError("`best-of-n` and `vote-of-n` are matched to another scheme: name one of those too")
     found = {side.name: ComparedScheme(side.name, await run(side, 0, 1, None)) for side in fixed}
-    unit = _cost_metric(found.values())
+    unit = cost_metric(entry.evaluation for entry in found.values())
     target = max(entry.evaluation.mean(unit) or 0.0 for entry in found.values())
+    rows = list(next(iter(found.values())).evaluation.values(unit))
     for side in sides:
         if side.samples == MATCHED:
-            made = with_samples(program, side, await _matched_samples(program, side, target, unit, run))
-            found[side.name] = ComparedScheme(made.name, await run(made, 0, 1, None))
+            found[side.name] = await _sampled(program, side, target, unit, run, rows)
         elif equal_cost:
             found[side.name] = await _repeated(side, found[side.name], target, unit, run)
     entries = [found[name] for name in names]
@@ -417,7 +417,9 @@ def assemble(
         return dataclasses.replace(entry, to_baseline=differences, verdict=shown)
 
     done = tuple(entry if entry is first else compared(entry) for entry in entries)
-    return Comparison(metric, kind, baseline, done, equal_cost, _cost_metric(entries))
+    return Comparison(
+        metric, kind, baseline, done, equal_cost, cost_metric(entry.evaluation for entry in entries)
+    )
 
 
 def _common_metric(entries: Sequence[ComparedScheme], wanted: str | None) -> tuple[str, ScoreKind]:
@@ -450,12 +452,6 @@ def _common_metric(entries: Sequence[ComparedScheme], wanted: str | None) -> tup
     )
 
 
-def _cost_metric(entries: Iterable[ComparedScheme]) -> CostMetric:
-    """The cost, if all have one and it is not 0; else calls."""
-    costs = [entry.evaluation.mean("cost") for entry in entries if _ended(entry)]
-    return "cost" if costs and None not in costs and any(costs) else "calls"
-
-
 def _ended(entry: ComparedScheme) -> bool:
     return any(run.state == "done" for run in entry.evaluation.runs)
 
@@ -470,54 +466,26 @@ def _difference(entry: ComparedScheme, first: ComparedScheme, metric: str) -> In
 async def _repeated(
     side: Contender, entry: ComparedScheme, target: float, metric: CostMetric, run: Run
 ) -> ComparedScheme:
-    """A compared scheme with as many repeats as bring its cost nearest to the target."""
-    cost = entry.evaluation.mean(metric)
-    repeats = min(MOST_REPEATS, round(target / cost)) if cost else 1
-    if repeats <= 1:
-        return entry
-    more = await run(side, 1, repeats - 1, None)
-    kind = entry.evaluation.kind
-    by_row: dict[int, list[RowRun]] = {}
-    for one in (*entry.evaluation.runs, *more.runs):
-        by_row.setdefault(one.row.number, []).append(one)
-    combined = [combine(runs, kind) for runs in by_row.values()]
-    stopped = entry.evaluation.stopped or more.stopped
-    merged = dataclasses.replace(more, kind=kind, runs=combined, repeat=1, stopped=stopped, _values={})
-    return dataclasses.replace(entry, evaluation=merged, repeats=repeats)
+    """A compared scheme, repeated until it costs the target."""
+    at = repeated(entry.evaluation, partial(run, side))
+    found, repeats = await at_cost(at, entry.evaluation, 1, target, metric)
+    return dataclasses.replace(entry, evaluation=found, repeats=repeats)
 
 
-def combine(runs: Sequence[RowRun], kind: ScoreKind) -> RowRun:
-    """Several runs of a row as one: the best result, at the cost of all, in the time of the slowest."""
-    done = [run for run in runs if run.state == "done"]
-    scored = [run for run in done if run.score is not None]
-    chosen = runs[0]
-    if scored:
-        sign = 1 if kind.lower else -1
-        chosen = min(scored, key=lambda run: sign * (run.score or 0.0))
-    elif done:
-        texts = [json.dumps(run.value, sort_keys=True, default=str) for run in done]
-        chosen = done[texts.index(Counter(texts).most_common(1)[0][0])]  # the first of equals
-    ended = [run for run in runs if run.state != "partial" and run.calls is not None]  # failed ones cost too
-    if not ended:
-        return chosen
-    costs = [run.usd for run in ended]
-    return dataclasses.replace(
-        chosen,
-        repeat=0,
-        usd=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
-        calls=sum(run.calls or 0 for run in ended),
-        seconds=max(run.seconds or 0.0 for run in ended),
-    )
+async def _sampled(
+    program: Program, side: Contender, target: float, metric: CostMetric, run: Run, rows: Sequence[int]
+) -> ComparedScheme:
+    """A baseline with as many samples as cost the target.
 
+    The first guess comes from lines through trials on a few rows, the second time through one near the
+    target (several samples may share the cost of a request).
+    """
 
-async def _matched_samples(
-    program: Program, side: Contender, target: float, metric: CostMetric, run: Run
-) -> int:
-    """How many samples of a baseline cost this much per row: lines through trials on a few rows, the second
-    time through one near the target (several samples may share the cost of a request)."""
+    async def at(samples: int, rows: Collection[int] | None) -> Evaluation:
+        return await run(with_samples(program, side, samples), 0, 1, rows)
 
     async def trial(samples: int) -> float:
-        return (await run(with_samples(program, side, samples), 0, 1, PILOT_ROWS)).mean(metric) or 0.0
+        return (await at(samples, rows[:PILOT_ROWS])).mean(metric) or 0.0
 
     low, high = PILOT_SAMPLES
     cheap, expensive = await trial(low), await trial(high)
@@ -527,4 +495,7 @@ async def _matched_samples(
         found = low + (target - cheap) / ((expensive - cheap) / (high - low))
         high = max(low + 1, min(MOST_REPEATS, round(found)))
         expensive = await trial(high)
-    return low if target <= cheap else high
+    guess = low if target <= cheap else high
+    evaluation, samples = await at_cost(at, await at(guess, None), guess, target, metric)
+    name = f"{side.kind}-of-{samples:.4g}"
+    return ComparedScheme(name, dataclasses.replace(evaluation, scheme=name))

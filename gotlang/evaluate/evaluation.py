@@ -31,11 +31,11 @@ from gotlang.session import Session
 from gotlang.statistics import Interval, bounded, mean_interval, share_interval, within
 
 METRICS = RUN_METRICS
-"""What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, calls, and
-seconds along the critical path. The last three are those of a run with an empty cache, so that they do not
-depend on what ran before."""
-SPENDINGS = ("cost", "calls", "seconds")
-"""Metrics that are never negative. A failed run has the first two."""
+"""What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, tokens (of
+prompts and responses together), calls, and seconds along the critical path. The last four are those of a
+run with an empty cache, so that they do not depend on what ran before."""
+SPENDINGS = ("cost", "tokens", "calls", "seconds")
+"""Metrics that are never negative. A failed run has all but the last."""
 DEFAULT_PARALLEL = 16
 """Rows that run at a time. They take turns at the gate, so that a long row does not hold up the others."""
 DEFAULT_MAX_FAILED = 0.5
@@ -49,9 +49,9 @@ _FIELDS = {"result": "value", "correct": "truth", "cost": "usd"}
 """The fields of a run that have another name as a metric or in documents."""
 _KINDS = {
     "correct": ScoreKind("correct", share=True, best=1),
-    **{name: ScoreKind(name, lower=True) for name in ("cost", "calls", "seconds")},
+    **{name: ScoreKind(name, lower=True) for name in SPENDINGS},
 }
-_SHOWN = "repeat state result valid score correct usd calls seconds failed_thoughts reason".split()  # noqa: SIM905
+_SHOWN = "repeat state result valid score correct usd tokens calls seconds failed_thoughts reason".split()  # noqa: SIM905
 
 
 @final
@@ -83,6 +83,7 @@ class RowRun:
     valid: bool | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
+    tokens: int | None = None
 
     def metric(self, name: str) -> float | None:
         """A metric of this run; None if unknown."""
@@ -483,6 +484,7 @@ async def _run_one(
     return dataclasses.replace(
         run,
         usd=account.usd,
+        tokens=account.input_tokens + account.output_tokens,
         calls=account.calls,
         failed_thoughts=len(outcome.failures),
         notes=tuple(failure.reason for failure in outcome.failures[:3]),

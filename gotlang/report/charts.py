@@ -53,6 +53,8 @@ def shown(metric: str, value: float | None, *, short: bool = False) -> str:
             return ("-" if value < 0 else "") + dollars(abs(value))
         case "seconds":
             return f"{value:z.1f} s"
+        case "tokens":
+            return f"{value:z,.0f}"
     return f"{value:,g}" if short else f"{value:z,.2f}" if abs(value) < _LARGE else f"{value:.3g}"
 
 

@@ -146,7 +146,7 @@ def boxes(found: Comparison) -> Chart:
             draw(chart, found, entry, upper, middle, min(slot * 0.5, 46.0))
         else:
             chart.mark("text", "value", text="none", x=middle, y=upper.start - 8)
-        times = f" ×{entry.repeats}" if entry.repeats > 1 else ""
+        times = f" ×{entry.repeats:.3g}" if entry.repeats > 1 else ""
         chart.name("name", middle, 421.0, entry.name, slot - LETTER * len(times), times)
         mean = entry.evaluation.mean(found.cost_metric)
         if mean is not None:

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROWS = 60
-NOUNS = (
-    "apple bridge camera candle castle cloud doctor engine farmer flower forest garden guitar hammer island ladder "
-    "lamp letter library market mirror mountain museum needle ocean painter pencil piano pilot planet river rocket "
-    "sailor school shadow snow storm teacher tiger train umbrella valley village violin window winter"
-).split()
-NAMES = "Anna Ben Clara David Emma Frank Grace Henry Ivy Jack Kate Leo Mia Noah Paul Rosa Sam Tom".split()
-TOWNS = "Paris London Rome Madrid Berlin Vienna Oslo Cairo Delhi Tokyo".split()
+NOUNS = """
+    apple bridge camera candle castle cloud doctor engine farmer flower forest garden guitar hammer island
+    ladder lamp letter library market mirror mountain museum needle ocean painter pencil piano pilot planet
+    river rocket sailor school shadow snow storm teacher tiger train umbrella valley village violin window
+    winter
+"""
+NAMES = "Anna Ben Clara David Emma Frank Grace Henry Ivy Jack Kate Leo Mia Noah Paul Rosa Sam Tom"
+TOWNS = "Paris London Rome Madrid Berlin Vienna Oslo Cairo Delhi Tokyo"
 CAPITALS = {
     "Austria": "Vienna",
     "China": "Beijing",
@@ -53,7 +54,7 @@ Row = tuple[str, ...]
 
 def words(chance: random.Random) -> Row:
     """Four different nouns."""
-    return (json.dumps(chance.sample(NOUNS, 4)),)
+    return (json.dumps(chance.sample(NOUNS.split(), 4)),)
 
 
 def countries(chance: random.Random) -> Row:
@@ -76,8 +77,8 @@ def largest(chance: random.Random) -> Row:
 
 
 def kin(chance: random.Random) -> Row:
-    """Facts about ten people, two of whom are asked about; where the boss of the brother of one of them lives."""
-    people, towns = chance.sample(NAMES, 8), chance.sample(TOWNS, 8)
+    """Facts about eight people, one of them, and the town of the boss of that one's brother."""
+    people, towns = chance.sample(NAMES.split(), 8), chance.sample(TOWNS.split(), 8)
     facts = [f"{person} lives in {town}." for person, town in zip(people, towns, strict=True)]
     for first in (0, 3):
         one, brother, boss = people[first : first + 3]
