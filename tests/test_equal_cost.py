@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gotlang.api import Options, load
-from gotlang.evaluate.equal_cost import at_cost, combine, cost_metric, repeated, spread
-from gotlang.evaluate.evaluation import Evaluation, RowRun
+from gotlang.evaluate.equal_cost import at_cost, combine, repeated, spread
+from gotlang.evaluate.evaluation import Evaluation, RowRun, cost_metric
 from gotlang.evaluate.rows import Row
 from gotlang.metric import ScoreKind
 

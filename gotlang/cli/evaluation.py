@@ -402,9 +402,7 @@ def eval_text(found: Evaluation) -> Iterator[str]:
 
 def _intervals(found: Evaluation) -> Iterator[tuple[str, str, Any]]:
     """The known metrics: name, label and interval; of cost and tokens what is compared."""
-    from gotlang.evaluate.equal_cost import cost_metric
-
-    left = "cost" if cost_metric([found]) == "tokens" else "tokens"
+    left = "cost" if found.cost_metric == "tokens" else "tokens"
     for name in found.metrics:
         if name != left and (interval := found.interval(name)) is not None:
             yield name, found.kind_of(name).name, interval

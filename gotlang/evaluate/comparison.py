@@ -29,12 +29,14 @@ from typing import Any, Final, final
 
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
-from gotlang.evaluate.equal_cost import MOST_REPEATS, CostMetric, at_cost, cost_metric, repeated
+from gotlang.evaluate.equal_cost import MOST_REPEATS, at_cost, repeated
 from gotlang.evaluate.evaluation import (
     DEFAULT_MAX_FAILED,
     DEFAULT_PARALLEL,
+    CostMetric,
     Evaluation,
     RowRun,
+    cost_metric,
     evaluate,
     interval_dict,
 )

@@ -10,15 +10,13 @@ import dataclasses
 import json
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from typing import Final, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Final, TypeVar
 
-from gotlang.evaluate.evaluation import Evaluation, RowRun
+from gotlang.evaluate.evaluation import CostMetric, Evaluation, RowRun
 from gotlang.metric import ScoreKind
 
 T = TypeVar("T")
-
-CostMetric = Literal["cost", "tokens", "calls"]
 
 TOLERANCE: Final = 0.0125
 """A mean cost is the target if it differs by no larger a share: two of them differ by at most 2.5%."""
@@ -29,16 +27,6 @@ _STEP = 0.8
 
 AtLevel = Callable[[int, Collection[int] | None], Awaitable[Evaluation]]
 """Runs a contender at a level, on the rows of these numbers or (None) on all."""
-
-
-def cost_metric(evaluations: Iterable[Evaluation]) -> CostMetric:
-    """What costs are compared by: dollars if all cost something, else tokens, else calls."""
-    ended = [found for found in evaluations if any(run.state == "done" for run in found.runs)]
-    for metric in ("cost", "tokens"):
-        means = [found.mean(metric) for found in ended]
-        if means and None not in means and any(means):
-            return metric
-    return "calls"
 
 
 async def at_cost(

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
@@ -36,6 +36,7 @@ prompts and responses together), calls, and seconds along the critical path. The
 run with an empty cache, so that they do not depend on what ran before."""
 SPENDINGS = ("cost", "tokens", "calls", "seconds")
 """Metrics that are never negative. A failed run has all but the last."""
+CostMetric = Literal["cost", "tokens", "calls"]
 DEFAULT_PARALLEL = 16
 """Rows that run at a time. They take turns at the gate, so that a long row does not hold up the others."""
 DEFAULT_MAX_FAILED = 0.5
@@ -207,6 +208,11 @@ class Evaluation(Displayed):
         values = self.values(metric)
         return fmean(values.values()) if values else None
 
+    @property
+    def cost_metric(self) -> CostMetric:
+        """What its cost is counted in."""
+        return cost_metric([self])
+
     def interval(self, metric: str, *, seed: int = 0) -> Interval | None:
         """The mean of a metric over the rows with its 95% CI; None if no row has it. Bounds are cut to what
         is possible: no negative spending, nothing beyond the best score."""
@@ -296,6 +302,16 @@ _QUOTED = re.compile(r""": (['"]).*\1\Z""", re.DOTALL)
 def interval_dict(found: Interval | None) -> dict[str, Any] | None:
     """An interval as plain data."""
     return None if found is None else dataclasses.asdict(found)
+
+
+def cost_metric(evaluations: Iterable[Evaluation]) -> CostMetric:
+    """What costs are compared by: dollars if all cost something, else tokens, else calls."""
+    ended = [found for found in evaluations if any(run.state == "done" for run in found.runs)]
+    for metric in ("cost", "tokens"):
+        means = [found.mean(metric) for found in ended]
+        if means and None not in means and any(means):
+            return metric
+    return "calls"
 
 
 async def evaluate(
