@@ -54,11 +54,12 @@ def best(answers: list[Digits], numbers: Digits) -> Digits:
     return min(answers, key=lambda answer: mistakes(answer, numbers))
 
 
-def improved(rng: random.Random, k: int, numbers: Digits, attempt: Digits) -> Digits:
-    """Improve(k) repair, Score, KeepBestN(1); a perfect attempt is left alone."""
-    if not mistakes(attempt, numbers):
+def improved(rng: random.Random, k: int, numbers: Digits, attempt: Digits, keep: bool = True) -> Digits:
+    """Improve(k, keep=...) repair, Score, KeepBestN(1); a perfect attempt that is kept is left alone."""
+    if keep and not mistakes(attempt, numbers):
         return attempt
-    return best([attempt, *(read(SIMULATORS.repair(rng, numbers, attempt)) for _ in range(k))], numbers)
+    new = [read(SIMULATORS.repair(rng, numbers, attempt)) for _ in range(k)]
+    return best([attempt, *new] if keep else new, numbers)
 
 
 def io(rng: random.Random, numbers: Digits) -> Digits:
@@ -69,37 +70,44 @@ def cot(rng: random.Random, numbers: Digits) -> Digits:
     return read(SIMULATORS.sort_in_steps(rng, numbers))
 
 
-def tree(branches: int, levels: int) -> Scheme:
-    """Tree of thoughts; the first level sorts, the others repair."""
+def tree(branches: int, levels: int, keep: bool = True) -> Scheme:
+    """Tree of thoughts; the first level sorts, the others repair. `keep`: a level keeps what it repairs."""
 
     def scheme(rng: random.Random, numbers: Digits) -> Digits:
         it = best([io(rng, numbers) for _ in range(branches)], numbers)
         for _ in range(levels - 1):
-            it = improved(rng, branches, numbers, it)
+            it = improved(rng, branches, numbers, it, keep)
         return it
 
     return scheme
 
 
-def graph(sorts: int, merges: int, repairs: int = 0, final: int = 0, rounds: int = 0) -> Scheme:
-    """Graph of thoughts; `repairs` after a merge, `final` after the last one, then `rounds` of one repair."""
+def graph(sorts: int, merges: int, repairs: int = 0, final: int = 0, rounds: int | None = None) -> Scheme:
+    """Graph of thoughts; `repairs` after a merge, `final` after the last one, against the unsorted parts.
+
+    With `rounds` as in Framework of Thoughts: merges scored against their halves, then single repairs.
+    """
 
     def scheme(rng: random.Random, numbers: Digits) -> Digits:
         lists = json.loads(SIMULATORS.split(rng, numbers, max(1, len(numbers) // 16)))
-        level = [best([io(rng, part) for _ in range(sorts)], part) for part in lists.values()]
+        level = [(part, best([io(rng, part) for _ in range(sorts)], part)) for part in lists.values()]
         while len(level) > 1:
             level = [
                 merged(rng, level[i], level[i + 1], len(level) == 2) if i + 1 < len(level) else level[i]
                 for i in range(0, len(level), 2)
             ]
-        it = level[0]
-        for _ in range(rounds):
+        it = level[0][1]
+        for _ in range(rounds or 0):
             it = improved(rng, 1, numbers, it)
         return it
 
-    def merged(rng: random.Random, left: Digits, right: Digits, last: bool) -> Digits:
-        it = best([read(SIMULATORS.merge(rng, left, right)) for _ in range(merges)], left + right)
-        return improved(rng, final if last else repairs, left + right, it)
+    def merged(
+        rng: random.Random, left: tuple[Digits, Digits], right: tuple[Digits, Digits], last: bool
+    ) -> tuple[Digits, Digits]:
+        source = left[0] + right[0]
+        wanted = source if rounds is None else left[1] + right[1]
+        it = best([read(SIMULATORS.merge(rng, left[1], right[1])) for _ in range(merges)], wanted)
+        return source, improved(rng, final if last else repairs, wanted, it)
 
     return scheme
 
@@ -120,8 +128,8 @@ CASES: list[tuple[int, str, Scheme, str]] = [
     (128, "tot  k=20 L=4", tree(20, 4), "median: graph 62% lower"),
     (128, "tot2 k=10 L=10", tree(10, 10), "median: graph 69% lower"),
     (128, "got  Listing 7", graph(5, 10, 5, 10), ""),
-    (128, "tot  20 branches, 4 improvements", tree(20, 5), "18.4"),
-    (128, "tot  14 branches, 6 improvements", tree(14, 7), "18.2"),
+    (128, "tot  20 branches, 4 improvements", tree(20, 5, keep=False), "18.4"),
+    (128, "tot  14 branches, 6 improvements", tree(14, 7, keep=False), "18.2"),
     (128, "got  5 sorts, 10 merges, 1 round", graph(5, 10, rounds=1), "12.7"),
     (128, "got  2 sorts, 13 merges, 2 rounds", graph(2, 13, rounds=2), "12.1"),
     (128, "got  1 sort, 14 merges, 3 rounds", graph(1, 14, rounds=3), ""),

@@ -144,8 +144,8 @@ SETS = {"set1": "SET1", "set2": "SET2", "truth": "INTERSECTION"}
 COUNTRIES = {"text": "Text", "truth": "Countries"}
 STORY = {"story": "Story", "truth": "Answer"}
 TOWN = {"question": "Question", "truth": "Answer"}
-LEVELS = {32: (2, 3), 64: (4, 7), 128: (4, 10)}
-"""Levels of the wide and of the deep tree of thoughts, by size of the input."""
+SIZES = (32, 64, 128)
+"""Numbers in a list or set; params with one value for each of them are indexed by `size`."""
 
 
 def listings() -> Iterator[Row]:
@@ -172,11 +172,11 @@ def listings() -> Iterator[Row]:
 
 
 def sorting() -> Iterator[Row]:
-    """Sorting by all schemes of Figure 5, and the graph that Framework of Thoughts tunes."""
-    for size, (wide, deep) in LEVELS.items():
+    """Sorting by all schemes of Figure 5, and the tree and the graph that Framework of Thoughts tunes."""
+    for index, size in enumerate(SIZES):
         task, data = f"sorting {size}", f"digits{size}.csv"
         parts = {"parts": size // 16, "levels": (size // 16).bit_length() - 1}
-        trees = {"tot_levels": wide, "tot2_levels": deep}
+        level = {"size": index}
         yield Row("sorting", "io", task, "one prompt", "1", "1", data, SORT)
         yield Row("sorting", "cot", task, "chain", "1", "1", data, SORT)
         yield Row(
@@ -184,28 +184,40 @@ def sorting() -> Iterator[Row]:
             "tot",
             task,
             "tree",
-            "tot_branches * tot_levels",
-            "tot_levels",
+            "tot_branches * tot_levels[size]",
+            "tot_levels[size]",
             data,
             SORT,
-            params=trees,
+            sizes=level,
         )
         yield Row(
             "sorting",
             "tot2",
             task,
             "tree",
-            "tot2_branches * tot2_levels",
-            "tot2_levels",
+            "tot2_branches * tot2_levels[size]",
+            "tot2_levels[size]",
             data,
             SORT,
-            params=trees,
+            sizes=level,
         )
         calls = (
             "1 + parts * sort_tries + (parts - 1) * merge_tries + (parts - 2) * repair_tries + final_tries"
         )
         yield Row("sorting", "got", task, "graph", calls, "2 + 2 * levels", data, SORT, sizes=parts)
     yield Row("sort128", "sort128", "sorting 128", "graph", calls, "2 + 2 * levels", data, SORT, sizes=parts)
+    for params in ({}, {"tot_branches": 14, "tree_rounds": 6}):
+        yield Row(
+            "sorting",
+            "tot_rounds",
+            "sorting 128" + (", tuned" if params else ""),
+            "tree",
+            "tot_branches * (1 + tree_rounds)",
+            "1 + tree_rounds",
+            data,
+            SORT,
+            params=params,
+        )
     calls = "1 + parts * sort_tries + (parts - 1) * merge_tries + rounds"
     for params in ({}, {"sort_tries": 2, "merge_tries": 13, "rounds": 2}):
         yield Row(
@@ -247,29 +259,36 @@ def enhanced() -> Iterator[Row]:
 
 def sets() -> Iterator[Row]:
     """Set intersection by all schemes of Figure 6."""
-    for size, (wide, deep) in LEVELS.items():
+    for index, size in enumerate(SIZES):
         task, data = f"set intersection {size}", f"sets{size}.csv"
-        parts = {"parts": size // 16, "levels": (size // 16).bit_length() - 1}
-        trees = {"tot_levels": wide, "tot2_levels": deep}
-        tries = {"merge_tries": 5 if size == 128 else 10}
+        level = {"size": index}
+        parts = {"parts": size // 16, "levels": (size // 16).bit_length() - 1, **level}
         yield Row("sets", "io", task, "one prompt", "1", "1", data, SETS)
         yield Row("sets", "cot", task, "chain", "1", "1", data, SETS)
         yield Row(
-            "sets", "tot", task, "tree", "tot_branches * tot_levels", "tot_levels", data, SETS, params=trees
+            "sets",
+            "tot",
+            task,
+            "tree",
+            "tot_branches * tot_levels[size]",
+            "tot_levels[size]",
+            data,
+            SETS,
+            sizes=level,
         )
         yield Row(
             "sets",
             "tot2",
             task,
             "tree",
-            "tot2_branches * tot2_levels",
-            "tot2_levels",
+            "tot2_branches * tot2_levels[size]",
+            "tot2_levels[size]",
             data,
             SETS,
-            params=trees,
+            sizes=level,
         )
-        calls = "1 + parts * tries + (parts - 1) * merge_tries"
-        yield Row("sets", "got", task, "graph", calls, "2 + levels", data, SETS, params=tries, sizes=parts)
+        calls = "1 + parts * tries + (parts - 1) * merge_tries[size]"
+        yield Row("sets", "got", task, "graph", calls, "2 + levels", data, SETS, sizes=parts)
 
 
 def keywords() -> Iterator[Row]:

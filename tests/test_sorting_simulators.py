@@ -161,7 +161,7 @@ def test_the_schemes_come_out_in_the_order_of_the_papers(length: int) -> None:
 def test_at_128_digits_the_sizes_are_those_of_framework_of_thoughts() -> None:
     assert mean("5 sorts, 10 merges", 128) == pytest.approx(12.7, abs=2)
     assert mean("2 sorts, 13 merges", 128) == pytest.approx(12.1, abs=2)
-    assert mean("20 branches", 128) == pytest.approx(18.4, abs=2.5)
+    assert mean("20 branches", 128) == pytest.approx(18.4, abs=3.5)
 
 
 def test_at_32_digits_the_graph_is_hardly_better_than_the_deep_tree() -> None:

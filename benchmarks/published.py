@@ -1,0 +1,95 @@
+"""Graph of thoughts on the published files of digits: as it is, and with the merges of version 0.1.0.
+
+    python benchmarks/published.py FOLDER [--rows 100]
+
+FOLDER holds sorting_032.csv, sorting_064.csv and sorting_128.csv of Graph of Thoughts. Merges are scored and
+repaired against the unsorted parts; in 0.1.0 they were against their two sorted halves. Both graphs make the
+paper's calls (31, 71 and 151) with the simulator of 0.1.0, which is kept in tests/fixtures. Counted are the
+mistakes of the result against the input, row by row; the difference has its 95% CI.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from shutil import copy
+from statistics import fmean
+from tempfile import mkdtemp
+
+from gotlang.api import Options, Program, load
+from gotlang.statistics import Interval, difference_interval
+
+ROOT = Path(__file__).parents[1]
+SIZES = (32, 64, 128)
+OLD = """
+scheme merge_parts(numbers: list[int], repairs: int, last_repairs: int) -> list[int]:
+    Generate(k=1) split(numbers, max(1, len(numbers) // 16))
+    foreach part:
+        Generate(k=sort_tries) sort(part)
+        Score() mistakes(it, part)
+        KeepBestN(1)
+    reduce left, right as step:
+        Aggregate(merge_tries) merge(left, right)
+        Score() mistakes(it, left + right)
+        KeepBestN(1)
+        Improve(k=last_repairs if step.last else repairs, keep=true) repair(left + right, it)
+        Score() mistakes(it, left + right)
+        KeepBestN(1)
+
+scheme got(numbers: list[int]) -> list[int]:
+    merge_parts(numbers, repair_tries, final_tries)
+    GroundTruth() it == sorted(numbers)
+"""
+
+
+@cache
+def program(old: bool) -> Program:
+    """programs/sorting.got, or what its graph was in 0.1.0, both with the simulator of 0.1.0."""
+    folder = Path(mkdtemp())
+    text = (ROOT / "programs" / "sorting.got").read_text(encoding="utf-8")
+    if old:
+        text = text[: text.index("scheme ")] + OLD
+    (folder / "sorting.got").write_text(text, encoding="utf-8")
+    copy(ROOT / "tests" / "fixtures" / "sorting_sim.py", folder)
+    return load(folder / "sorting.got")
+
+
+def mistakes(found: list[int], numbers: list[int]) -> int:
+    """Descents, and the differences in the counts of the digits."""
+    return sum(a > b for a, b in pairwise(found)) + sum(
+        abs(found.count(digit) - numbers.count(digit)) for digit in range(10)
+    )
+
+
+def run(path: Path, rows: int, old: bool = False) -> list[int]:
+    """Mistakes of the results against the inputs, row by row."""
+    options = Options(model="simulated", cache=None, python=True, early_stop=False)
+    found = program(old).evaluate(path, scheme="got", limit=rows, options=options)
+    return [mistakes(run.value, run.row.inputs["numbers"]) for run in found.runs]
+
+
+def difference(now: list[int], before: list[int]) -> Interval:
+    """Mistakes now less those of 0.1.0, paired by row."""
+    return difference_interval(list(map(float, now)), list(map(float, before)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rows", type=int, default=100)
+    chosen = parser.parse_args()
+    print("digits  now    0.1.0  difference (95% CI)")
+    for size in SIZES:
+        path = chosen.folder / f"sorting_{size:03}.csv"
+        now, before = run(path, chosen.rows), run(path, chosen.rows, old=True)
+        by = difference(now, before)
+        means = f"{fmean(now):<5.2f}  {fmean(before):<5.2f}"
+        print(f"{size:>6}  {means}  {by.mean:+.2f} ({by.low:+.2f} to {by.high:+.2f})")
+
+
+if __name__ == "__main__":
+    main()

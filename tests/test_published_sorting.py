@@ -1,0 +1,65 @@
+"""Sorting on the published files: the reported score is the task's; merges that see the input are better."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from benchmarks.published import SIZES, difference, mistakes, run
+from gotlang.api import Options, load
+
+ROOT = Path(__file__).parents[1]
+PUBLISHED = ROOT.parent / "shared" / "data"
+OPTIONS = Options(model="simulated", cache=None, python=True)
+SORTING = [("sorting", name) for name in ("io", "cot", "tot", "tot2", "tot_rounds", "got", "got_rounds")]
+
+
+def rows_of(size: int) -> Path:
+    """The published file, or where it is absent our own in its format."""
+    published = PUBLISHED / f"sorting_{size:03}.csv"
+    return published if published.exists() else ROOT / "programs" / "data" / f"digits{size}.csv"
+
+
+@pytest.mark.parametrize(
+    ("program", "scheme", "size"),
+    [
+        *((program, scheme, size) for program, scheme in SORTING for size in (32, 64)),
+        ("sorting", "got", 128),
+        ("sorting", "got_rounds", 128),
+        ("sort128", "sort128", 128),
+        ("listings/listing5", "listing5", 32),
+        ("listings/listing6", "listing6", 64),
+        ("listings/listing7", "listing7", 128),
+    ],
+)
+def test_run_and_eval_report_the_mistakes_of_the_result_against_the_input(
+    program: str, scheme: str, size: int
+) -> None:
+    loaded, path = load(ROOT / "programs" / f"{program}.got"), rows_of(size)
+    found = loaded.evaluate(path, scheme=scheme, limit=3, options=OPTIONS)
+    assert [one.score for one in found.runs] == [
+        mistakes(one.value, one.row.inputs["numbers"]) for one in found.runs
+    ]
+    numbers = found.runs[0].row.inputs["numbers"]
+    result = loaded.run(numbers=numbers, scheme=scheme, options=OPTIONS)
+    assert result.score == mistakes(result.value, numbers)
+
+
+def test_compare_reports_the_mistakes_of_the_results_against_the_inputs() -> None:
+    loaded, schemes = load(ROOT / "programs" / "sorting.got"), ("io", "tot_rounds", "got", "got_rounds")
+    found = loaded.compare(rows_of(64), schemes=schemes, limit=4, options=OPTIONS)
+    for entry in found.entries:
+        runs = entry.evaluation.runs
+        wanted = [mistakes(one.value, one.row.inputs["numbers"]) for one in runs]
+        assert [one.score for one in runs] == wanted
+
+
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published files are not here")
+@pytest.mark.parametrize("size", SIZES)
+def test_merges_that_see_the_input_are_no_worse_and_for_longer_lists_better(size: int) -> None:
+    now, before = (run(rows_of(size), 100, old) for old in (False, True))
+    assert fmean(now) <= fmean(before)
+    if size > 32:
+        assert difference(now, before).high < 0
