@@ -50,7 +50,9 @@ class ConfigFile:
             return value
         if name in USERS_ONLY and value:
             raise NotTrusted(f"{self.path} sets `{name}`, which only the user can allow", help=_ELSEWHERE)
-        for text in _texts(value):
+        # The history has pairs of names and paths.
+        texts = ["=".join(map(str, one)) if isinstance(one, list) else one for one in _listed(value)]
+        for text in _texts(texts if name == "corpus" else value):
             what = self._reached(name, text)
             if what is not None and not trust.granted(self.path.parent, name, what):
                 raise NotTrusted(
@@ -76,6 +78,8 @@ class ConfigFile:
             return text or None
         if text.startswith("local:") and (self.path.parent / text[6:]).is_file():
             return text  # weights from a stranger are read by code that is not made for that
+        if name == "corpus":
+            text = text.partition("=")[2]
         given, at, file = text.partition("=@")
         folder = self.path.parent
         parts = (text, text.removeprefix("replay:"), file if at and given else "")
@@ -174,10 +178,12 @@ def project_files(folder: Path) -> list[ConfigFile]:
     return []
 
 
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def _texts(value: Any) -> Iterator[str]:
-    for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, str):
-            yield one
+    return (one for one in _listed(value) if isinstance(one, str))
 
 
 def _bytes(path: Path) -> bytes:

@@ -78,7 +78,7 @@ class Options:
     `timeout` is in seconds, for a request and for a function that `Call` runs (None: 180 for each). `rpm` and
     `tpm` are requests and tokens per minute. `batch` sends requests with the provider's batch API, at half
     the price and within a day; it needs a cache. `functions` are Python functions for the names that the
-    program leaves to its host.
+    program leaves to its host. `corpora` are paths of other corpora for those that the program imports.
     `python` says whether the program's Python runs: None in folders that the user trusts, True and False in
     all or in none. Keys in the environment are hidden from it, but for those named in `python_keys`.
     `observe` is called with every event of a run. Raises UsageError for a configured value that is invalid.
@@ -112,6 +112,7 @@ class Options:
     early_stop: bool = True
     batching: bool = True
     observe: Observer | None = None
+    corpora: Mapping[str, str | Path] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     @property

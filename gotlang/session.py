@@ -183,7 +183,9 @@ class Session:
 
             checked = self.program.compilation.checked
             changes = GraphChanges(AddedSteps(checked, self.ir, options.level, options.skipped_passes))
-        corpora: Mapping[str, Any] = load_corpora(self.ir) if self.ir.corpora else {}
+        corpora: Mapping[str, Any] = (
+            load_corpora(self.ir, options.corpora) if self.ir.corpora or options.corpora else {}
+        )
         return Runner(
             self.ir,
             self.models,

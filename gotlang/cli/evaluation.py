@@ -82,6 +82,7 @@ data_options: opt.Decorator = opt.together(
 
 many_run_options: opt.Decorator = opt.together(
     opt.param_options,
+    opt.corpus_option,
     opt.model_options,
     opt.limit_options,
     opt.order_options,
@@ -193,8 +194,9 @@ def names_of(text: str | None) -> list[str]:
 def _one_row(chosen: dict[str, Any]) -> list[str]:
     """`gotc run` with all that its prompts, its responses and its cache depend on."""
     command = ["gotc", "run", chosen["file"], "--data", chosen["data"]]
-    for name, value in chosen["set"]:
-        command += ["--set", f"{name}={value}"]
+    for option in ("set", "corpus"):
+        for name, value in chosen[option]:
+            command += [f"--{option}", f"{name}={value}"]
     for name in ("tuned", "model", "base_url", "prices", "wave"):
         value = chosen[name]
         # An address may contain a password or a key, which must not be on a page.

@@ -227,6 +227,7 @@ python_options = together(
         "--python-key", metavar="NAME", multiple=True, help="Leave this key in the program's environment."
     ),
 )
+corpus_option = pair("--corpus", "NAME=PATH", "Another corpus for one that the program imports.")
 model_options = together(
     text(
         "--model",
@@ -287,6 +288,8 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
     if "cache" in chosen:
         own["cache"] = None if chosen["no_cache"] else str(chosen["cache"])
     own |= {"python": python_allowed(chosen), "python_keys": chosen["python_key"]}
+    if "corpus" in chosen:
+        own["corpora"] = pairs(chosen["corpus"], "--corpus")
     for option, name in (("no_retry", "retry"), ("no_batching", "batching")):
         own[name] = not chosen.get(option, False)
     return Options(

@@ -61,6 +61,7 @@ _OF_THE_USER = ("allow_python", "python_key")
 @opt.together(
     opt.input_options,
     opt.param_options,
+    opt.corpus_option,
     opt.model_options,
     opt.limit_options,
     opt.order_options,

@@ -51,6 +51,7 @@ _MOST_LINES = 8
 @opt.flag("--apply", "Write a better result into the program.")
 @opt.text("--out", "FILE", "Where to write the result. [default: STUDY.tuned.json]")
 @opt.text("--report", "FILE.html", "Write a report: one page that works offline.")
+@opt.corpus_option
 @opt.model_options
 @opt.batch_option
 @opt.concurrency_option

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from array import array
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from gotlang.errors import UsageError
+from gotlang.semantics.builtins import words_of
 
 Search = Callable[[str, int], list[str]]
 """`search(query, k)`: up to k documents that share a word with the query, the best first."""
@@ -32,13 +32,6 @@ TEXTS: Final = (".txt", ".md")
 _LINE: Final = 'each line is an object such as {"title": "...", "text": "..."}'
 _STAMP: Final = "made_from.json"
 _OFFSETS: Final = "lines.bin"
-_WORD: Final = re.compile(r"\w+")
-_STOP_WORDS: Final = frozenset(
-    """
-    a an and are as at be but by for from had has have he her his in is it its of on or she that the their
-    they this to was were which who will with
-    """.split()  # noqa: SIM905 (a list would take a line for each word)
-)
 
 
 def open_corpus(path: str | Path) -> Search:
@@ -108,11 +101,6 @@ def _folder(path: Path, index: Any) -> Search:
         )
     index.index(words, show_progress=False)
     return _searcher(index, len(documents), documents.__getitem__)
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text for BM25: in lower case, without stop words."""
-    return [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
 
 
 def _searcher(index: Any, size: int, document: Callable[[int], str]) -> Search:

@@ -65,11 +65,41 @@ def _value(table: Table, row: Mapping[str, Any], row_number: int, column: str, t
     if column not in row:
         raise UsageError(f"{place}: no value for input `{name}`")
     try:
-        if not table.as_text and (why := not_a_text(row[column], type_)):
-            raise ReadError(why)
-        return from_text(row[column], type_) if table.as_text else convert(row[column], type_)
+        return from_text(row[column], type_) if table.as_text else from_json(row[column], type_)
     except ReadError as error:
         raise UsageError(f"{place}: {error.message}, for input `{name}`") from None
+
+
+def from_json(value: Any, type_: Type) -> Any:
+    """A value of JSON as one of a type: no text is made of anything else, but paragraphs as the question sets
+    have them are documents. Raises ReadError."""
+    value = documents(value, type_)
+    if why := not_a_text(value, type_):
+        raise ReadError(why)
+    return convert(value, type_)
+
+
+def documents(value: Any, type_: Type) -> Any:
+    """Paragraphs for a list of texts, or of records with a title and a text: `[title, [sentence, ...]]`, as
+    in HotpotQA and 2WikiMultihopQA, or objects with a `paragraph_text`, as in MuSiQue. All else as it is."""
+    if not isinstance(type_, ListType) or not isinstance(value, list):
+        return value
+    texts = type_.element == STR
+    if not texts and not (
+        isinstance(type_.element, RecordType) and {"title", "text"} <= dict(type_.element.fields).keys()
+    ):
+        return value
+    out = []
+    for part in value:
+        match part:
+            case [str(title), [*sentences]] if all(isinstance(each, str) for each in sentences):
+                found = {"title": title, "text": " ".join(each.strip() for each in sentences)}
+            case {"title": str(title), "paragraph_text": str(text)}:
+                found = {**part, "title": title, "text": text}
+            case _:
+                return value
+        out.append(f"{found['title']}: {found['text']}" if texts else found)
+    return out
 
 
 def not_a_text(value: Any, type_: Type) -> str | None:

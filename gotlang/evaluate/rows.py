@@ -27,7 +27,7 @@ from typing import Any, final
 
 from gotlang.answers.conversion import convert, from_text, same_name
 from gotlang.data import load
-from gotlang.data.inputs import inputs, named_columns, numbered
+from gotlang.data.inputs import documents, inputs, named_columns, numbered
 from gotlang.data.selection import ALL, Selection
 from gotlang.data.table import Table
 from gotlang.errors import ReadError, UsageError
@@ -194,7 +194,9 @@ def readable(table: Table, column: str, type_: Type) -> bool:
             return False
         try:
             if type_ != STR:
-                from_text(row[column], type_) if table.as_text else convert(row[column], type_)
+                from_text(row[column], type_) if table.as_text else convert(
+                    documents(row[column], type_), type_
+                )
         except ReadError:
             return False
     return True

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from gotlang import trust
 from gotlang.compiler import outside
+from gotlang.diagnostics import nearest
 from gotlang.errors import EvaluationError, GotError, NotTrusted, UsageError
 from gotlang.ir.foreign import copied, given_back, raised
 from gotlang.ir.program import Program
@@ -133,11 +134,22 @@ def simulators_version(program: Program) -> str:
     return digest.hexdigest()[:8] if program.simulators else ""
 
 
-def load_corpora(program: Program) -> Mapping[str, Callable[..., list[str]]]:
-    """A search function per corpus of a program: `search(query, k)` returns the best documents."""
+def load_corpora(
+    program: Program, others: Mapping[str, str | Path]
+) -> Mapping[str, Callable[..., list[str]]]:
+    """A search function per corpus of a program: `search(query, k)` returns the best documents.
+
+    `others` are paths that the user gives for corpora of the program. Raises UsageError for one that the
+    program does not import, and for what cannot be read.
+    """
     from gotlang.data.corpus import open_corpus
 
-    return {entry.name: open_corpus(resolve(entry.folder, entry.path)) for entry in program.corpora}
+    known = {entry.name: resolve(entry.folder, entry.path) for entry in program.corpora}
+    if (unknown := next((name for name in others if name not in known), None)) is not None:
+        near = nearest(unknown, known)
+        hint = f"did you mean `{near}`?" if near else f"its corpora are: {', '.join(known) or 'none'}"
+        raise UsageError(f"`{program.name}` imports no corpus `{unknown}`", help=hint)
+    return {name: open_corpus(others.get(name, path)) for name, path in known.items()}
 
 
 async def call_function(

@@ -301,15 +301,21 @@ def replace(text: str, old: str, new: str) -> str:
 
 
 _REFERENCE = re.compile(r"<(\d{1,6})>")
+_MARK = re.compile(r"#(\d{1,6})\b")
 
 
 @_builtin(STR, gives=ListType(INT))
 def references(text: str) -> list[int]:
-    """Positions from 0 that `<1>`, `<2>`, ... refer to, each once.
+    """Positions from 0 that `<1>`, `<2>`, ..., or without any `#1`, `#2`, ... refer to, each once.
 
     They are in the order of their first occurrence.
     """
-    return list(dict.fromkeys(int(m[1]) - 1 for m in _REFERENCE.finditer(text) if int(m[1]) > 0))
+    return list(dict.fromkeys(int(m[1]) - 1 for m in _references(text).finditer(text) if int(m[1]) > 0))
+
+
+def _references(text: str) -> re.Pattern[str]:
+    """How a text refers: `#1`, as in MuSiQue, may be a number one anywhere else."""
+    return _REFERENCE if _REFERENCE.search(text) else _MARK
 
 
 @_builtin(STR, LIST, gives=STR)
@@ -321,7 +327,7 @@ def fill(text: str, answers: list[Any]) -> str:
     """
     found = dict(zip(references(text), answers, strict=False))
     known = {position: str_(answer) for position, answer in found.items() if answer is not None}
-    return _REFERENCE.sub(lambda m: known.get(int(m[1]) - 1, m[0]), text)
+    return _references(text).sub(lambda m: known.get(int(m[1]) - 1, m[0]), text)
 
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -350,6 +356,40 @@ def f1(found: str, wanted: str) -> float:
     words, known = left.split(), right.split()
     together = sum((Counter(words) & Counter(known)).values())
     return 2 * together / (len(words) + len(known)) if together else 0.0
+
+
+# ---------------------------------------------------------------- search
+
+_WORD = re.compile(r"\w+")
+_STOP_WORDS = frozenset(
+    """
+    a an and are as at be but by for from had has have he her his in is it its of on or she that the their
+    they this to was were which who will with
+    """.split()  # noqa: SIM905 (a list would take a line for each word)
+)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text for BM25: in lower case, without stop words."""
+    return [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
+
+
+@_builtin(TEXTS, STR, INT, gives=TEXTS)
+def bm25(texts: list[str], query: str, k: int) -> list[str]:
+    """The k texts that fit a query best, best first, by the ranking of `Retrieve`; none without its words."""
+    counted = [Counter(words_of(text)) for text in texts]
+    mean = sum(map(Counter.total, counted)) / max(1, len(texts))
+    found = Counter(word for words in counted for word in words)
+    asked = [word for word in words_of(query) if word in found]
+    idf = {word: math.log(1 + (len(texts) - found[word] + 0.5) / (found[word] + 0.5)) for word in asked}
+
+    def score(words: Counter[str]) -> float:
+        spread = 1.5 * (0.25 + 0.75 * words.total() / mean)
+        return math.fsum(idf[word] * words[word] / (words[word] + spread) for word in asked if words[word])
+
+    scores = [score(words) if mean else 0.0 for words in counted]
+    best = sorted((at for at in range(len(texts)) if scores[at] > 0), key=lambda at: -scores[at])
+    return [texts[at] for at in best[: max(0, k)]]
 
 
 # ---------------------------------------------------------------- mappings

@@ -358,7 +358,8 @@ class _Study:
         self.split = split(plan)
         self.train = plan.read_rows(self.split.train).rows
         seed = session.options.seed
-        self.identity = plan.fingerprint(self.split.fingerprint, self.model.name, seed)
+        others = sorted((name, str(path)) for name, path in session.options.corpora.items())
+        self.identity = plan.fingerprint(self.split.fingerprint, self.model.name, seed, *others)
         self.name = f"{plan.name}-{self.identity}"
         self.file = folder / self.name
         if takeover:
