@@ -255,6 +255,11 @@ def enhanced() -> Iterator[Row]:
     yield Row("egot_lake_baselines", "tot", task, "tree", tree, "2 * answers", data, lakes, decided=tries)
     for scheme in ("egot_lake", "egot_lake_star"):
         yield Row("egot_lake", scheme, task, "graph", calls, path, data, lakes, decided=NODES, at_least=True)
+    task, data = "document merging", "documents.csv"
+    judged = {"answers": "solve", "judgements": "judge", "nodes": "gather"}
+    calls, path = "1 + answers + judgements + nodes + ratings", "3 + 3 * depth"
+    for scheme in ("egot_documents", "egot_documents_star"):
+        yield Row("egot_documents", scheme, task, "graph", calls, path, data, decided=judged, at_least=True)
 
 
 def sets() -> Iterator[Row]:

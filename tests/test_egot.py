@@ -8,6 +8,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+from support.laws import tried
 
 from benchmarks.schemes import ROWS, given, program_of
 from gotlang.api import Options
@@ -118,3 +121,24 @@ def test_where_no_rating_is_probable_enough_each_answer_is_rated_twice(scheme: s
     options = Options(model="simulated", cache=None, python=True, params=params, observe=note)
     program_of(row.program).run(given(row)[0], scheme=scheme, options=options)
     assert set(map(frozenset, ratings.values())) == {frozenset({None, 1})}
+
+
+class Repeater(Model):
+    """Answers with one list, whatever it is asked."""
+
+    name, simulated, price, batch = "repeater", False, None, 1
+
+    def __init__(self, answer: list[int]) -> None:
+        self.answer = answer
+
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        return Reply((Completion(str(self.answer), output_tokens=1),), Usage(1, 1), 0.0)
+
+
+@drawn(st.lists(st.integers(1, 9)), st.lists(st.integers(1, 9), min_size=1))
+@tried(15)
+def test_overlap_is_what_both_lists_share_of_what_either_has(answer: list[int], numbers: list[int]) -> None:
+    options = Options(model=Repeater(answer), cache=None, python=True)
+    found = program_of("egot_baselines").evaluate([{"numbers": numbers}], scheme="io", options=options)
+    one, other = Counter(answer), Counter(numbers)
+    assert found.mean("overlap") == pytest.approx(100 * (one & other).total() / (one | other).total())
