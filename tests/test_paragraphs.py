@@ -111,6 +111,30 @@ def test_a_question_is_read_with_its_own_paragraphs(tmp_path: Path, name: str, s
         assert data.matching.columns["truth"] == "answer"
 
 
+def test_the_known_answers_are_an_answer_and_its_aliases(tmp_path: Path) -> None:
+    text = """
+metric best(answer: str, truth: list[str]) -> higher, best 1, failed 0:
+    max([f1(answer, one) for one in truth])
+scheme main(question: str) -> str, truth list[str]:
+    Pool() "the town of Falminster"
+scheme short(question: str) -> str:
+    Pool() "Falminster"
+"""
+    program, options = compile(text, "p.got"), Options(model="simulated", cache=None)
+    aliases = {"columns": {"truth": "answer, answer_aliases"}, "options": options}
+    path, table = tmp_path / "musique.jsonl", tmp_path / "musique.csv"
+    path.write_text(FILES["musique_ans_v1.0_dev.jsonl"])
+    table.write_text("question,answer,answer_aliases\nWhere?,Falminster,\"['Falminster town']\"\n")
+    for data in (path, table):
+        found = program.evaluate(data, scheme="main", **aliases)
+        assert found.runs[0].row.truth == ["Falminster", "Falminster town"]
+        assert found.mean("best") == pytest.approx(0.8)  # of three words and two, two are the same
+    with pytest.raises(UsageError, match="only a list takes several columns"):
+        program.evaluate(path, scheme="short", **aliases)
+    with pytest.raises(UsageError, match="has no column `answer_alias`"):
+        program.dataset(path, scheme="main", columns={"truth": "answer,answer_alias"})
+
+
 def test_a_decomposition_refers_to_earlier_answers(tmp_path: Path) -> None:
     text = """
 type Part = {question: str, answer: str}

@@ -26,8 +26,9 @@ def inputs(
 
     `mapping` gives the column of an input (`--map INPUT=COLUMN`). Other inputs take the column of their name,
     in the same case or else in any; a list may take several, numbered from 1: `documents` takes `document1`,
-    `document2` and so on. Every input of `wanted` must have a column; those of `optional` (such as `truth`)
-    are left out without one. Raises UsageError with the place.
+    `document2` and so on, or those that its mapping names, `answer,aliases`. Every input of `wanted` must
+    have a column; those of `optional` (such as `truth`) are left out without one. Raises UsageError with the
+    place.
     """
     row = table.row(row_number)
     types = {**wanted, **(optional or {})}
@@ -43,6 +44,16 @@ def inputs(
     for name, type_ in types.items():
         if isinstance(type_, ListType) and name not in columns and (parts := numbered(table, name)):
             values[name] = [_value(table, row, row_number, part, type_.element, name) for part in parts]
+        elif name in columns and len(parts := split_columns(table, columns[name])) > 1:
+            if not isinstance(type_, ListType):
+                raise UsageError(
+                    f"`{name}` is {type_}, and only a list takes several columns: {columns[name]}"
+                )
+            values[name] = []
+            for part in parts:
+                several = isinstance(row.get(part), list) or (table.as_text and row[part].startswith("["))
+                found = _value(table, row, row_number, part, type_ if several else type_.element, name)
+                values[name] += found if several else [found]
         elif name in columns and columns[name] in row:
             values[name] = _value(table, row, row_number, columns[name], type_, name)
         elif name in wanted and isinstance(type_, OptionalType):
@@ -132,7 +143,7 @@ def named_columns(table: Table, inputs: Iterable[str], mapping: Mapping[str, str
             columns[name] = name
         elif len(alike) == 1:
             columns[name] = alike[0]
-    for column in mapping.values():
+    for column in (part for written in mapping.values() for part in split_columns(table, written)):
         if column not in table.columns:
             near = nearest(column, table.columns)
             has = f"it has: {', '.join(table.columns)}"
@@ -140,6 +151,11 @@ def named_columns(table: Table, inputs: Iterable[str], mapping: Mapping[str, str
                 f"{table.path} has no column `{column}`", help=f"did you mean `{near}`?" if near else has
             )
     return columns
+
+
+def split_columns(table: Table, written: str) -> tuple[str, ...]:
+    """The columns that a mapping names: one, or several with commas between them."""
+    return (written,) if written in table.columns else tuple(part.strip() for part in written.split(","))
 
 
 def numbered(table: Table, name: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from typing import Any, final
 
 from gotlang.answers.conversion import convert, from_text, same_name
 from gotlang.data import load
-from gotlang.data.inputs import documents, inputs, named_columns, numbered
+from gotlang.data.inputs import documents, inputs, named_columns, numbered, split_columns
 from gotlang.data.selection import ALL, Selection
 from gotlang.data.table import Table
 from gotlang.errors import ReadError, UsageError
@@ -152,7 +152,8 @@ def match(
         for name, type_ in inputs.items()
         if name not in columns
     }
-    taken = {*columns.values(), *chain.from_iterable(parts.values())}
+    used = chain.from_iterable(split_columns(table, written) for written in columns.values())
+    taken = {*used, *chain.from_iterable(parts.values())}
     free = [column for column in table.columns if column not in taken]
     open_inputs = [name for name, of_several in parts.items() if not of_several]
     plain = [column for column in free if same_name(column) not in ANSWERS | NUMBERS]
