@@ -25,12 +25,13 @@ from support.openai_server import Fault, OpenAIServer, Seen, dropped, edited, ha
 from support.orders import compiled, on_virtual_time
 
 from gotlang.api import Options, Session, load
-from gotlang.errors import RunError
+from gotlang.cache.coordination import Amount
+from gotlang.errors import BudgetExceeded, RunError
 from gotlang.models.base import DecodingSettings, Message, Price, Request, Usage, token_bound
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 from gotlang.runtime.engine import SCHEDULERS
-from gotlang.runtime.sampler.budget import cost, worst_case
+from gotlang.runtime.sampler.budget import Budget, cost, worst_case
 
 amounts = st.sampled_from([0.0, 0.001, 0.15, 0.5, 1.5, 60.0]) | st.floats(0, 100)
 prices = st.builds(Price, amounts, amounts, st.none() | amounts)
@@ -75,6 +76,30 @@ def test_the_worst_case_of_a_price_that_is_higher_for_cached_tokens() -> None:
     price = Price(1.0, 2.0, cached_input_per_million=5.0)
     most = token_bound(request)
     assert worst_case(request, 1, price) >= cost(price, Usage(most, 10, most))
+
+
+def test_what_a_dear_request_gives_back_is_used() -> None:
+    """The first request reserves 90% of the limit, and costs a tenth of it."""
+    price = Price(0.0, 10_000.0)
+    dear, cheap = (
+        Request("m", (Message("user", "why?"),), DecodingSettings(max_tokens=most)) for most in (90, 30)
+    )
+
+    async def main() -> Budget:
+        budget = Budget(1.0)
+
+        async def spend(request: Request, output_tokens: int) -> None:
+            reservation = await budget.reserve(request, 1, price)
+            await asyncio.sleep(1.0)
+            budget.settle(reservation, Amount(1, cost(price, Usage(0, output_tokens))))
+
+        cheaply = (spend(cheap, 10) for _ in range(12))
+        found = await asyncio.gather(spend(dear, 10), *cheaply, return_exceptions=True)
+        assert all(one is None or isinstance(one, BudgetExceeded) for one in found)
+        return budget
+
+    budget = on_virtual_time(main)
+    assert budget.charged == Amount(8, Fraction(8, 10)), "one more could cross the limit"
 
 
 @tried(60)

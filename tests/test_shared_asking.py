@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -12,6 +15,7 @@ from support.asking import openai_model
 from support.openai_server import Body, OpenAIServer, status
 
 from gotlang.api import Options, Session, compile
+from gotlang.cache.coordination import Coordination
 
 PROGRAM = """\
 prompt answer(question: str) -> str:
@@ -48,10 +52,10 @@ async def run(
     return found.to_dict()
 
 
-async def asked(server: OpenAIServer) -> None:
-    """Wait for the first request."""
+async def asked(server: OpenAIServer, times: int = 1) -> None:
+    """Wait for so many requests."""
     async with asyncio.timeout(60):
-        while not server.requests:  # noqa: ASYNC110
+        while len(server.requests) < times:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -85,6 +89,7 @@ def test_nor_what_another_one_is_asking(tmp_path: Path) -> None:
         first = asyncio.ensure_future(run(server, tmp_path, ["both"], 1, batch=1))
         await asked(server)
         second = asyncio.ensure_future(run(server, tmp_path, ["both"], 1, batch=1))
+        await asked(server, 2)
         done, _ = await asyncio.wait([second], timeout=0.5)
         assert not done and len(server.requests) == 2
         answered.set()
@@ -129,3 +134,49 @@ def test_a_run_that_waits_for_another_can_be_stopped(tmp_path: Path) -> None:
         stopped = asyncio.run(main(server))
     assert (stopped["partial"], stopped["spent"]["calls"]) == ("enough", 0)
     assert len(server.requests) == 1
+
+
+KILLED = """
+import os, sys
+from gotlang.api import Options, compile, run
+from gotlang.runtime.sampler.events import Asked
+
+def observe(event):
+    if isinstance(event, Asked):
+        os._exit(9)
+
+program, url, cache = sys.argv[1:]
+endpoint = {"model": "openai:small", "base_url": url}
+options = Options(**endpoint, cache=cache, budget="team", max_calls=3, observe=observe)
+run(compile(program), {"questions": ["first"]}, options=options)
+"""
+
+
+def test_what_a_process_paid_that_died_before_it_wrote_so_is_known_from_its_answer(tmp_path: Path) -> None:
+    cache = str(tmp_path / "cache.sqlite")
+
+    def used(coordination: Coordination) -> tuple[int, int]:
+        (budget,) = coordination.budgets()
+        assert not budget.reserved.calls
+        return budget.charged.calls, budget.uncertain.calls
+
+    async def main(server: OpenAIServer) -> None:
+        model = openai_model("small", base_url=server.url)
+        options = Options(model=model, cache=Path(cache), budget="team")
+        async with Session(compile(PROGRAM), options) as session:
+            assert session.coordination is not None
+            assert used(session.coordination) == (0, 2)
+            assert (await session.run({"questions": ["first"]})).value == ["7"]
+            await asyncio.sleep(0)
+            assert used(session.coordination) == (2, 0)
+            assert session.spent.calls == 0
+
+    with OpenAIServer(lambda body, index: "7") as server:
+        died = subprocess.run(
+            [sys.executable, "-c", KILLED, PROGRAM, server.url, cache],
+            env={**os.environ, "OPENAI_API_KEY": "k"},
+            check=False,
+        )
+        assert died.returncode == 9
+        asyncio.run(main(server))
+        assert len(server.requests) == 1

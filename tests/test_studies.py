@@ -6,6 +6,7 @@ import asyncio
 import gc
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -291,6 +292,25 @@ def test_the_budget_holds(plan: StudyPlan, share: float) -> None:
     assert len(tight.trials) < len(free.trials)
     assert course(tight.trials) == course(free.trials)[: len(tight.trials)]
     assert tight.held_out is not None or share < 0.5
+
+
+def test_a_budget_below_the_worst_case_of_the_plan_is_used(tmp_path: Path) -> None:
+    guess_plan(tmp_path)
+    path = tmp_path / "guess.got"
+    path.write_text(path.read_text().replace("max_tokens 20", "max_tokens 300"))
+    plan = replace(read_plan(tmp_path / "study.got"), trials=4)
+    free = tune(plan, folder=None)
+    budget = 2 * free.usd
+    most = Fraction(300 * 1.5 / 10**6)
+    assert 40 * most > 3 * budget, "the requests of one trial, if they were all reserved at once"
+    done = tune(replace(plan, budget=budget), folder=None)
+    assert done.partial is None
+    assert course(done.trials) == course(free.trials)
+    assert done.usd == free.usd
+    # Where only the next request of a trial cannot be reserved, the trials before it are kept.
+    some = tune(replace(plan, budget=0.8 * free.usd), folder=None)
+    assert some.partial is not None and "does not allow the next request" in some.partial
+    assert some.trials and course(some.trials) == course(free.trials)[: len(some.trials)]
 
 
 def test_a_budget_too_small_for_the_original_is_said(plan: StudyPlan) -> None:

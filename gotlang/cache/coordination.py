@@ -52,7 +52,7 @@ _TABLES: Final = {
     "gotlang_reservations": """
         CREATE TABLE gotlang_reservations (
             id TEXT PRIMARY KEY, budget TEXT NOT NULL, owner TEXT NOT NULL, state BIGINT NOT NULL,
-            usd BIGINT NOT NULL, calls BIGINT NOT NULL
+            usd BIGINT NOT NULL, calls BIGINT NOT NULL, sample TEXT NOT NULL DEFAULT ''
         )
     """,
 }
@@ -97,7 +97,7 @@ _TAKE = f"""
     RETURNING name
 """  # noqa: S608 - a number
 _MARK = f"""
-    UPDATE gotlang_reservations SET state = ? WHERE id = ? AND state < {_ORPHANED} RETURNING id
+    UPDATE gotlang_reservations SET state = ?, sample = ? WHERE id = ? AND state < {_ORPHANED} RETURNING id
 """  # noqa: S608 - numbers
 _END = "DELETE FROM gotlang_reservations WHERE id = ? RETURNING budget, state, usd, calls"
 _SETTLE = """
@@ -114,6 +114,10 @@ _ORPHANS = f"""
     UPDATE gotlang_reservations SET state = {_ORPHANED} WHERE owner = ? AND state = {_SENT}
     RETURNING budget, usd, calls
 """  # noqa: S608 - numbers
+_FORGET = f"UPDATE gotlang_reservations SET sample = '' WHERE state = {_ORPHANED} AND sample IN "  # noqa: S608
+_ANSWERED = f"""
+    SELECT sample, id FROM gotlang_reservations WHERE budget = ? AND state = {_ORPHANED} AND sample <> ''
+"""  # noqa: S608 - a number
 _OPEN = f"SELECT 1 FROM gotlang_reservations WHERE budget = ? AND state < {_ORPHANED} LIMIT 1"  # noqa: S608
 
 _Result = TypeVar("_Result")
@@ -203,6 +207,7 @@ class Coordination:
         self._looked = self._searched = float("-inf")
         self._reserved = 0
         self._ended: list[Callable[[Execute], None]] = []
+        self._orphans: dict[str, dict[str, str]] = {}
 
     # Claims
 
@@ -214,9 +219,13 @@ class Coordination:
         claim = _CLAIM.format(", ".join(["(?, ?, ?)"] * len(wanted)))
         # In one order, so that no two processes wait for each other.
         rows = [value for key, number in sorted(wanted) for value in (key, number, self.owner)]
+        samples = [sample_name(*each) for each in wanted]
+        forget = _FORGET + "({})".format(", ".join("?" * len(samples)))
 
         def work(execute: Execute) -> bool:
             if len(execute(claim, rows)) == len(wanted):
+                # What is found in the cache from now on need not be what a process that died had paid for.
+                execute(forget, samples)
                 return True
             execute(*self._release(key, numbers))
             return False
@@ -310,11 +319,20 @@ class Coordination:
 
         return id if self._act(work) else None
 
-    def mark(self, reservation: str, *, sent: bool) -> bool:
-        """Record that a request goes out now, or that it was refused for nothing. False: it may not go out,
-        for its reservation was given back when this process was taken for dead."""
-        state = _SENT if sent else _RESERVED
-        return bool(self._transaction(lambda execute: execute(_MARK, (state, reservation))))
+    def mark(self, reservation: str, sample: str | None) -> bool:
+        """Record that a request goes out now, for this sample first; with None that it was refused for
+        nothing. False: it may not go out, for its reservation was given back when this process was taken for
+        dead."""
+        values = (_RESERVED if sample is None else _SENT, sample or "", reservation)
+        return bool(self._transaction(lambda execute: execute(_MARK, values)))
+
+    def orphans(self, name: str) -> dict[str, str]:
+        """The reservations of a budget whose processes died after they had sent the request, by its first
+        sample. What is stored of it tells what was charged."""
+        if name not in self._orphans:
+            self._search(float("inf"))
+            self._orphans[name] = dict(self._transaction(lambda execute: execute(_ANSWERED, (name,))))
+        return self._orphans[name]
 
     def settle(self, reservation: str, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
         """Give a reservation back with the next `flush`, and count what was charged for it and what may have
@@ -406,6 +424,12 @@ class Coordination:
                 execute(_SETTLE, (*changes[budget], 0, 0, budget))
 
         self._transaction(work)
+        self._orphans.clear()
+
+
+def sample_name(key: str, number: int) -> str:
+    """The name of a request's sample."""
+    return f"{key}/{number}"
 
 
 def _released(execute: Execute, statement: tuple[str, Sequence[object]]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
+from gotlang.cache.base import StoredSample
 from gotlang.cache.coordination import NO_AMOUNT, Amount
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.base import AlreadyCached, Model, Price, Request, Usage, token_bound
@@ -112,10 +114,14 @@ class Budget:
         """Until something was given back, which may be awaited no longer than for another look."""
         await returned
 
-    def mark(self, reservation: Reservation, *, sent: bool) -> bool:
-        """A request goes out, or has been refused for nothing. False if its reservation is not valid any
-        more."""
+    def mark(self, reservation: Reservation, sample: str | None) -> bool:
+        """A request goes out, for this sample first, or (None) has been refused for nothing. False if its
+        reservation is not valid any more."""
         return True
+
+    def found(self, key: str, stored: Mapping[int, StoredSample], price: Price | None) -> None:
+        """These samples of a request were in the cache."""
+        self.free_calls += len(stored)
 
     def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
         """A reservation for what fits now; None if nothing does, or if what is under way may let more fit."""
@@ -219,11 +225,11 @@ class Allowance:
         reservation = await budget.reserve(request, calls, model.price)
         return cls(reservation.calls, budget, request, model.price, reservation)
 
-    def sending(self) -> None:
-        """The request goes out. Raises BudgetExceeded if nothing may be sent to its model any more, and
-        AlreadyCached if it is to be asked for again."""
+    def sending(self, sample: str = "") -> None:
+        """The request goes out, for this sample first. Raises BudgetExceeded if nothing may be sent to its
+        model any more, and AlreadyCached if it is to be asked for again."""
         self._budget.check_open(self._request)
-        if self._reservation is not None and not self._budget.mark(self._reservation, sent=True):
+        if self._reservation is not None and not self._budget.mark(self._reservation, sample):
             raise AlreadyCached
         self.requests += 1
         self._under_way = True
@@ -239,7 +245,7 @@ class Allowance:
             self._settle(Amount(self.calls, cost(self._price, usage)))
         else:
             if self._reservation is not None:
-                self._budget.mark(self._reservation, sent=False)
+                self._budget.mark(self._reservation, None)
             self.free_calls += self.calls
             self._budget.free_calls += self.calls
 

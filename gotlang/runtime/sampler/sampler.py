@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cache.base import Cache, StoredSample
-from gotlang.cache.coordination import Coordination
+from gotlang.cache.coordination import Coordination, sample_name
 from gotlang.errors import BudgetExceeded, CacheError, GotError, LimitExceeded, ModelError
 from gotlang.models.base import AlreadyCached, Model, Permit, Reply, Request
 from gotlang.runtime.sampler.budget import Allowance, Budget
@@ -286,7 +286,7 @@ class Sampler:
         for number, found in stored.items():
             pending.sources[number] = "persistent"
             pending.give(number, found)
-        self.budget.free_calls += len(stored)
+        self.budget.found(pending.key, stored, pending.model.price)
         self.ledger.spent.free_calls += len(stored)
         return bool(stored)
 
@@ -409,7 +409,7 @@ class Sampler:
             claim()
             if not allowance.requests and limit is not None and pending.timeout_s is not None:
                 limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
-            allowance.sending()
+            allowance.sending(sample_name(pending.key, numbers[0]))
 
         try:
             permit = Permit(send, allowance.failed, allowance.again, waiting)

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
 from typing import Self
 
-from gotlang.cache.coordination import NO_AMOUNT, UNIT, Amount, Coordination, StoredBudget
-from gotlang.errors import UsageError
+from gotlang.cache.base import StoredSample
+from gotlang.cache.coordination import (
+    NO_AMOUNT,
+    UNIT,
+    Amount,
+    Coordination,
+    StoredBudget,
+    sample_name,
+)
+from gotlang.errors import CacheError, UsageError
 from gotlang.models.base import Price, Request
 from gotlang.models.prices import Spent, dollars
-from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, exact, worst_case
+from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, cost, exact, worst_case
 
 WAIT_S = 0.05
 """Seconds between two looks at whether another process has given something back."""
@@ -104,9 +113,19 @@ class SharedBudget(Budget):
             async with asyncio.timeout(WAIT_S):
                 await returned
 
-    def mark(self, reservation: Reservation, *, sent: bool) -> bool:
+    def mark(self, reservation: Reservation, sample: str | None) -> bool:
         """Record durably whether a request is on its way."""
-        return self.coordination.mark(reservation.name, sent=sent)
+        return self.coordination.mark(reservation.name, sample)
+
+    def found(self, key: str, stored: Mapping[int, StoredSample], price: Price | None) -> None:
+        """Count what a process that died had paid for these samples as what they say."""
+        super().found(key, stored, price)
+        with suppress(CacheError):  # it stays uncertain
+            orphans = self.coordination.orphans(self.name)
+            for number, sample in stored.items() if orphans else ():
+                if (reservation := orphans.pop(sample_name(key, number), None)) is not None:
+                    self.coordination.settle(reservation, Amount(sample.batch, cost(price, sample.usage)))
+            self.coordination.flush()
 
     def settle(self, reservation: Reservation, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
         """Give back a reservation, and count what the request cost.
