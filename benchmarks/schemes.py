@@ -367,17 +367,33 @@ def others() -> Iterator[Row]:
         STORY,
         decided={"parts": "answer"},
     )
-    yield Row(
-        "decomposed_prompting",
-        "decomposed_prompting",
-        "last letters",
-        "chain",
-        "2 + words",
-        "3",
-        "",
-        inputs={"question": 'Join the last letters of the words in "Alan Mathison Turing".'},
-        decided={"words": "last_letter"},
-    )
+    for row, kind, calls in (
+        (0, "last letters", "steps + splits + picks + merges"),
+        (20, "reversal", "steps + halves + shorts + merges"),
+        (31, "questions of several hops", "steps + pages"),
+    ):
+        prompts = {
+            "steps": "next_step",
+            "splits": "split",
+            "picks": "pick",
+            "merges": "merge",
+            "halves": "half",
+            "shorts": "short",
+            "pages": "read_pages",
+        }
+        yield Row(
+            "decomposed_prompting",
+            "decomposed_prompting",
+            kind,
+            "graph",
+            calls,
+            "5",
+            "letters.csv",
+            {"kind": "Kind", "question": "Question", "truth": "Answer"},
+            row,
+            decided={name: prompt for name, prompt in prompts.items() if name in calls},
+            at_least=True,
+        )
     yield Row("self_discover", "self_discover", "stories", "chain", "4", "4", "stories.csv", STORY)
     yield Row(
         "forest_of_thought",
@@ -396,11 +412,11 @@ def others() -> Iterator[Row]:
         "dynamic_least_to_most",
         "commands",
         "tree",
-        "1 + clauses + phrases",
-        "2 + phrases",
+        "1 + halves + clauses + phrases",
+        "3 + phrases",
         "commands.csv",
         {"command": "Command", "truth": "Moves"},
-        decided={"clauses": "phrases", "phrases": "translate"},
+        decided={"halves": "clauses", "clauses": "phrases", "phrases": "translate"},
     )
     yield Row(
         "skeleton_of_thought",
@@ -410,6 +426,18 @@ def others() -> Iterator[Row]:
         "1 + points",
         "2",
         "",
+        inputs={"question": "How do I learn to draw?"},
+        decided={"points": "expand"},
+    )
+    yield Row(
+        "skeleton_of_thought",
+        "skeleton_of_thought",
+        "advice, with the router",
+        "tree",
+        "2 + points",
+        "3",
+        "",
+        params={"router": True},
         inputs={"question": "How do I learn to draw?"},
         decided={"points": "expand"},
     )

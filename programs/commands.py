@@ -1,8 +1,16 @@
-"""Commands such as `spin left twice and hop after bow`, and the moves they stand for."""
+"""Commands such as `spin left twice and hop after bow`, their moves, and solved examples of them.
+
+`exemplars` is the selection of dynamic least-to-most prompting: the examples were parsed beforehand, and are
+matched with the parse of a command from its top down and from its leaves up.
+"""
 
 from __future__ import annotations
 
+import json
 import random
+import re
+from functools import cache
+from pathlib import Path
 
 VERBS = ("hop", "spin", "bow", "clap", "jump", "wave")
 SIDES = ("left", "right")
@@ -40,3 +48,34 @@ def moves(text: str) -> list[str]:
     for word in words[1:]:
         done = done * TIMES.get(word, 1)
     return done
+
+
+# ---------------------------------------------------------------- solved examples
+
+
+@cache
+def _solved() -> list[dict[str, str]]:
+    lines = (Path(__file__).parent / "data" / "commands.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def shape(command: str, clauses: list[str]) -> str:
+    """A command without its words: `_ and _ after _`."""
+    for clause in sorted(clauses, key=len, reverse=True):
+        command = re.sub(rf"\b{re.escape(clause)}\b", "_", command)
+    return command
+
+
+def exemplars(
+    command: str, halves: list[str], clauses: list[str], phrases: list[str], alike: int, each: int
+) -> list[str]:
+    """The examples to show for a command: up to `alike` for the command and each of its halves that are built
+    like it, then up to `each` for every phrase that have that phrase among their own, short ones first."""
+    found: list[str] = []
+    for whole in (command, *halves):
+        built = [one["text"] for one in _solved() if one["shape"] == shape(whole, clauses) != "_"]
+        found += built[:alike]
+    for phrase in phrases:
+        has = [one["text"] for one in _solved() if phrase in one["phrases"]]
+        found += sorted(has, key=len)[:each]
+    return list(dict.fromkeys(found))

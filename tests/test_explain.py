@@ -162,7 +162,7 @@ def test_what_a_model_decides_is_named() -> None:
     assert estimate.costs.calls.expected is None
     assert estimate.unknown == ("len(points)",)
     with_a_run = program_of("skeleton_of_thought").explain(question="why?")
-    assert with_a_run.costs.calls.expected == 4
+    assert with_a_run.costs.calls.expected == 5
 
 
 def test_what_calls_itself_deeply_is_bounded_soon() -> None:

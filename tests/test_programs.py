@@ -109,6 +109,7 @@ def module(name: str) -> ModuleType:
         ("make_documents", "documents.csv"),
         ("make_stories", "stories.csv"),
         ("make_commands", "commands.csv"),
+        ("make_letters", "letters.csv"),
         ("make_towns", "towns.csv"),
         ("make_lakes", "lakes.csv"),
         ("make_words", "words.csv"),
@@ -120,9 +121,13 @@ def test_the_data_is_what_its_generator_makes(maker: str, file: str) -> None:
     assert found == [[str(cell) for cell in row] for row in module(f"data/{maker}").rows()]
 
 
-def test_the_solved_stories_are_what_their_generator_makes() -> None:
-    lines = (PROGRAMS / "data" / "solved_stories.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in lines] == module("data/make_stories").solved()
+@pytest.mark.parametrize(
+    ("maker", "function", "file"),
+    [("make_stories", "solved", "solved_stories.jsonl"), ("make_commands", "examples", "commands.jsonl")],
+)
+def test_solved_examples_are_what_their_generator_makes(maker: str, function: str, file: str) -> None:
+    lines = (PROGRAMS / "data" / file).read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == getattr(module(f"data/{maker}"), function)()
 
 
 @pytest.mark.parametrize("length", [128, 256])

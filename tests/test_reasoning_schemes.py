@@ -80,6 +80,9 @@ def stories(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         ("forest_of_thought", {"story": GSM8K}),
         ("decompose_analyse_rethink", {"story": GSM8K}),
         ("adaptive_graph", {"question": GSM8K}),
+        ("decomposed_prompting", {"kind": "letters", "question": GSM8K}),
+        ("dynamic_least_to_most", {"command": GSM8K}),
+        ("skeleton_of_thought", {"question": GSM8K}),
     ],
 )
 def test_a_question_of_another_world_gets_an_error_and_no_answer(
@@ -314,3 +317,100 @@ def test_tasks_of_a_layer_run_at_the_same_time() -> None:
     ran = [(result.outcome.hops, len(requests)) for result, requests in agot(12)]
     assert sum(hops < calls for hops, calls in ran) >= 6
     assert min(hops / calls for hops, calls in ran) < 0.8
+
+
+# ---------------------------------------------------------------- decomposed prompting
+
+
+def steps(requests: list[Request]) -> list[dict[str, Any]]:
+    return [turn["step"] for r in requests if r.prompt == "next_step" for turn in r.arguments["turns"][-1:]]
+
+
+def test_the_next_question_is_asked_after_each_answer() -> None:
+    _, requests = asked("decomposed_prompting", 0)
+    turns = [r.arguments["turns"] for r in requests if r.arguments.get("kind") == "letters"]
+    assert [len(one) for one in turns] == [0, 1, 2, 3]
+    assert text(requests[0]).count("\nQ: ") == 4  # three worked problems, and this one
+    words = turns[1][0]["answer"]
+    assert sum(r.arguments.get("kind") == "letter" for r in requests) == 3 * len(
+        words
+    )  # a hierarchy, for each
+
+
+def test_a_decomposer_calls_itself_down_to_short_lists() -> None:
+    _, requests = asked("decomposed_prompting", 20)
+    problems = {r.arguments["problem"] for r in requests if r.arguments.get("kind") == "reverse"}
+    assert {problem.count(",") + 1 for problem in problems} == {2, 4, 8}
+    assert {r.prompt for r in requests} == {"next_step", "half", "short", "merge"}
+
+
+def test_a_handler_looks_up_pages() -> None:
+    _, requests = asked("decomposed_prompting", 31)
+    read = [r for r in requests if r.prompt == "read_pages"]
+    assert len(read) >= 2 and all(r.arguments["texts"] for r in read)
+    assert not any("<" in r.arguments["question"] for r in read)
+
+
+# ---------------------------------------------------------------- dynamic least-to-most
+
+
+def test_exemplars_are_chosen_once_from_the_parse_of_the_command() -> None:
+    _, requests = asked("dynamic_least_to_most", 1)  # wave left after bow and clap right
+    translations = [r for r in requests if r.prompt == "translate"]
+    shown = translations[0].arguments["examples"]
+    assert all(r.arguments["examples"] == shown for r in translations)
+    commands = [one.partition(" =")[0] for one in shown]
+    assert any(" after " in one and " and " in one for one in commands)  # top down
+    assert {"wave", "bow", "clap"} <= set(commands)  # bottom up
+    assert prompts(requests)[:2] == ["sequence", "clauses"] and "phrases" in prompts(requests)
+
+
+def test_a_translation_is_put_together_from_those_that_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    import commands_sim
+
+    known = ["hop twice", "bow"]
+    wrong = [["HOP"], ["BOW"]]
+    texts = Counter(
+        commands_sim.translate(random.Random(n), "hop twice after bow", ["bow after hop = x"], known, wrong)
+        for n in range(200)
+    )
+    assert texts.most_common(1)[0][0] == '["BOW", "HOP"]'
+    blind = Counter(
+        commands_sim.translate(random.Random(n), "hop twice after bow", [], known, wrong) for n in range(200)
+    )
+    assert blind['["HOP", "BOW"]'] > texts['["HOP", "BOW"]'] + 30  # nothing shows what "after" means
+
+
+# ---------------------------------------------------------------- skeleton of thought
+
+
+@pytest.mark.parametrize(
+    ("question", "at_once"), [("How do I learn to draw?", False), ("Why is the sky blue?", True)]
+)
+def test_the_router_decides_which_questions_get_a_skeleton(question: str, at_once: bool) -> None:
+    requests: list[Request] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, Asked):
+            requests.append(event.request)
+
+    options = Options(params={"router": True}, observe=note, python=True)
+    program_of("skeleton_of_thought").run(question=question, options=options)
+    assert prompts(requests)[0] == "route"
+    assert ("answer_at_once" in prompts(requests)) is at_once
+    assert ("skeleton" in prompts(requests)) is not at_once
+
+
+def test_a_point_that_comes_twice_is_written_out_once() -> None:
+    for number in range(40):
+        requests: list[Request] = []
+
+        def note(event: Event, requests: list[Request] = requests) -> None:
+            if isinstance(event, Asked):
+                requests.append(event.request)
+
+        options = Options(observe=note, python=True, seed=number)
+        program_of("skeleton_of_thought").run(question="How do I learn to draw?", options=options)
+        points = requests[1].arguments["points"]
+        assert len(points) == len(set(points)) == len(requests) - 1

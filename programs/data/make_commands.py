@@ -1,7 +1,7 @@
 """Makes the commands of dynamic_least_to_most.got: `python programs/data/make_commands.py`.
 
 `commands.csv` has 30 commands of two to four clauses with their moves; `commands.jsonl` has 60 solved
-examples of one and two clauses to look up. The seed is fixed, so the same files come out every time.
+examples of one to three clauses, with their parses. The seed is fixed, so the same files come out every time.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from commands import VERBS, command, moves
+from commands import VERBS, command, moves, shape
 
 ROWS = 30
 EXAMPLES = 60
@@ -27,11 +28,19 @@ def rows() -> list[tuple[int, str, str]]:
     return [(number, text, json.dumps(moves(text))) for number, text in enumerate(commands)]
 
 
-def examples() -> list[dict[str, str]]:
-    """Solved commands, each verb alone first."""
+def examples() -> list[dict[str, object]]:
+    """Solved commands with their parses, each verb alone first."""
     chance = random.Random("solved")
-    texts = [*VERBS, *(command(chance, 1 + number % 2) for number in range(EXAMPLES - len(VERBS)))]
-    return [{"text": f"{text} = {json.dumps(moves(text))}"} for text in texts]
+    texts = [*VERBS, *(command(chance, 1 + number % 3) for number in range(EXAMPLES - len(VERBS)))]
+    return [
+        {
+            "text": f"{text} = {json.dumps(moves(text))}",
+            "shape": shape(text, clauses),
+            "phrases": [" ".join(one.split()[: n + 1]) for one in clauses for n in range(len(one.split()))],
+        }
+        for text in texts
+        for clauses in [re.split(" and | after ", text)]
+    ]
 
 
 def main() -> None:

@@ -80,11 +80,12 @@ def test_what_inputs_and_models_decide_is_open(gotc: Gotc) -> None:
           calls              at least 1          = 1 + len(points)
           requests           at least 1          = 1 + len(points)
           critical path      1 to 2
-          volume             at least 1          at most 1 + 4*len(points)
-          prompt tokens      at least 37
+          volume             at least 2          at most 2 + 6*len(points)
+          prompt tokens      at least 112
           completion tokens  at least 1          at most 2048 + 2048*len(points)
-          cost               at least $0.000020
+          cost               at least $0.000058
 
+        with router = False
         decided by a model or the inputs: len(points)
         prices: simulated with the prices of gpt-3.5-turbo
         give inputs as to `gotc run` for tighter bounds and expected values
@@ -98,14 +99,15 @@ def test_a_simulated_run_says_what_to_expect(gotc: Gotc) -> None:
         """
         skeleton_of_thought: without early stopping, with an empty cache
 
-          calls              at least 1, about 4                  = 1 + len(points)
-          requests           at least 1, about 4                  = 1 + len(points)
+          calls              at least 1, about 5                  = 1 + len(points)
+          requests           at least 1, about 5                  = 1 + len(points)
           critical path      1 to 2, about 2
-          volume             at least 1, about 7                  at most 1 + 4*len(points)
-          prompt tokens      at least 43, about 268
-          completion tokens  at least 1, about 56                 at most 2048 + 2048*len(points)
-          cost               at least $0.000023, about $0.000218
+          volume             at least 2, about 10                 at most 2 + 6*len(points)
+          prompt tokens      at least 118, about 461
+          completion tokens  at least 1, about 98                 at most 2048 + 2048*len(points)
+          cost               at least $0.000061, about $0.000378
 
+        with router = False
         decided by a model: len(points)
         prices: simulated with the prices of gpt-3.5-turbo
         `about`: from one simulated run; tokens are estimates
