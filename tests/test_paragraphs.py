@@ -14,7 +14,7 @@ import pytest
 
 from gotlang.api import Options, compile
 from gotlang.data.corpus import open_corpus
-from gotlang.errors import UsageError
+from gotlang.errors import RunError, UsageError
 from gotlang.models.simulated import SimulatedModel
 from gotlang.semantics.builtins import BUILTINS
 
@@ -82,7 +82,7 @@ scheme typed(question: str, paragraphs: list[Paragraph]) -> str:
     found = bm25([p.title + ": " + p.text for p in paragraphs], question, 2)
     Generate() read(question, found)
 scheme texts(question: str, paragraphs: list[str]) -> str:
-    found = bm25(paragraphs, question, 2)
+    found = Retrieve(k=2) paragraphs(question)
     Generate() read(question, found)
 """
 
@@ -168,6 +168,23 @@ def test_paragraphs_of_another_form_are_an_error_with_its_place(tmp_path: Path) 
     path.write_text(json.dumps([{**HOTPOT, "context": [["Leo Bolt", 1]]}]))
     with pytest.raises(UsageError, match="row 0, column `context`"):
         compile(READING, "read.got").dataset(path, scheme="typed", columns={"paragraphs": "context"})
+
+
+def test_retrieve_searches_a_list_for_each_thought() -> None:
+    text = """
+scheme main(queries: list[str], texts: list[str]) -> list[str]:
+    more = texts + ["the Tarn"]
+    foreach query in queries:
+        Retrieve(k=1) more(it)
+"""
+    program = compile(text, "p.got")
+    assert program.compilation.diagnostics == ()
+    for level in (0, 2):
+        options = Options(model="simulated", cache=None, level=level)
+        inputs = {"queries": ["Which Tarn?", "Sorn or Kell?"], "texts": ["the Sorn", "Mount Kell"]}
+        assert program.run(inputs, options=options).value == ["the Tarn", "the Sorn"]
+    with pytest.raises(RunError, match="`more` has no document that fits"):
+        program.run(queries=["Ardel"], texts=[], options=Options(model="simulated", cache=None))
 
 
 def test_the_ranking_is_that_of_a_corpus(tmp_path: Path) -> None:

@@ -500,6 +500,9 @@ class _StepBuild:
     def is_score(self, operand: e.Expression) -> bool:
         return isinstance(operand, e.Call) and operand.function.text in self.builder.checked.symbols.scores
 
+    def in_force(self, name: str) -> bool:
+        return self.builder.naming.own(name)
+
     def is_lower(self, operand: e.Expression) -> bool:
         own = (
             isinstance(operand, e.Reference)

@@ -1,4 +1,4 @@
-"""`Retrieve`: the k documents of a corpus that fit a query best, best first."""
+"""`Retrieve`: the k documents of a corpus, or of a list, that fit a query best, best first."""
 
 from __future__ import annotations
 
@@ -14,37 +14,44 @@ from gotlang.operations.sampling import one_call
 from gotlang.operations.stages import Building, Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
 from gotlang.scope import PoolType
+from gotlang.span import NOWHERE
 from gotlang.syntax import nodes as n
-from gotlang.syntax.expressions import Call, Expression
+from gotlang.syntax.expressions import Argument, Call, Expression, Identifier, Reference
 from gotlang.thought import Thought, Thoughts
-from gotlang.types import INT, STR
+from gotlang.types import INT, STR, ListType
+
+_GIVEN = tuple(Argument(NOWHERE, None, Reference(NOWHERE, name)) for name in ("texts", "query", "k"))
+_BEST = Call(NOWHERE, Identifier(NOWHERE, "bm25"), _GIVEN)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Retrieve(Step):
-    """Documents become new thoughts."""
+    """Documents become new thoughts: those of a corpus, or of the list `texts`, which has that name."""
 
     corpus: str
     query: Expression
     k: Expression
+    texts: Expression | None = None
 
 
 def _check(node: n.Step, c: Checking) -> PoolType:
     operand = node.operands[0]
-    if not c.corpus(operand):
-        name = operand.function.text if isinstance(operand, Call) else ""
+    name = operand.function.text if isinstance(operand, Call) else ""
+    if isinstance(operand, Call) and c.each.find(name) is not None:
+        c.expect(Reference(operand.function.span, name), c.each, ListType(STR), "what is searched")
+    elif not c.corpus(operand):
         c.error(
             "GOT0315",
             "`Retrieve` asks a corpus",
             operand.span,
-            f"`{name}` is not a corpus" if name else "",
+            f"`{name}` is not a corpus, nor a list" if name else "",
             help='declare it: `import corpus "pages.jsonl": wiki`, then `Retrieve(k=5) wiki(question)`',
         )
         return PoolType(STR, False)
     assert isinstance(operand, Call)
     if len(operand.arguments) != 1:
-        c.error("GOT0202", f"corpus `{operand.function.text}` takes one query", operand.span)
+        c.error("GOT0202", f"`{name}` takes one query", operand.span)
     for argument in operand.arguments:
         c.expect(argument.value, c.each, STR, "a query")
     return PoolType(STR, False)
@@ -53,12 +60,16 @@ def _check(node: n.Step, c: Checking) -> PoolType:
 def _build(node: n.Step, b: Building) -> Retrieve:
     call = node.operands[0]
     assert isinstance(call, Call)
-    return Retrieve(*b.base, call.function.text, call.arguments[0].value, b.count("k"), span=node.span)
+    name, query = call.function.text, call.arguments[0].value
+    texts = Reference(call.function.span, name) if b.in_force(name) else None
+    return Retrieve(*b.base, name, query, b.count("k"), texts, span=node.span)
 
 
 def _verify(step: Retrieve, v: Verifying) -> PoolType:
     v.expect(step.query, v.each, STR)
     v.expect(step.k, v.whole, INT)
+    if step.texts is not None:
+        v.expect(step.texts, v.each, ListType(STR))
     return PoolType(STR, False)
 
 
@@ -75,7 +86,13 @@ async def _run(step: Retrieve, thoughts: Thoughts, running: Running) -> Thoughts
     k = running.count(step.k, thoughts, "k", 1)
 
     async def search(thought: Thought) -> list[str]:
-        query = running.evaluate(step.query, running.each(thought))
+        names = running.each(thought)
+        query = running.evaluate(step.query, names)
+        if step.texts is not None:
+            found: list[str] = running.evaluate(
+                _BEST, {"texts": running.evaluate(step.texts, names), "query": query, "k": k}
+            )
+            return found
         texts = await running.search(step.corpus, query, k)
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise EvaluationError(f"`{step.corpus}` did not return a list of strings")
@@ -92,15 +109,15 @@ async def _run(step: Retrieve, thoughts: Thoughts, running: Running) -> Thoughts
 OPERATION = OperationRecord(
     name="Retrieve",
     syntax=Syntax({"k": K}, "Retrieve(k=5) wiki(question)", first="k"),
-    usage="`Retrieve(k=5) corpus(query)`",
-    doc="the k documents of a corpus that fit the query best, best first",
+    usage="`Retrieve(k=5) corpus(query)`, `Retrieve(k=5) texts(query)`",
+    doc="the k documents of a corpus, or of a list of texts, that fit the query best, best first",
     fails="no document is found",
     asks=NO_FACT,
     keeps=False,
     check=_check,
     step=Retrieve,
     build=_build,
-    text="Retrieve {corpus(query):search} from {pool}, k {k}",
+    text="Retrieve {corpus(query):search}[ in {texts}] from {pool}, k {k}",
     verify=_verify,
     effects=lambda step, declared: frozenset({"reads"}),
     estimate=_estimate,

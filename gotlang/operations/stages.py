@@ -145,6 +145,9 @@ class Building(Protocol):
     def is_score(self, operand: Expression) -> bool:
         """Whether an operand calls a declared score."""
 
+    def in_force(self, name: str) -> bool:
+        """Whether a name is an input of the scheme, or bound."""
+
     def is_lower(self, operand: Expression) -> bool:
         """Whether an operand is a score of which lower is better: that of the thoughts, or a declared one."""
 

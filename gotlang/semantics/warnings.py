@@ -58,6 +58,8 @@ def warn_unused_thoughts(suite: n.Suite, report: Report, until: e.Expression | N
         for node in walk(statement):
             if isinstance(node, e.Reference):
                 names.add(node.name)
+            elif isinstance(node, e.Call):  # a list that `Retrieve` searches
+                names.add(node.function.text)
             elif isinstance(node, n.LabelReference):
                 labels.add(node.label)
         value = statement.value if isinstance(statement, n.Bind) else statement

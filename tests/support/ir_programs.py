@@ -120,7 +120,7 @@ _plain = st.one_of(
     _step(ir.Vote, weight=some),
     _step(ir.Map, value=values),
     _step(ir.Pool, values=_several(values, 1)),
-    _step(ir.Retrieve, corpus=names, query=values, k=values),
+    _step(ir.Retrieve, corpus=names, query=values, k=values, texts=st.none() | values),
     _step(
         ir.Call,
         function=names,
