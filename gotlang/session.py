@@ -81,6 +81,8 @@ class Session:
         self.coordination: Coordination | None = None
         self._alive: asyncio.Task[None] | None = None
         self._recorder: Recorder | None = None
+        self.on_unrecorded: Callable[[UsageError], None] | None = None
+        """Told of a recording that cannot be written; without it the end of the session raises that."""
         self._hidden = ExitStack()
         """What shows the keys of the environment again that the program's Python does not see."""
 
@@ -135,6 +137,10 @@ class Session:
         try:
             if self._recorder is not None:
                 self._recorder.write(self.model, self.models.opened)
+        except UsageError as refused:
+            if self.on_unrecorded is None:
+                raise
+            self.on_unrecorded(refused)
         finally:
             await self._close()
 

@@ -8,7 +8,7 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from gotlang.cli.output import (
     duration,
     harmless,
     interrupted,
+    message,
     say,
     shortened,
     value_text,
@@ -49,6 +50,7 @@ _MOST_SHOWN = 4000
 _REASONS = 5
 """Reasons for failures that are shown."""
 _WIDTH = 13
+_UNRECORDED = "the same command again records it; responses in the cache are not paid for again"
 _OUTPUTS = ("trace", "otel", "record", "resume", "json", "quiet", "partial")
 _INPUTS = ("file", "input", "inputs", "data", "row", "map")
 _OF_THE_USER = ("allow_python", "python_key")
@@ -208,12 +210,15 @@ def _run(order: Order) -> int:
     from gotlang.cli.progress import proceed
 
     quiet = order.chosen["quiet"]
+    unrecorded: list[UsageError] = []
     try:
-        result, seconds = _execute(order)
+        result, seconds = _execute(order, unrecorded.append)
     except RunError as error:
         error.sources = order.sources
         if not quiet:
             _failures(error.failures, order.sources, told=error.message)
+        for refused in unrecorded:
+            message(refused.message, _UNRECORDED)
         raise
     shown = result.status == "complete" or order.chosen["partial"]
     if order.chosen["json"]:
@@ -229,7 +234,10 @@ def _run(order: Order) -> int:
         return interrupted(proceed(order.options))
     if result.outcome.stopped is not None:
         return output.CACHE_LOST
-    return {"complete": 0, "partial": output.PARTIAL, "invalid": output.INVALID}[result.status]
+    for refused in unrecorded:
+        message(refused.message, _UNRECORDED)
+    complete = output.FAILED if unrecorded else 0
+    return {"complete": complete, "partial": output.PARTIAL, "invalid": output.INVALID}[result.status]
 
 
 def _status(result: Result, options: Options, *, shown: bool) -> Iterator[str]:
@@ -289,7 +297,7 @@ class _Journal:
             complain(f"this run is not in the history: cannot write {folder}: {error.strerror}")
 
 
-def _execute(order: Order) -> tuple[Result, float]:
+def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple[Result, float]:
     """Run it; the result, and the seconds it really took. Raises GotError, and KeyboardInterrupt after a
     second Ctrl-C, or after one if there is no result."""
     from gotlang.api import RequestLog, operations
@@ -313,6 +321,7 @@ def _execute(order: Order) -> tuple[Result, float]:
 
         def on_session(session: Session) -> None:
             interrupts.attach(session)
+            session.on_unrecorded = on_unrecorded
             journal.start()
 
         def lines(outcome: Any) -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -125,3 +126,23 @@ def test_rows_of_a_data_set_say_it_too(tmp_path: Path) -> None:
         again = gotc("eval", "many.got", "--data", "rows.jsonl", *model, cwd=tmp_path)
         assert again.returncode == 0, again.stderr
         assert 0 < len(server.requests) - paid <= not_kept(line)
+
+
+def test_a_recording_that_cannot_be_written_costs_no_result(tmp_path: Path) -> None:
+    (tmp_path / "many.got").write_text(PROGRAM)
+    recorded = tmp_path / "out" / "run.jsonl"
+    recorded.parent.mkdir()
+
+    def vanishing(body: dict[str, Any], index: int) -> str:
+        shutil.rmtree(recorded.parent, ignore_errors=True)
+        return answer(body, index)
+
+    with OpenAIServer(vanishing) as server:
+        done = gotc(*command(server), "--record", recorded, cwd=tmp_path)
+        assert done.returncode == 1
+        assert len(json.loads(done.stdout)["result"]) == 20
+        assert f"error: cannot write the recording {recorded}: No such file" in done.stderr
+        recorded.parent.mkdir()
+        again = gotc(*command(server), "--record", recorded, cwd=tmp_path)
+        assert document(again)["result"] == json.loads(done.stdout)["result"]
+        assert len(server.requests) == CALLS
