@@ -1,0 +1,99 @@
+"""Every operation, part and scheme of the papers beside ours: calls, critical path, and what differs.
+
+    python benchmarks/papers.py           # prints docs/papers.md
+    python benchmarks/papers.py --write   # writes it
+
+What is compared stands in data/papers.toml: `calls` and `path` are the paper's (or its authors' code's), as
+text; ours are of a simulated run of the `row` of benchmarks/schemes.py, PROGRAM/SCHEME/TASK. A row without
+`difference` is faithful. `where` is the test or the page that shows it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import final
+
+from schemes import ROWS, measure
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "benchmarks" / "data" / "papers.toml"
+PAGE = ROOT / "docs" / "papers.md"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A row of the page: something of a paper, and ours."""
+
+    part: str
+    what: str
+    source: str
+    where: str
+    difference: str = ""
+    calls: str = ""
+    path: str = ""
+    row: str = ""
+
+
+def claims() -> Iterator[Claim]:
+    """The rows of the data, in its order. Raises TypeError for a field that is none."""
+    for part, rows in tomllib.loads(DATA.read_text(encoding="utf-8")).items():
+        yield from (Claim(part, **row) for row in rows)
+
+
+def ours(claim: Claim) -> tuple[str, str]:
+    """Calls and critical path of a simulated run, empty for a claim without one."""
+    if not claim.row:
+        return "", ""
+    (row,) = [row for row in ROWS if f"{row.program}/{row.scheme}/{row.task}" == claim.row]
+    outcome = measure(row).result.outcome
+    return str(outcome.ledger.accounts[0].calls), str(outcome.hops)
+
+
+HEAD = """# The papers and ours
+
+What the papers describe, row by row, beside what is here: model calls and critical path (in calls) as the
+paper or its authors' code has them and in a simulated run, and what differs. Where nothing is said to differ,
+it is built as described. A test or a page stands behind each row. Prompts are in our own words everywhere, so
+results on a real model are not those of the papers. The page is written from `benchmarks/data/papers.toml` by
+`python benchmarks/papers.py --write`, and a test compares them.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    for part, rows in groupby(claims(), lambda claim: claim.part):
+        parts.append(f"## {part}\n")
+        parts.append("| what | source | calls | ours | path | ours | difference | shown by |")
+        parts.append("| --- | --- | ---: | ---: | ---: | ---: | --- | --- |")
+        for claim in rows:
+            calls, path = ours(claim)
+            cells = [
+                claim.what,
+                claim.source,
+                claim.calls,
+                calls,
+                claim.path,
+                path,
+                claim.difference or "none",
+            ]
+            link = (
+                claim.where.removeprefix("docs/") if claim.where.startswith("docs/") else f"../{claim.where}"
+            )
+            shown = f"[{link}]({link})" if link.endswith(".md") else f"`{claim.where}`"
+            parts.append("| " + " | ".join([*cells, shown]) + " |")
+        parts[-1] += "\n"
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv:
+        PAGE.write_text(page(), encoding="utf-8")
+    else:
+        print(page(), end="")

@@ -1,0 +1,32 @@
+"""docs/papers.md: it is what its script prints, and each row's test or page is there."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import papers  # noqa: E402
+
+CLAIMS = tuple(papers.claims())
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.what)
+def test_each_row_names_a_test_or_a_page(claim: papers.Claim) -> None:
+    file, _, function = claim.where.partition("::")
+    text = (ROOT / file).read_text(encoding="utf-8")
+    if function:
+        assert any(
+            isinstance(node, ast.FunctionDef) and node.name == function for node in ast.walk(ast.parse(text))
+        )
+    else:
+        assert file.endswith(".md") or "def test_" in text
+
+
+def test_the_page_is_what_its_script_prints() -> None:
+    assert papers.PAGE.read_text(encoding="utf-8") == papers.page()
