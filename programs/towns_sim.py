@@ -34,6 +34,8 @@ ADMITTED = 0.5
 """The chance that what is not known is called unknown, and not guessed."""
 MISCUT = 0.2
 """The chance that a question is cut wrongly: not at all, into too many parts, or with a wrong reference."""
+MISJUDGED = 0.1
+"""The chance that somebody is sure of a guess, or not of what is known."""
 HEEDLESS = 0.1
 """The chance that an answer looks only at the question, and not at what is known besides."""
 
@@ -112,7 +114,9 @@ def understand(rng: random.Random, question: str) -> Simulated:
             parts = rng.choice(SLIPS)(rng, question, parts)
         wrong = wrong or slipped
         tree[question] = parts
-        question, parts = (parts[0], _parts(parts[0])) if parts else ("", [])
+        if not parts or parts[0] == question:
+            break
+        question, parts = parts[0], _parts(parts[0])
     return _said(rng, json.dumps(tree), not wrong)
 
 
@@ -227,7 +231,10 @@ def attempt(rng: random.Random, question: str, hints: list[str]) -> str:
             found, sure = follow(*hops(phrase)) or phrase, True
     else:
         found, sure = _hinted(rng, entities[0], chain, hints)
-    return f"Answer: {found}\nSure: {'high' if sure else rng.choice(('low', 'medium'))}"
+    sure = sure if rng.random() >= MISJUDGED else not sure
+    used = ", ".join(str(number) for number, _ in enumerate(hints, 1)) or "none"
+    confidence = "high" if sure else rng.choice(("low", "middle"))
+    return f"It is {found}. [Answer: {found}; Used hints: {used}; Confidence: {confidence}]"
 
 
 def _told(hints: list[str], question: str) -> str | None:
@@ -256,21 +263,21 @@ def as_hint(rng: random.Random, question: str, answer: str) -> str:
 
 
 def raise_questions(rng: random.Random, question: str, hints: list[str]) -> str:
-    """The first hop that no hint tells yet; of a comparison, both years. Now and then something beside it."""
+    """The first hop that no hint tells yet; of a comparison, both years. At times something else, or more."""
     entities, chain = _asked(question)
-    if rng.random() < MISCUT:
-        return "1. " + ASK[rng.choice(sorted(ASK))][0].format(e=hops(entities[0])[0])
-    entity = entities[0]
+    entity, asked = entities[0], list[str]()
     if chain == ["older"]:
         asked = [ASK["founded"][0].format(e=phrase) for phrase in entities]
-        return "\n".join(f"{number}. {text}" for number, text in enumerate(asked, 1))
-    for relation in chain:
-        text = ASK[relation][0].format(e=entity)
-        told = _told(hints, text)
-        if told is None:
-            return f"1. {text}"
-        entity = told
-    return f"1. {question}"
+    else:
+        for relation in chain:
+            asked = [ASK[relation][0].format(e=entity)]
+            if (told := _told(hints, asked[0])) is None:
+                break
+            entity = told
+    if rng.random() < MISCUT:
+        beside = ASK[rng.choice(sorted(ASK))][0].format(e=hops(entities[0])[0])
+        asked = [*asked, beside] if rng.random() < 0.5 else [beside]
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(asked, 1))
 
 
 # ---------------------------------------------------------------- adaptive graph of thoughts

@@ -10,6 +10,7 @@ import statistics
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from support.timing import within
 from benchmarks.schemes import PAGE, ROWS, Row, code_lines, measure, page, program_of
 from gotlang.data import load as load_data
 from gotlang.files import compile_file
+from gotlang.models.simulated import NotSimulated
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 FILES = sorted(PROGRAMS.rglob("*.got"))
@@ -86,7 +88,7 @@ def test_the_page_of_schemes_is_what_was_measured(request: pytest.FixtureRequest
 def test_programs_are_short() -> None:
     sizes = {name: code_lines(name) for name in {row.program for row in ROWS}}
     assert {name: size for name, size in sizes.items() if size > 80} == {}
-    assert statistics.median(sizes.values()) < 25
+    assert statistics.median(sizes.values()) <= 25
 
 
 # ---------------------------------------------------------------- data
@@ -202,3 +204,46 @@ def test_a_lake_has_its_holes_and_a_way_over_it(seed: int, size: int) -> None:
 )
 def test_holes_and_jumps_of_a_route_are_counted(route: list[list[int]], errors: int) -> None:
     assert module("lake_tools").lake_errors(route, ["SHF", "FFF", "FFG"]) == errors
+
+
+# ---------------------------------------------------------------- simulators
+
+
+def test_simulated_trees_have_every_mistake_and_are_mostly_right() -> None:
+    sim = module("towns_sim")
+    question = "Which river runs through the town where the singer of The Blue Lanterns was born?"
+    town = "In which town was the singer of The Blue Lanterns born?"
+    found = [json.loads(sim.understand(random.Random(seed), question).text) for seed in range(300)]
+    first = [tree[question] for tree in found]
+    right = [town, "Which river runs through <1>?"]
+    assert 0.7 < first.count(right) / 300 < 0.9
+    assert [] in first and [question] in first
+    assert [town, "Which river runs through <2>?"] in first
+    assert any(len(parts) == 3 for parts in first)
+    assert all(question in tree for tree in found)
+
+
+def test_simulated_answers_may_ignore_what_is_known_or_say_that_they_do_not_know() -> None:
+    sim = module("towns_sim")
+    question = "In which town was the singer of The Blue Lanterns born?"
+    known = ["Who is the singer of The Blue Lanterns? Ada.", "In which town was Ada born? Nowhere."]
+    combined = [sim.combine(random.Random(seed), question, known).text for seed in range(300)]
+    assert 0.8 < sum("Nowhere" in text for text in combined) / 300 < 0.97
+    asked = [sim.open_book(random.Random(seed), question, ["nothing"]).text for seed in range(300)]
+    assert 0.3 < sum("Unknown" in text for text in asked) / 300 < 0.7
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "arguments"),
+    [
+        ("towns_sim", "closed_book", {"question": "Who wrote Hamlet?"}),
+        ("towns_sim", "next_step", {"question": "Who is the mayor of Paris?", "texts": []}),
+        ("towns_sim", "attempt", {"question": "What is 2 + 2?", "hints": []}),
+        ("egot_lake_sim", "solve", {"lake": ["S.", ".G"], "method": "", "hints": []}),
+    ],
+)
+def test_a_simulator_refuses_what_is_outside_of_its_world(
+    name: str, prompt: str, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(NotSimulated):
+        getattr(module(name), prompt)(random.Random(0), **arguments)
