@@ -66,6 +66,7 @@ RUN = {
     "docs/tutorial.md": {"sh", "console"},  # here, and in test_walked_pages.py
     "docs/compare.md": {"console"},
     "docs/results.md": {"console"},
+    "docs/evidence.md": {"console"},
     "docs/models.md": {"sh", "sh batches", "sh local"},
     "docs/studies.md": {"sh"},
     **{f"docs/schemes/{page.name}": {"sh"} for page in (ROOT / "docs" / "schemes").glob("*.md")},

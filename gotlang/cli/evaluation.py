@@ -88,6 +88,7 @@ many_run_options: opt.Decorator = opt.together(
     opt.order_options,
     opt.optimizer_options,
     opt.cache_options,
+    opt.record_option,
     opt.quiet_option,
 )
 

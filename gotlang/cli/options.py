@@ -256,6 +256,7 @@ order_options = together(
         SCHEDULES[0],
     ),
 )
+record_option = text("--record", "FILE", "Record requests and responses, for `--model replay:FILE`.")
 optimizer_options = together(
     flag("--no-early-stop", "Keep sampling after a perfect thought is found."),
     flag("--no-batching", "One request per call, even if the endpoint supports n > 1."),

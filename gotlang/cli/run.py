@@ -79,7 +79,7 @@ _OF_THE_USER = ("allow_python", "python_key")
     help="Send spans to an OpenTelemetry collector. "
     "[default: $OTEL_EXPORTER_OTLP_ENDPOINT, otherwise this machine]",
 )
-@opt.text("--record", "FILE", "Record requests and responses, for `--model replay:FILE`.")
+@opt.record_option
 @opt.text("--resume", "RUN", "Repeat a run of `gotc runs` with its inputs and settings.")
 @opt.flag("--partial", "Print the value of a result that is not valid or not complete, too.")
 @opt.json_option

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 ROWS = 60
@@ -20,24 +20,18 @@ NOUNS = """
 """
 NAMES = "Anna Ben Clara David Emma Frank Grace Henry Ivy Jack Kate Leo Mia Noah Paul Rosa Sam Tom"
 TOWNS = "Paris London Rome Madrid Berlin Vienna Oslo Cairo Delhi Tokyo"
-CAPITALS = {
-    "Austria": "Vienna",
-    "China": "Beijing",
-    "Cuba": "Havana",
-    "Egypt": "Cairo",
-    "France": "Paris",
-    "Germany": "Berlin",
-    "Greece": "Athens",
-    "Ireland": "Dublin",
-    "Italy": "Rome",
-    "Japan": "Tokyo",
-    "Norway": "Oslo",
-    "Poland": "Warsaw",
-    "Portugal": "Lisbon",
-    "Russia": "Moscow",
-    "Spain": "Madrid",
-    "Sweden": "Stockholm",
-}
+CAPITALS = """
+    Afghanistan=Kabul Algeria=Algiers Argentina=Buenos_Aires Armenia=Yerevan Australia=Canberra
+    Austria=Vienna Bangladesh=Dhaka Belgium=Brussels Bolivia=La_Paz Bulgaria=Sofia Canada=Ottawa
+    Chile=Santiago China=Beijing Colombia=Bogota Croatia=Zagreb Cuba=Havana Denmark=Copenhagen
+    Ecuador=Quito Egypt=Cairo Estonia=Tallinn Ethiopia=Addis_Ababa Finland=Helsinki France=Paris
+    Germany=Berlin Ghana=Accra Greece=Athens Hungary=Budapest Iceland=Reykjavik India=New_Delhi
+    Indonesia=Jakarta Iran=Tehran Iraq=Baghdad Ireland=Dublin Israel=Jerusalem Italy=Rome
+    Jamaica=Kingston Japan=Tokyo Jordan=Amman Kenya=Nairobi Latvia=Riga Lebanon=Beirut Libya=Tripoli
+    Morocco=Rabat Nepal=Kathmandu Netherlands=Amsterdam Norway=Oslo Pakistan=Islamabad Peru=Lima
+    Philippines=Manila Poland=Warsaw Portugal=Lisbon Romania=Bucharest Russia=Moscow Senegal=Dakar
+    Serbia=Belgrade Spain=Madrid Sweden=Stockholm Thailand=Bangkok Turkey=Ankara Vietnam=Hanoi
+"""
 SENTENCES = (
     "Last summer we went to {} by train.",
     "My uncle bought a house in {}.",
@@ -52,6 +46,12 @@ SENTENCES = (
 Row = tuple[str, ...]
 
 
+def capital_of() -> dict[str, str]:
+    """The capitals of countries."""
+    pairs = (pair.replace("_", " ").partition("=") for pair in CAPITALS.split())
+    return {country: capital for country, _, capital in pairs}
+
+
 def words(chance: random.Random) -> Row:
     """Four different nouns."""
     return (json.dumps(chance.sample(NOUNS.split(), 4)),)
@@ -59,15 +59,18 @@ def words(chance: random.Random) -> Row:
 
 def countries(chance: random.Random) -> Row:
     """Four sentences that name a country each; the countries, in the order of the alphabet."""
-    named = chance.sample(sorted(CAPITALS), 4)
+    named = chance.sample(sorted(capital_of()), 4)
     text = [sentence.format(name) for sentence, name in zip(chance.sample(SENTENCES, 4), named, strict=True)]
     return json.dumps(text), json.dumps(sorted(named))
 
 
-def capitals(chance: random.Random) -> Row:
-    """Two capitals; their countries, in the order of the alphabet."""
-    named = chance.sample(sorted(CAPITALS), 2)
-    return json.dumps([CAPITALS[country] for country in named]), json.dumps(sorted(named))
+def capitals(chance: random.Random) -> Iterator[Row]:
+    """Two capitals; their countries, in the order of the alphabet. Each capital is in two rows."""
+    known = capital_of()
+    for _ in range(2):
+        order = chance.sample(sorted(known), len(known))
+        for pair in zip(order[::2], order[1::2], strict=True):
+            yield json.dumps([known[country] for country in pair]), json.dumps(sorted(pair))
 
 
 def largest(chance: random.Random) -> Row:
@@ -95,30 +98,38 @@ def sets(chance: random.Random) -> Row:
     return json.dumps(one), json.dumps(other), json.dumps(sorted(both))
 
 
+def each(row: Callable[[random.Random], Row]) -> Callable[[random.Random], Iterator[Row]]:
+    """Rows that are made one by one."""
+    return lambda chance: (row(chance) for _ in range(ROWS))
+
+
 FILES = {
-    "words": (words, ("Words",)),
-    "countries": (countries, ("Sentences", "Answer")),
+    "words": (each(words), ("Words",)),
+    "countries": (each(countries), ("Sentences", "Answer")),
     "capitals": (capitals, ("Cities", "Answer")),
-    "largest": (largest, ("Numbers", "Answer")),
-    "kin": (kin, ("Facts", "Person", "Answer")),
-    "sets": (sets, ("First", "Second", "Answer")),
+    "largest": (each(largest), ("Numbers", "Answer")),
+    "kin": (each(kin), ("Facts", "Person", "Answer")),
+    "sets": (each(sets), ("First", "Second", "Answer")),
 }
 
 
 def rows(name: str) -> Iterator[Sequence[str]]:
     """The rows of a file, its header first."""
     make, header = FILES[name]
-    chance = random.Random(name)
     yield header
-    for _ in range(ROWS):
-        yield make(chance)
+    yield from make(random.Random(name))
+
+
+def write(name: str, path: Path) -> None:
+    """Write a file of rows."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows(name))
 
 
 def main() -> None:
     """Write the files beside this script."""
     for name in FILES:
-        with Path(__file__).with_name(f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows(name))
+        write(name, Path(__file__).with_name(f"{name}.csv"))
 
 
 if __name__ == "__main__":
