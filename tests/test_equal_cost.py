@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import random
 from collections.abc import Collection
 from pathlib import Path
 
@@ -110,6 +111,26 @@ def test_whatever_rows_cost_their_mean_becomes_the_target(
     assert level == pytest.approx(factor, rel=0.15)
     assert [run.row.number for run in found.runs] == list(by_row)
     assert len(asked) < 40
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 8), st.floats(1.0, 9.0), st.integers(1, 9))
+def test_the_search_ends_whatever_costs_do(seed: int, rows: int, target: float, guess: int) -> None:
+    asked = 0
+
+    def costs(level: int, chosen: Collection[int]) -> dict[int, float]:
+        chance = random.Random(f"{seed} {level}")
+        made = {row: level * chance.uniform(0.7, 1.3) for row in range(rows)}
+        return {row: made[row] for row in chosen}
+
+    async def at(level: int, chosen: Collection[int] | None) -> Evaluation:
+        nonlocal asked
+        asked += 1
+        assert asked < 60
+        return evaluation(costs(level, range(rows) if chosen is None else chosen))
+
+    found, _ = asyncio.run(at_cost(at, evaluation(costs(guess, range(rows))), guess, target, "cost"))
+    assert found.row_count == rows
 
 
 def test_a_scheme_that_costs_no_more_at_a_higher_level_ends_the_search() -> None:

@@ -39,6 +39,9 @@ async def at_cost(
     """
     levels = dict.fromkeys(found.values(metric), level)
     ceiling = MOST_REPEATS + 1  # a level known to cost too much for all rows
+    raised = (
+        False  # whether rows were raised one by one: then all is as near as it gets once it costs too much
+    )
     while levels and found.stopped is None:
         costs = found.values(metric)
         total = math.fsum(costs.values())
@@ -49,7 +52,7 @@ async def at_cost(
         behind = [row for row in levels if levels[row] == level]
         whole = len(behind) == len(levels)
         if short < 0:
-            if not whole or level == 1:
+            if raised or level == 1:
                 break
             ceiling, level = level, max(1, math.floor(level * target * len(costs) / total))
             found, levels = await at(level, None), dict.fromkeys(levels, level)
@@ -63,6 +66,7 @@ async def at_cost(
             chosen = spread(behind, max(1, math.floor(_STEP * min(missing, len(behind)))))
             found = _replaced(found, await at(level + 1, chosen))
             levels |= dict.fromkeys(chosen, level + 1)
+            raised = True
             if len(chosen) == len(behind):
                 level += 1
         else:
