@@ -141,7 +141,7 @@ def code_lines(name: str) -> int:
 
 SORT = {"numbers": "Unsorted", "truth": "Sorted"}
 SETS = {"set1": "SET1", "set2": "SET2", "truth": "INTERSECTION"}
-COUNTRIES = {"text": "Text", "truth": "Countries"}
+COUNTRIES = {"text": "Text", "countries": "Countries"}
 STORY = {"story": "Story", "truth": "Answer"}
 TOWN = {"question": "Question", "truth": "Answer"}
 SIZES = (32, 64, 128)

@@ -47,6 +47,11 @@ def count_in_steps(rng: random.Random, text: str) -> str:
     return f"I count passage by passage and add up.\nTotal: {total}"
 
 
+def count_sentence(rng: random.Random, sentence: str) -> str:
+    """The countries of one sentence."""
+    return json.dumps(_counted(rng, sentence, 1.0))
+
+
 def recount(rng: random.Random, text: str, attempt: dict[str, int]) -> str:
     """An attempt with some counts put right and some spoiled."""
     right = mentions(text)

@@ -68,7 +68,7 @@ def run(program: str, scheme: str, path: Path, columns: Mapping[str, str]) -> Re
     [
         ("sorting.csv", SORTING, "sorting", "got", {"numbers": "Unsorted", "truth": "Sorted"}),
         ("sets.csv", SETS, "sets", "got", {"set1": "SET1", "set2": "SET2", "truth": "INTERSECTION"}),
-        ("countries.csv", COUNTRIES, "keywords", "gotx", {"text": "Text", "truth": "Countries"}),
+        ("countries.csv", COUNTRIES, "keywords", "gotx", {"text": "Text", "countries": "Countries"}),
         ("documents.csv", DOCUMENTS, "documents", "got", {}),
         ("24.csv", GAMES, "game24", "tot", {"numbers": "Puzzles"}),
         ("hotpot_dev_fullwiki_v1.json", json.dumps(HOTPOT), "probtree", "probtree", {"truth": "answer"}),
