@@ -331,25 +331,27 @@ def documents() -> Iterator[Row]:
         ("cot", "chain", "1 + ratings", "2"),
         ("tot", "tree", "branches * levels * (1 + ratings)", "2 * levels"),
         ("got", "graph", "(merges + aggregations + improvements) * (1 + ratings)", "6"),
-        ("got2", "graph", "(2 * merges + aggregations + improvements) * (1 + ratings)", "6"),
+        ("got2", "graph", "(2 * merges + aggregations + pair_improvements) * (1 + ratings)", "6"),
+        ("got_tuned", "graph", "(merges + aggregations + improvements) * 2", "6"),
     ):
         yield Row("documents", scheme, "document merging", structure, calls, path, "documents.csv")
 
 
 def others() -> Iterator[Row]:
     """The other rows of Table 1 of Framework of Thoughts."""
-    yield Row(
-        "game24",
-        "tot",
-        "game of 24",
-        "tree",
-        "1 + keep[0] + keep[1] + verdicts + judgements",
-        "6",
-        "game24.csv",
-        {"numbers": "Puzzles"},
-        900,
-        decided={"verdicts": "value", "judgements": "judge"},
-    )
+    for scheme, asked in (("tot", ""), ("candidates", " + answers")):
+        yield Row(
+            "game24",
+            scheme,
+            "game of 24",
+            "tree",
+            f"1 + keep[0] + keep[1] + verdicts + judgements{asked}",
+            "8" if asked else "6",
+            "game24.csv",
+            {"numbers": "Puzzles"},
+            900,
+            decided={"verdicts": "value", "judgements": "judge"} | ({"answers": "answer"} if asked else {}),
+        )
     yield Row("chain_of_thought", "chain_of_thought", "stories", "chain", "1", "1", "stories.csv", STORY)
     yield Row("zero_shot", "zero_shot", "stories", "chain", "2", "2", "stories.csv", STORY)
     words = {"words": "Words"}

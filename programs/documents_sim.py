@@ -26,6 +26,10 @@ NOISE = 0.5
 """The standard deviation of a rating, in points of ten."""
 
 
+HALF = 0.02
+"""How often one of the two ratings is left out."""
+
+
 def merge(rng: random.Random, documents: list[str]) -> str:
     """One agreement of several."""
     return _draft(_merged(rng, documents, 1.0))
@@ -41,6 +45,11 @@ def combine(rng: random.Random, documents: list[str], drafts: list[str]) -> str:
     """What any of the drafts holds, once, but for a few lines."""
     known = dict.fromkeys(line for draft in drafts for line in _lines(draft))
     return _draft([line for line in known if rng.random() > SPOILED])
+
+
+def combine_parts(rng: random.Random, drafts: list[str]) -> str:
+    """The same without the agreements that the drafts are of."""
+    return combine(rng, [], drafts)
 
 
 def improve(rng: random.Random, documents: list[str], draft: str) -> str:
@@ -61,7 +70,10 @@ def rate(rng: random.Random, documents: list[str], draft: str) -> str:
     redundancy = 10 * (1 - 2 * repeated / len(lines)) if lines else 0.0
     retention = 10 * len(set(lines) & set(wanted)) / len(wanted) if wanted else 0.0
     noisy = [min(10.0, max(0.0, HIGHEST * value + rng.gauss(0, NOISE))) for value in (redundancy, retention)]
-    return f"It reads well.\nRedundancy: {noisy[0]:.0f}\nRetention: {noisy[1]:.0f}"
+    tags = [f"<Redundancy>{noisy[0]:.0f}</Redundancy>", f"<Retained>{noisy[1]:.0f}</Retained>"]
+    if rng.random() < HALF:
+        del tags[rng.randrange(2)]
+    return "\n".join(["It reads well.", *tags])
 
 
 def _lines(document: str) -> list[str]:

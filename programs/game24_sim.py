@@ -11,9 +11,9 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from game24_tools import moves, shown, solves, steps_to_24
+from game24_tools import expression, moves, shown, solves, steps_to_24
 
-INSIGHT = 0.02
+INSIGHT = 0.13
 """The chance that a proposal is a step towards 24 rather than any step."""
 MISCALCULATED = 0.04
 """The share of proposals whose result is wrong."""
@@ -23,6 +23,8 @@ LIKELY = 0.6
 """The share of the other verdicts that say likely."""
 RIGHT_JUDGE = 0.95
 """How often the verdict on a whole solution is right."""
+MISWRITTEN = 0.03
+"""The share of expressions in which the last step has another sign than in the steps."""
 
 
 def propose(rng: random.Random, left: str, count: int) -> str:
@@ -47,9 +49,17 @@ def value(rng: random.Random, left: str) -> str:
     return f"{' + '.join(map(shown, numbers))} = {total}\n{truth}"
 
 
-def judge(rng: random.Random, numbers: list[int], steps: list[str]) -> str:
+def answer(rng: random.Random, numbers: list[int], steps: list[str]) -> str:
+    """The steps as an expression, now and then with a slip."""
+    found = expression(steps)
+    if rng.random() < MISWRITTEN:
+        found = found.replace("+", "*", 1) if "+" in found else found.replace("*", "+", 1)
+    return f"Answer: {found}"
+
+
+def judge(rng: random.Random, numbers: list[int], answer: str) -> str:
     """A verdict on a solution."""
-    right = solves(numbers, steps) == (rng.random() < RIGHT_JUDGE)
+    right = solves(numbers, answer) == (rng.random() < RIGHT_JUDGE)
     return "sure" if right else "impossible"
 
 

@@ -1,9 +1,11 @@
-"""The game of 24 in exact arithmetic: what a step does, and whether some steps are a solution."""
+"""The game of 24 in exact arithmetic: what a step does, and whether an expression is a solution."""
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
-from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
@@ -24,19 +26,60 @@ def calculate(a: Fraction, sign: str, b: Fraction) -> Fraction | None:
             return a / b if b else None
 
 
-def solves(numbers: list[int], steps: list[str]) -> bool:
-    """Whether the steps, such as `2 + 8 = 10`, use each number exactly once and end with 24."""
-    left = Counter(map(Fraction, numbers))
+_SIGNS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+def solves(numbers: list[int], answer: str) -> bool:
+    """Whether the last line of an answer is an expression, such as `(1 + 2 + 3) * 4 = 24`, that uses each
+    number once and is 24: the rule of Tree of Thoughts. What follows the `=` does not count, and powers are
+    no signs of the game."""
+    written = read_answer(answer).split("=")[0].strip()
+    if sorted(re.findall(r"\d+", written)) != sorted(map(str, numbers)):
+        return False
+    try:
+        return _value(ast.parse(written, mode="eval").body) == 24
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
+        return False
+
+
+def read_answer(answer: str) -> str:
+    """The last line of an answer, without `Answer: `."""
+    return re.sub("answer: ", "", answer.strip().split("\n")[-1], flags=re.IGNORECASE).strip()
+
+
+def expression(steps: list[str]) -> str:
+    """Steps such as `2 + 8 = 10` as one expression, in which results stand for what they were made from."""
+    made: dict[Fraction, list[str]] = {}
+
+    def taken(number: str) -> str:
+        known = made.get(Fraction(number))
+        return known.pop() if known else number
+
+    written, result = "", ""
     for step in steps:
         match = _STEP.match(step)
         if match is None:
-            return False
-        a, b, result = Fraction(match[1]), Fraction(match[3]), Fraction(match[4])
-        left.subtract([a, b])
-        if min(left.values()) < 0 or calculate(a, match[2], b) != result:
-            return False
-        left[result] += 1
-    return left.total() == 1 and left[Fraction(24)] == 1
+            return "; ".join(steps)
+        a, sign, b, result = match.groups()
+        written = f"{taken(a)} {sign} {taken(b)}"
+        made.setdefault(Fraction(result), []).append(f"({written})")
+    return f"{written} = {result}"
+
+
+def _value(node: ast.expr) -> Fraction:
+    match node:
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _SIGNS:
+            return _SIGNS[type(op)](_value(left), _value(right))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand)
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return Fraction(str(number))
+    raise ValueError("only numbers, brackets and the signs + - * /")
 
 
 def shown(number: Fraction) -> str:

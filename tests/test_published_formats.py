@@ -89,7 +89,7 @@ def test_a_published_file_runs_as_it_is(
     result = run(program, scheme, path, columns)
     assert result.value
     if program == "game24":
-        assert len(result.value) == 3
+        assert result.value.endswith("= 24")
     elif program == "documents":
         assert "Law: Norland." in result.value
     else:
@@ -102,4 +102,4 @@ def test_games_of_24_in_parquet_run_as_they_are(tmp_path: Path) -> None:
     table = pyarrow.table({"numbers": [[1, 1, 4, 6]], "solutions": [["(1+1+4)*4"]], "solved_rate": [0.99]})
     path = tmp_path / "24.parquet"
     parquet.write_table(table, path)
-    assert len(run("game24", "tot", path, {}).value) == 3
+    assert "=" in run("game24", "tot", path, {}).value
