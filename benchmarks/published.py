@@ -53,6 +53,7 @@ def program(old: bool) -> Program:
         text = text[: text.index("scheme ")] + OLD
     (folder / "sorting.got").write_text(text, encoding="utf-8")
     copy(ROOT / "tests" / "fixtures" / "sorting_sim.py", folder)
+    copy(ROOT / "programs" / "readers.py", folder)
     return load(folder / "sorting.got")
 
 

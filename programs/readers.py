@@ -42,7 +42,9 @@ def read_counts(text: str) -> dict[str, int]:
 
 
 def read_list(text: str) -> list[int]:
-    """The first list in brackets on a line, from the last line with a list that says `Output`."""
+    """The first list in brackets on a line, from the last line with a list that says `Output`.
+
+    An empty list is one, which their code cannot count."""
     return _whole(_bracketed(_last_output([line for line in text.strip().split("\n") if _has_list(line)])))
 
 
@@ -74,7 +76,7 @@ def _numbers(words: str) -> list[int] | None:
 
 
 def _whole(found: str) -> list[int]:
-    numbers = _numbers(found[1:-1])
+    numbers = [] if re.fullmatch(r"\[\s*\]", found) else _numbers(found[1:-1])
     if numbers is None:
         raise ValueError("there is no list of whole numbers in brackets on a line")
     return numbers

@@ -71,7 +71,7 @@ def test_params_are_written_and_nothing_else(path: Path, tmp_path: Path) -> None
 
 
 def test_a_diff_of_a_few_lines(tmp_path: Path) -> None:
-    for name in ("sorting.got", "sorting_sim.py"):
+    for name in ("sorting.got", "sorting_sim.py", "readers.py"):
         shutil.copy(ROOT / "programs" / name, tmp_path)
     program = load(tmp_path / "sorting.got")
     texts = {"merge": Texts('Merge them\nas "one".', (Shot({"left": [1], "right": [0]}, [0, 1]),))}
