@@ -76,7 +76,7 @@ def test_contenders_at_equal_cost_cost_the_same() -> None:
         tokens = [float(line[column].replace(",", "")) for line in lines]
         assert len(tokens) >= 2
         assert max(tokens) <= 1.03 * min(tokens), shown
-    assert compared
+    assert len(compared) >= 5
 
 
 def test_every_recording_is_on_the_page_and_all_are_small() -> None:
@@ -85,7 +85,7 @@ def test_every_recording_is_on_the_page_and_all_are_small() -> None:
         named = f"replay:{path.relative_to(ROOT)}"
         assert any(named in command for command, _ in BLOCKS), named
         assert str(Path.home()) not in path.read_text("utf-8")
-    assert recordings
+    assert len(recordings) >= 5
     assert sum(path.stat().st_size for path in recordings) < MOST_BYTES
 
 
