@@ -85,7 +85,7 @@ def test_no_page_has_commands_that_no_test_runs(page: Path) -> None:
         if kind.split(" ")[0] in ("sh", "console", "bash", "shell") or COMMAND.search(text):
             assert kind in RUN.get(name, set()), (name, kind, text)
         if name.startswith("docs/schemes/") and kind == "sh":
-            assert all(line.startswith("gotc run ") for line in text.splitlines()), text
+            assert all(re.match("gotc (run|eval|compare) ", line) for line in text.splitlines()), text
 
 
 def test_the_python_of_the_readme_runs(folder: Path) -> None:

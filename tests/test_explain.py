@@ -56,7 +56,9 @@ def outside(costs: Costs, outcome: Outcome) -> dict[str, tuple[float | None, Cos
 def test_a_run_asks_what_its_estimate_says(row: Row) -> None:
     program, (found, _) = program_of(row.program), inputs_of(row)
     estimate = program.explain(found, scheme=row.scheme, options=Options(params=row.params))
-    if not row.dynamic:
+    # What `Improve(keep=true)` keeps is not rated again, and how much that is no bound follows.
+    exact_calls = not row.dynamic and row.program != "documents"
+    if exact_calls:
         for exact in (estimate.costs.calls, estimate.costs.requests, estimate.costs.critical_path):
             assert exact.low == exact.high
     for early, costs in ((False, estimate.costs), (True, estimate.early)):

@@ -15,7 +15,9 @@ PAGES = sorted((ROOT / "docs" / "schemes").glob("*.md"))
 COMMANDS = [
     pytest.param(match[1], id=f"{page.stem}-{number}")
     for page in PAGES
-    for number, match in enumerate(re.finditer(r"^gotc (run .*)$", page.read_text(), re.MULTILINE))
+    for number, match in enumerate(
+        re.finditer(r"^gotc ((?:run|eval|compare) .*)$", page.read_text(), re.MULTILINE)
+    )
 ]
 
 

@@ -82,7 +82,7 @@ def test_what_a_study_chose_for_the_run_is_so_unless_it_is_given(
     (folder / "near.json").write_text(json.dumps({**content, **rest, "settings": settings}))
     given: list[Any] = []
 
-    def noted(order: Any) -> None:
+    def noted(order: Any, _: Any) -> None:
         prompt = order.program.ir(0).prompts[0]
         asked = {name: value.value for name, value in prompt.settings}
         given.append((order.options.schedule, order.options.concurrency, asked["temperature"]))

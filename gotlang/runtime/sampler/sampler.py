@@ -409,7 +409,8 @@ class Sampler:
             claim()
             if not allowance.requests and limit is not None and pending.timeout_s is not None:
                 limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
-            allowance.sending(sample_name(pending.key, numbers[0]))
+            # Nobody claims what a simulated model is asked, so a stored answer need not be this request's.
+            allowance.sending("" if model.simulated else sample_name(pending.key, numbers[0]))
 
         try:
             permit = Permit(send, allowance.failed, allowance.again, waiting)
