@@ -41,7 +41,7 @@ class Claim:
 
 
 def claims() -> Iterator[Claim]:
-    """The rows of the data, in its order. Raises TypeError for a field that is none."""
+    """The rows of the data, in its order. Raises TypeError for an unknown field."""
     for part, rows in tomllib.loads(DATA.read_text(encoding="utf-8")).items():
         yield from (Claim(part, **row) for row in rows)
 

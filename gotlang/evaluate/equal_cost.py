@@ -35,7 +35,7 @@ async def at_cost(
     """An evaluation whose mean cost is the target within the tolerance, and its mean level.
 
     `found` is that of all rows at `level`. It costs another amount if no level comes nearer, such as that of
-    a scheme which is dearer at level 1, or one that costs no more at any higher one.
+    a scheme that costs more than the target at level 1, or one whose cost does not rise with the level.
     """
     levels = dict.fromkeys(found.values(metric), level)
     ceiling = MOST_REPEATS + 1  # a level known to cost too much for all rows
