@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from gotlang.result import Result
     from gotlang.sandbox import SandboxError, SandboxLimits, run_in_sandbox
     from gotlang.session import Session
-    from gotlang.tune.study import StudyResult
+    from gotlang.tune.outcome import StudyResult
 
 _ELSEWHERE = {
     "Cache": "cache.base",
     "Comparison": "evaluate.comparison",
     "Evaluation": "evaluate.evaluation",
     "Model": "models.base",
-    "StudyResult": "tune.study",
+    "StudyResult": "tune.outcome",
     **dict.fromkeys(("SandboxError", "SandboxLimits", "run_in_sandbox"), "sandbox"),
     **dict.fromkeys(("ForbiddenEdit", "GraphError", "Place", "View", "changes_graph"), "changes.view"),
 }

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from gotlang.runtime.sampler.events import Event as Event
     from gotlang.runtime.sampler.events import Failure as Failure
     from gotlang.tune.budget import StudyBudget
+    from gotlang.tune.outcome import StudyResult as StudyResult
     from gotlang.tune.search import StudyProgress
-    from gotlang.tune.study import StudyResult as StudyResult
     from gotlang.tune.tuned import Tuned
 
 P = ParamSpec("P")

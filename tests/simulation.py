@@ -44,9 +44,10 @@ from gotlang.models.base import ModelOptions
 from gotlang.models.capabilities import CapabilityStore
 from gotlang.report.history import History, RunRecord
 from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Unsaved
+from gotlang.tune.outcome import StudyResult
 from gotlang.tune.plan import StudyPlan, make_plan
 from gotlang.tune.search import StudyProgress
-from gotlang.tune.study import StudyResult, run_study
+from gotlang.tune.study import run_study
 from gotlang.tune.trials import Trial
 from tests.support.breakages import BREAKAGES
 from tests.support.faulty_network import FAULTS, NetworkModel, Sent, Server

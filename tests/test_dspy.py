@@ -18,9 +18,10 @@ from support.studies import HARM, SECRETS, TWO_PROMPTS, Obedient, as_answer, pro
 
 from gotlang.api import Options, compile
 from gotlang.models.base import PERMITTED, Completion, Permit, Reply, Request
+from gotlang.tune.outcome import StudyResult
 from gotlang.tune.prompts import dspy_module, tuned_program
 from gotlang.tune.search import StudyProgress
-from gotlang.tune.study import StudyResult, split, tune
+from gotlang.tune.study import split, tune
 from gotlang.tune.tuned import rewritten
 
 OPTIMIZERS = {

@@ -23,10 +23,11 @@ from gotlang.errors import BudgetExceeded, CompileError, ModelError, UsageError
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.sampler.events import Asked
+from gotlang.tune.outcome import StudyResult
 from gotlang.tune.plan import StudyPlan, make_plan, read_plan
 from gotlang.tune.points import PointRunner
 from gotlang.tune.search import Search, StudyProgress
-from gotlang.tune.study import StudyResult, run_study, split, tune
+from gotlang.tune.study import run_study, split, tune
 from gotlang.tune.tuned import apply, read_tuned, tuned
 
 ROOT = Path(__file__).parents[1]

@@ -27,7 +27,8 @@ from support.studies import course, guess_plan
 
 from gotlang.cache import open_cache
 from gotlang.cache.coordination import NO_AMOUNT, StoredBudget
-from gotlang.tune.study import StudyResult, tune
+from gotlang.tune.outcome import StudyResult
+from gotlang.tune.study import tune
 from gotlang.tune.trials import Trial, TrialStore
 
 ROOT = Path(__file__).parents[1]

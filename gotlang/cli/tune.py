@@ -30,9 +30,9 @@ from gotlang.result import dollars
 if TYPE_CHECKING:
     from gotlang.api import Options
     from gotlang.tune.budget import StudyBudget
+    from gotlang.tune.outcome import StudyResult
     from gotlang.tune.plan import StudyPlan
     from gotlang.tune.search import StudyProgress
-    from gotlang.tune.study import StudyResult
     from gotlang.tune.trials import Trial
 
 BUDGET = 3
@@ -152,8 +152,8 @@ def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
 
 
 def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
+    from gotlang.tune.outcome import VERDICTS
     from gotlang.tune.space import point_text
-    from gotlang.tune.study import VERDICTS
 
     values = {**done.tuned.params, **done.tuned.settings}
     say(point_text(values) or "the original")

@@ -85,7 +85,7 @@ def plot(
         return _run(subject, view, most)
     from gotlang.evaluate.comparison import Comparison
     from gotlang.evaluate.evaluation import Evaluation
-    from gotlang.tune.study import StudyResult
+    from gotlang.tune.outcome import StudyResult
 
     if isinstance(subject, (Comparison, Evaluation)):
         from gotlang.report import charts, results

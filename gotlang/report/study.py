@@ -10,9 +10,9 @@ from typing import Any, Final, final
 
 from gotlang.report.charts import BELOW, RIGHT, TOP, Chart, Dot, Quantity, Whisker, intervals, plane, scatter
 from gotlang.report.page import page
+from gotlang.tune.outcome import VERDICTS, HeldOut, StudyResult, amount
 from gotlang.tune.points import bound, mean
 from gotlang.tune.space import decoded
-from gotlang.tune.study import VERDICTS, HeldOut, StudyResult, amount
 from gotlang.tune.trials import Trial
 from gotlang.tune.tuned import Texts
 

@@ -1,5 +1,6 @@
 """Studies: params and prompts that make a program better at no more than the allowed cost.
 
 `plan` says what is asked for, `space` what varies, `points` runs the program at a point, `sampler` and
-`prompts` propose, `search` runs trials that `trials` stores, `budget` limits spending, `study` is all of it.
+`prompts` propose, `search` runs trials that `trials` stores, `budget` limits spending, `outcome` says what
+was found, `study` is all of it.
 """
