@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -128,6 +129,26 @@ def test_a_grid_of_infinitely_many_points_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="no grid"):
         space_of(plan_of(compile(CONDITIONAL, "s.got").compilation, tmp_path)).grid()
+
+
+def test_a_conditional_space_lists_each_of_its_points_once(tmp_path: Path) -> None:
+    from gotlang.tune.plan import plan_of
+
+    text = CONDITIONAL.replace("0.5 in 0.0..1.0", "0.5 in [0.0, 0.5]") + "    vary search, depth, warmth\n"
+    space = space_of(plan_of(compile(text, "s.got").compilation, tmp_path))
+    wide = [{"search": "wide", "warmth": warmth} for warmth in (0.0, 0.5)]
+    deep = [{"search": "deep", "depth": d, "warmth": w} for d in range(1, 5) for w in (0.0, 0.5)]
+    listed = space.points(10)
+    assert listed is not None
+    assert listed[0] == space.start == {"search": "wide", "warmth": 0.5}
+    assert sorted(map(repr, listed)) == sorted(map(repr, wide + deep))
+    assert space.points(9) is None
+    endless = space_of(plan_of(compile(CONDITIONAL, "s.got").compilation, tmp_path))
+    assert endless.points(10**9) is None
+    asked = replace(space, settings=frozenset({"warmth"})).points(11)
+    assert asked is not None
+    assert asked[0] == {"search": "wide"}
+    assert len(asked) == 11
 
 
 # ---------------------------------------------------------------- proposals

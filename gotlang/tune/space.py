@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast, final
 
@@ -54,6 +54,18 @@ class Dimension:
             return cast(Value, trial.suggest_categorical(self.name, list(self.choices)))
         suggest = trial.suggest_int if self.whole else trial.suggest_float
         return cast(Value, suggest(self.name, self.low, self.high))
+
+    @property
+    def count(self) -> int | None:
+        """How many values it has; None if infinitely many."""
+        if self.choices:
+            return len(self.choices)
+        return int(self.high) - int(self.low) + 1 if self.whole else None
+
+    @property
+    def values(self) -> Sequence[Value]:
+        """All its values, if it has finitely many."""
+        return self.choices or range(int(self.low), int(self.high) + 1)
 
     def scaled(self, value: Value) -> float:
         """Where in its range a number is, from 0 to 1."""
@@ -110,6 +122,27 @@ class Space:
                 touched[dimension.param] = None
         return {name: values[name] for name in touched}
 
+    def points(self, limit: int) -> list[Point] | None:
+        """Every point once, the untuned program's first; None if there are more than `limit` or infinitely
+        many."""
+        grown: list[tuple[dict[str, Value], dict[str, Any]]] = [({}, dict(self.defaults))]
+        for dimension in self.dimensions:
+            known, grown = grown, []
+            for point, values in known:
+                if dimension.guard is not None and not evaluate(dimension.guard, values):
+                    grown.append((point, values))
+                    continue
+                count = dimension.count
+                if count is None or len(grown) + count > limit:
+                    return None
+                for value in dimension.values:
+                    below = dict(values)
+                    _put(below, dimension, value)
+                    grown.append(({**point, dimension.name: value}, below))
+        start = self.start
+        found: list[Point] = [start, *(point for point, _ in grown if point != start)]
+        return found if len(found) <= limit else None
+
     @property
     def combinations(self) -> int:
         """How many points the grid has, and one more if the untuned program's is not among them."""
@@ -121,13 +154,12 @@ class Space:
         """Every value of every dimension. Raises UsageError if one is not countable."""
         out: dict[str, list[Value]] = {}
         for dimension in self.dimensions:
-            if not dimension.choices and not dimension.whole:
+            if dimension.count is None:
                 raise UsageError(
                     f"`{dimension.name}` has infinitely many values, so there is no grid",
                     help="give it choices: `vary " + dimension.name + " in [0.1, 0.5, 1.0]`",
                 )
-            numbers = range(int(dimension.low), int(dimension.high) + 1)
-            out[dimension.name] = list(dimension.choices or numbers)
+            out[dimension.name] = list(dimension.values)
         return out
 
 
