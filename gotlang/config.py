@@ -76,13 +76,13 @@ class ConfigFile:
         """What the value of an option names beyond its folder; None without."""
         if name == "otel":
             return text or None
-        if text.startswith("local:") and (self.path.parent / text[6:]).is_file():
-            return text  # weights from a stranger are read by code that is not made for that
+        folder = self.path.parent
+        if text.startswith(("local:", "replay:")):
+            return trust.reached_model(text, folder)
         if name == "corpus":
             text = text.partition("=")[2]
         given, at, file = text.partition("=@")
-        folder = self.path.parent
-        parts = (text, text.removeprefix("replay:"), file if at and given else "")
+        parts = (text, file if at and given else "")
         return next((what for part in parts if (what := trust.reached(part, folder)) is not None), None)
 
 

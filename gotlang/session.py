@@ -11,20 +11,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
-from gotlang import keys
+from gotlang import keys, trust
 from gotlang.cache.base import Cache
 from gotlang.cache.cassette import open_replayed
 from gotlang.cache.coordination import Coordination
-from gotlang.errors import CacheLost, UsageError
+from gotlang.errors import CacheLost, NotTrusted, UsageError
+from gotlang.files import project
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Scheme
 from gotlang.metric import Score
-from gotlang.models.base import Address, ModelOptions
+from gotlang.models.base import Address, Model, ModelOptions
 from gotlang.models.prices import Spent
-from gotlang.models.registry import ModelPool, model_limits, open_model
+from gotlang.models.registry import ModelPool, model_limits, open_model, specs_named
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
+from gotlang.records import escaped
 from gotlang.result import Result
 from gotlang.runtime.context import DEFAULT_TIMEOUT_S, RunSettings
 from gotlang.runtime.plain import both
@@ -107,9 +109,12 @@ class Session:
             if name not in functions:
                 raise UsageError(f"no function `{name}`", help="pass it in `Options.functions`")
         replay = open_replayed(options.chosen_model)
-        opener = open_model if replay is None else replay.open
+        opener = self._open_model if replay is None else replay.open
         self.models = ModelPool(options.chosen_model, self._model_options(), opener)
         self.model = self.models(None)
+        if replay is None and isinstance(options.chosen_model, str) and not options.simulated:
+            for spec in filter(None, specs_named(self.ir)):
+                self._check_trust(spec)
         # A replay takes the responses of its recording and no others.
         cache = options.chosen_cache if replay is None else replay.cache
         if isinstance(cache, str | Path):
@@ -216,6 +221,25 @@ class Session:
             changes,
             coordination=self.coordination,
         )
+
+    def _open_model(self, spec: str, options: ModelOptions) -> Model:
+        self._check_trust(spec)
+        return open_model(spec, options)
+
+    def _check_trust(self, spec: str) -> None:
+        """Raises NotTrusted for a file that the program names as a model, and the user neither named nor
+        trusts."""
+        folder = Path(self.program.compilation.source.name).parent
+        what = trust.reached_model(spec, Path(), inside=project(folder))
+        if (
+            what is not None
+            and spec != self.options.chosen_model
+            and not trust.granted(folder, "model", what)
+        ):
+            raise NotTrusted(
+                f"the program names the model {escaped(spec)}, a file that needs your trust",
+                help="`gotc trust` its folder if you trust it, or name the model yourself with `--model`",
+            )
 
     def _model_options(self) -> ModelOptions:
         from gotlang.models.loops import VirtualTimeLoop

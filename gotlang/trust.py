@@ -70,6 +70,18 @@ def reached(text: str, folder: Path, *, inside: Path | None = None) -> str | Non
         return text
 
 
+def reached_model(spec: str, folder: Path, *, inside: Path | None = None) -> str | None:
+    """What a model's spec names that needs trust: weights in a file, which code reads that was not written
+    against strangers, or a recording out of `inside`; None for any other model."""
+    kind, _, name = spec.partition(":")
+    if kind == "replay":
+        return reached(name.partition("#")[0], folder, inside=inside)
+    try:
+        return str((folder / name).resolve()) if kind == "local" and (folder / name).is_file() else None
+    except (OSError, ValueError, RuntimeError):  # a NUL, a loop of links
+        return name
+
+
 def grant(folder: Path, *, python: bool = True, settings: Iterable[tuple[str, str]] = ()) -> Trusted:
     """Trust the Python of a folder (or file), and these settings with their values, instead of earlier ones.
 

@@ -100,6 +100,9 @@ _MARK = f"""
     UPDATE gotlang_reservations SET state = ?, sample = ? WHERE id = ? AND state < {_ORPHANED} RETURNING id
 """  # noqa: S608 - numbers
 _END = "DELETE FROM gotlang_reservations WHERE id = ? RETURNING budget, state, usd, calls"
+_END_ORPHAN = (
+    "DELETE FROM gotlang_reservations WHERE id = ? AND sample = ? RETURNING budget, state, usd, calls"
+)
 _SETTLE = """
     UPDATE gotlang_budgets
     SET reserved_usd = reserved_usd - ?, reserved_calls = reserved_calls - ?,
@@ -334,10 +337,14 @@ class Coordination:
             self._orphans[name] = dict(self._transaction(lambda execute: execute(_ANSWERED, (name,))))
         return self._orphans[name]
 
-    def settle(self, reservation: str, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
+    def settle(
+        self, reservation: str, charged: Amount, uncertain: Amount = NO_AMOUNT, *, orphan: str | None = None
+    ) -> None:
         """Give a reservation back with the next `flush`, and count what was charged for it and what may have
-        been."""
-        self._ended.append(partial(_settled, id=reservation, charged=charged, uncertain=uncertain))
+        been. `orphan` is the sample of one that a dead process left: nothing happens if another process has
+        claimed that sample since, whose answer is not the one that was paid for."""
+        end = (_END, (reservation,)) if orphan is None else (_END_ORPHAN, (reservation, orphan))
+        self._ended.append(partial(_settled, end=end, charged=charged, uncertain=uncertain))
 
     def flush(self) -> None:
         """Write what was released and settled. What cannot be written now is kept, and tried again with the
@@ -436,8 +443,8 @@ def _released(execute: Execute, statement: tuple[str, Sequence[object]]) -> None
     execute(*statement)
 
 
-def _settled(execute: Execute, id: str, charged: Amount, uncertain: Amount) -> None:
-    for budget, state, usd, calls in execute(_END, (id,)):
+def _settled(execute: Execute, end: tuple[str, tuple[str, ...]], charged: Amount, uncertain: Amount) -> None:
+    for budget, state, usd, calls in execute(*end):
         # What counted as uncertain after this process was taken for dead is known now.
         reserved = (0, 0) if state == _ORPHANED else (usd, calls)
         guessed = (usd, calls) if state == _ORPHANED else (0, 0)

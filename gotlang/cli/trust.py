@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import click
@@ -12,10 +13,12 @@ from gotlang.cli import options as opt
 from gotlang.cli.output import count, document, harmless, say
 from gotlang.config import project_files
 from gotlang.errors import UsageError
-from gotlang.files import read_source
+from gotlang.files import project, read_source
 
 _SHOWN = 8
 """Python files that are named."""
+_MODEL = re.compile(r'"((?:local|replay):[^"\n]+)"')
+"""A model in a file, as a program names it."""
 _PASSED_BY = ("node_modules", "__pycache__", "site-packages")
 """Folders that hold no programs of a project, beside those that begin with a dot."""
 
@@ -79,13 +82,17 @@ def _files(path: Path, ending: str) -> list[Path]:
 
 
 def _settings(folder: Path) -> list[tuple[str, str]]:
-    """The settings of a folder's configuration, and of the studies in it, that need trust."""
+    """The settings of a folder's configuration, and of the programs in it, that need trust."""
     from gotlang.tune.plan import reaching
 
     found = [setting for file in project_files(folder) for setting in file.reaching()]
     for path in _files(folder, ".got"):
-        if "storage" in read_source(path).text:
+        text = read_source(path).text
+        if "storage" in text:
             found += reaching(path, here=folder)
+        for spec in _MODEL.findall(text):
+            what = trust.reached_model(spec, folder, inside=project(path.parent))
+            found += [] if what is None else [("model", what)]
     return found
 
 

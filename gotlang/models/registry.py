@@ -166,8 +166,8 @@ def _check_vendor(name: str, spec: str, options: ModelOptions) -> None:
         )
 
 
-def models_named(program: Program) -> set[str] | None:
-    """The models that a program's prompts and steps name; None if a name is computed."""
+def specs_named(program: Program) -> set[str | None]:
+    """The models that a program's prompts and steps name, as written; None among them if one is computed."""
     from gotlang.ir.program import Sampling, ValidateAndImprove
     from gotlang.syntax.expressions import Constant
 
@@ -177,8 +177,13 @@ def models_named(program: Program) -> set[str] | None:
             if isinstance(step, Sampling | ValidateAndImprove):
                 settings.extend(step.settings)
     values = [value for name, value in settings if name == "model"]
-    named = {plain_name(str(value.value)) for value in values if isinstance(value, Constant)}
-    return named if all(isinstance(value, Constant) for value in values) else None
+    return {str(value.value) if isinstance(value, Constant) else None for value in values}
+
+
+def models_named(program: Program) -> set[str] | None:
+    """The models that a program's prompts and steps name, without providers; None if a name is computed."""
+    specs = specs_named(program)
+    return None if None in specs else {plain_name(spec) for spec in specs if spec is not None}
 
 
 def model_limits(program: Program, own: str, limits: Mapping[str, int]) -> dict[str, int]:

@@ -322,6 +322,47 @@ def test_a_study_s_storage_elsewhere_is_refused(folder: Folder, storage: str) ->
     assert "out of its project" not in after.stderr
 
 
+@pytest.mark.parametrize(
+    "spec", ["local:weights.gguf", "local:{outside}/w.gguf", "replay:../outside/r.jsonl"]
+)
+def test_a_file_that_a_program_names_as_its_model_is_refused(
+    folder: Folder, server: OpenAIServer, spec: str
+) -> None:
+    """Weights are read by code that was not written against strangers; recordings elsewhere are others'."""
+    outside = folder.path.parent / "outside"
+    outside.mkdir()
+    for path in (outside / "w.gguf", outside / "r.jsonl", folder.path / "weights.gguf"):
+        path.write_bytes(b"nothing of the kind")
+    spec = spec.format(outside=outside)
+    (folder.path / "vote.got").write_text(
+        PLAIN.replace("max_tokens 20", f'max_tokens 20\n    model "{spec}"')
+    )
+    command = (*VERBS["run"], "--model", "openai:small", "--base-url", server.url)
+    done = folder.gotc(*command)
+    assert done.returncode == 2, done.stderr
+    assert f"the program names the model {spec}, a file that needs your trust" in done.stderr
+    assert "gotc trust" in done.stderr
+    (shown,) = document(folder.gotc("trust", "--json"))["settings"]
+    assert shown.startswith("model = /")
+    assert "needs your trust" not in folder.gotc(*command).stderr
+    assert folder.gotc("trust", "--revoke", ".").returncode == 0
+    # The user's own word, for this run.
+    assert "needs your trust" not in folder.gotc(*VERBS["run"], "--model", spec).stderr
+    assert not server.requests
+
+
+def test_a_recording_in_the_project_may_be_named(folder: Folder, server: OpenAIServer) -> None:
+    (folder.path / "vote.got").write_text(PLAIN)
+    command = (*VERBS["run"], "--model", "openai:small", "--base-url", server.url, "--no-cache")
+    assert folder.gotc(*command, "--record", "r.jsonl").returncode == 0
+    text = PLAIN.replace("max_tokens 20", 'max_tokens 20\n    model "replay:r.jsonl"')
+    (folder.path / "vote.got").write_text(text)
+    server.requests.clear()
+    done = folder.gotc(*command)
+    assert done.returncode == 0, done.stderr
+    assert not server.requests
+
+
 def test_what_is_harmless_is_used(folder: Folder) -> None:
     (folder.path / "vote.got").write_text(SIMULATED)
     folder.configure(

@@ -19,7 +19,7 @@ from support.gotc import environment
 
 from gotlang.cache import coordination as module
 from gotlang.cache import open_cache
-from gotlang.cache.coordination import NO_AMOUNT, Amount, Coordination, StoredBudget
+from gotlang.cache.coordination import NO_AMOUNT, Amount, Coordination, StoredBudget, sample_name
 from gotlang.errors import CacheError, UsageError
 
 with_postgres = pytest.mark.skipif(bool(no_postgres), reason=no_postgres)
@@ -189,6 +189,24 @@ def test_a_killed_process_leaves_what_it_sent(join: Join, address: str) -> None:
     assert not other.claimed(KEY, [1])
     assert other.claim(KEY, [1])
     assert (the(other).uncertain, the(other).reserved) == (Amount(2, Fraction("0.5")), NO_AMOUNT)
+
+
+def test_an_answer_settles_only_what_was_paid_for_it(join: Join) -> None:
+    """A dead process's request is linked to its first sample, until somebody requests that anew: who learned
+    of the link before then settles nothing with the new answer."""
+    dead, one, other = join(), join(), join()
+    dead.make("b", Fraction(9), None)
+    for key in ("a", "b"):
+        sent = dead.reserve("b", DOLLAR)
+        assert sent and dead.mark(sent, sample_name(key, 0))
+    dead.close()
+    known = dict(one.orphans("b"))
+    assert known.keys() == {"a/0", "b/0"}
+    assert other.claim("a", [0])  # its answer, which will come, is another one than was paid for
+    for sample, reservation in known.items():
+        one.settle(reservation, Amount(1, Fraction("0.25")), orphan=sample)
+    one.flush()
+    assert (the(one).charged, the(one).uncertain) == (Amount(1, Fraction("0.25")), DOLLAR)
 
 
 def test_a_process_that_gives_no_sign_is_taken_for_dead(join: Join) -> None:

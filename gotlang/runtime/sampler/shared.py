@@ -123,8 +123,9 @@ class SharedBudget(Budget):
         with suppress(CacheError):  # it stays uncertain
             orphans = self.coordination.orphans(self.name)
             for number, sample in stored.items() if orphans else ():
-                if (reservation := orphans.pop(sample_name(key, number), None)) is not None:
-                    self.coordination.settle(reservation, Amount(sample.batch, cost(price, sample.usage)))
+                if (reservation := orphans.pop(name := sample_name(key, number), None)) is not None:
+                    paid = Amount(sample.batch, cost(price, sample.usage))
+                    self.coordination.settle(reservation, paid, orphan=name)
             self.coordination.flush()
 
     def settle(self, reservation: Reservation, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
