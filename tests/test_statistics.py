@@ -1,9 +1,10 @@
-"""Bootstrap intervals: laws, coverage, and verdicts that do not claim too much."""
+"""Intervals: laws, coverage, also if one looks after each row, and verdicts that do not claim too much."""
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -15,9 +16,11 @@ from gotlang.statistics import (
     LARGEST,
     Interval,
     bounded,
+    confidence_sequence,
     difference_interval,
     mean_interval,
     quantile,
+    rows_to_decide,
     share_interval,
     verdict,
 )
@@ -111,3 +114,87 @@ def test_what_runs_away_counts_as_very_much() -> None:
     assert math.isnan(bounded(math.nan))
     found = difference_interval([bounded(10**400)] * 5 + [1.0], [bounded(-(10**400))] * 3 + [0.0] * 3)
     assert 0 < found.low < found.mean < found.high < math.inf
+
+
+# ---------------------------------------------------------------- looking after each row
+
+DRAWS: dict[str, tuple[Callable[[random.Random], float], float, float]] = {
+    "normal": (lambda source: source.gauss(0, 1), 0.0, 0.0),
+    "heavy tails": (lambda source: source.gauss(0, 1) / math.sqrt(source.gammavariate(1.5, 2) / 3), 0.0, 0.0),
+    "skewed": (lambda source: source.expovariate(1) - 1, 0.0, 0.0),
+    "skewed the other way": (lambda source: 1 - source.expovariate(1), 0.0, 0.0),
+    "mostly ties": (lambda source: source.choices([1, -1, 0], [10, 5, 85])[0], 0.05, 1.0),
+    "ties or better": (lambda source: source.choices([1, 0], [10, 90])[0], 0.1, 1.0),
+    "no ties": (lambda source: source.choice([1, -1]), 0.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_the_mean_is_within_however_often_one_looks(kind: str) -> None:
+    draw, mean, unit = DRAWS[kind]
+    source = random.Random(kind)
+    above = below = 0
+    for _ in range(300):
+        values = [draw(source) for _ in range(60)]
+        looks = [confidence_sequence(values[:rows], planned=40, unit=unit) for rows in range(FEWEST_ROWS, 61)]
+        above += any(look.low > mean for look in looks)
+        below += any(look.high < mean for look in looks)
+    # At most 7% of all, and 7% for the chance of 300 draws: at 5% each, 1 in 3,000 such tests would fail.
+    assert above + below <= 0.10 * 300
+
+
+def test_what_a_bootstrap_claims_under_peeking_is_not_claimed() -> None:
+    source, early = random.Random(3), 0
+    for _ in range(60):
+        values = [source.gauss(0, 1) for _ in range(60)]
+        looks = [mean_interval(values[:rows], resamples=100) for rows in range(FEWEST_ROWS, 61)]
+        early += any(verdict(look, lower_is_better=True) != "not significant" for look in looks)
+    assert early > 0.2 * 60  # so this is what the intervals above are for
+
+
+@given(NUMBERS, st.floats(0.1, 10), st.sampled_from([30, 200]))
+def test_bounds_scale_and_reverse_with_the_values(values: list[float], factor: float, planned: int) -> None:
+    one = confidence_sequence(values, planned=planned)
+    slack = 1e-6 * (1 + max(map(abs, values))) * factor
+    assert one.low <= one.mean <= one.high
+    other = confidence_sequence([-factor * value for value in values], planned=planned)
+    for bound, reversed_one in ((one.low, other.high), (one.high, other.low)):
+        assert reversed_one == pytest.approx(-factor * bound, rel=1e-6, abs=slack * 100)
+
+
+def test_rows_shrink_the_bounds_and_a_higher_level_widens_them() -> None:
+    source = random.Random(2)
+    values = [source.gauss(1, 1) for _ in range(2000)]
+    widths = [(x := confidence_sequence(values[:n])).high - x.low for n in (10, 30, 100, 400, 2000)]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] < 0.3
+    wider = confidence_sequence(values[:100], level=0.99)
+    assert wider.low < confidence_sequence(values[:100]).low
+
+
+def test_equal_rows_are_some_evidence_and_equal_zeros_are_what_the_unit_says() -> None:
+    assert confidence_sequence([-2.0] * 6).high > 0
+    assert confidence_sequence([-2.0] * 20).high < 0
+    assert confidence_sequence([0.0] * 9) == Interval(0.0, 0.0, 0.0, 9)
+    half = confidence_sequence([0.0] * 30, unit=1.0)
+    assert 0.1 < half.high == -half.low < 0.3
+    assert confidence_sequence([1.0]).high == math.inf
+    with pytest.raises(ValueError, match="unit"):
+        confidence_sequence([1.0, 2.0], unit=-1.0)
+    with pytest.raises(ValueError, match="finite"):
+        confidence_sequence([1.0, math.inf])
+
+
+def test_as_many_rows_as_told_decide() -> None:
+    pattern = [1.3, -0.7] * 10
+    more = rows_to_decide(pattern, planned=100)
+    assert more is not None
+    assert 60 < more < 200
+    enough, too_few = (
+        confidence_sequence([1.3, -0.7] * ((20 + more + n) // 2), planned=100) for n in (2, -2)
+    )
+    assert too_few.low < 0 < enough.low
+    assert rows_to_decide([5.0, 6.0] * 20) == 0
+    assert rows_to_decide([1.0, -1.0] * 20) is None
+    assert rows_to_decide([1.0, -1.0] * 20 + [0.0001]) is None
+    assert rows_to_decide([1.0]) is None

@@ -1,0 +1,107 @@
+"""How often confidence sequences hold the true mean if one looks after each row.
+
+    python benchmarks/peeking.py --draws 2000 --write
+
+Each line has draws of `--rows` differences of two programs whose true mean is known. After each row from
+the sixth on the interval is looked at; it holds if the mean is in every one. `above` and `below` are draws
+where it lay above or below the mean at some look: where the true mean is 0, those are the false verdicts on
+either side. `held once` is for one look, at the planned rows; `bootstrap held` is the bootstrap's interval at
+the same looks, for a tenth of the draws.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from measurement import options, report
+
+from gotlang.statistics import FEWEST_ROWS, Interval, confidence_sequence, mean_interval
+
+Draw = Callable[[random.Random], float]
+
+
+def _student(source: random.Random) -> float:
+    return source.gauss(0, 1) / math.sqrt(source.gammavariate(1.5, 2) / 3)
+
+
+def _sign(up: float, down: float) -> Draw:
+    return lambda source: float((place := source.random()) < up) - float(place >= 1 - down)
+
+
+KINDS: dict[str, tuple[Draw, float, float]] = {
+    "normal": (lambda source: source.gauss(0, 1), 0.0, 0.0),
+    "Student's t, 3 degrees": (_student, 0.0, 0.0),
+    "exponential": (lambda source: source.expovariate(1) - 1, 0.0, 0.0),
+    "exponential, reversed": (lambda source: 1 - source.expovariate(1), 0.0, 0.0),
+    "log-normal, sigma 0.5": (lambda source: source.lognormvariate(0, 0.5) - math.exp(0.125), 0.0, 0.0),
+    "log-normal, sigma 1": (lambda source: source.lognormvariate(0, 1) - math.exp(0.5), 0.0, 0.0),
+    "right or wrong, 5% each way": (_sign(0.05, 0.05), 0.0, 1.0),
+    "right or wrong, 30% each way": (_sign(0.3, 0.3), 0.0, 1.0),
+    "right or wrong, 10% and 5%": (_sign(0.1, 0.05), 0.05, 1.0),
+    "10% newly right": (_sign(0.1, 0.0), 0.1, 1.0),
+    "all move, half each way": (_sign(0.5, 0.5), 0.0, 1.0),
+}
+"""How differences are drawn, their true mean, and the unit of those that may all be equal."""
+
+
+def misses(
+    draw: Draw,
+    mean: float,
+    find: Callable[[Sequence[float]], Interval],
+    *,
+    draws: int,
+    rows: int,
+    first: int = FEWEST_ROWS,
+    seed: int = 0,
+) -> tuple[int, int]:
+    """In how many draws the interval lay above the mean at some look, and in how many below it."""
+    source = random.Random(seed)
+    above = below = 0
+    for _ in range(draws):
+        values = [draw(source) for _ in range(rows)]
+        looks = [find(values[:number]) for number in range(first, rows + 1)]
+        above += any(look.low > mean for look in looks)
+        below += any(look.high < mean for look in looks)
+    return above, below
+
+
+COLUMNS = {
+    "differences": "{}",
+    "planned": "{}",
+    "held": "{:.1%}",
+    "above": "{:.1%}",
+    "below": "{:.1%}",
+    "held once": "{:.1%}",
+    "bootstrap held": "{:.1%}",
+}
+
+
+def lines(draws: int, rows: int) -> Iterator[tuple[Any, ...]]:
+    """A line for each kind of difference and number of planned rows."""
+    for name, (draw, mean, unit) in KINDS.items():
+        few = max(1, draws // 10)
+        boot = sum(misses(draw, mean, lambda seen: mean_interval(seen, resamples=200), draws=few, rows=rows))
+        for planned in (30, 60, 100):
+
+            def find(seen: Sequence[float], planned: int = planned, unit: float = unit) -> Interval:
+                return confidence_sequence(seen, planned=planned, unit=unit)
+
+            above, below = misses(draw, mean, find, draws=draws, rows=rows)
+            once = sum(misses(draw, mean, find, draws=draws, rows=planned, first=planned, seed=1))
+            held = 1 - (above + below) / draws
+            yield name, planned, held, above / draws, below / draws, 1 - once / draws, 1 - boot / few
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--rows", type=int, default=120)
+    given = parser.parse_args()
+    report(given, COLUMNS, lines(given.draws, given.rows))
+
+
+if __name__ == "__main__":
+    main()
