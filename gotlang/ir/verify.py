@@ -220,12 +220,12 @@ class StepVerify:
             raise self.fail(f"{what} is {given} where {wanted} is declared")
 
     def expect(self, node: e.Expression, scope: Scope, wanted: Type) -> Type:
-        found = self.infer(node, scope)
+        found = self.infer(node, scope, wanted)
         self.fits(wanted, found, "an expression")
         return found
 
-    def infer(self, node: e.Expression, scope: Scope) -> Type:
-        found = self._verifier.expressions.infer(node, scope)
+    def infer(self, node: e.Expression, scope: Scope, wanted: Type | None = None) -> Type:
+        found = self._verifier.expressions.infer(node, scope, wanted)
         self._raise_reported()
         return found
 
