@@ -151,6 +151,9 @@ def test_what_the_proposer_costs_counts_against_the_budget(tmp_path: Path) -> No
     done = tune(prompt_plan(tmp_path, OPTIMIZERS["copro"]), Options(model=model), folder=None)
     each = model.price.input_per_million * 50 / 1e6 + model.price.output_per_million * 5 / 1e6
     assert done.usd == pytest.approx(each * (model.proposals + model.answers))
+    assert done.roles["proposer"].calls == model.proposals
+    assert set(done.roles) == {"proposer", "texts", "search", "held-out rows"}
+    assert sum(spent.calls for spent in done.roles.values()) == done.calls
 
 
 def test_proposals_take_no_more_than_their_share(tmp_path: Path) -> None:

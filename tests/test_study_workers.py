@@ -137,6 +137,11 @@ def test_killed_at_random_moments_it_loses_and_repeats_nothing(tmp_path: Path) -
     assert spent.reserved == NO_AMOUNT
     assert float(spent.charged.usd) <= alone.usd * (1 + 1e-9)
     assert float(spent.used.usd) <= budget
+    # And the same by role.
+    roles = done["roles"].values()
+    assert set(done["roles"]) == {"search", "held-out rows"}
+    assert sum(role["calls"] for role in roles) == spent.charged.calls
+    assert sum(role["uncertain_usd"] for role in roles) == pytest.approx(float(spent.uncertain.usd))
 
 
 @pytest.fixture(

@@ -55,6 +55,12 @@ _TABLES: Final = {
             usd BIGINT NOT NULL, calls BIGINT NOT NULL, sample TEXT NOT NULL DEFAULT ''
         )
     """,
+    "gotlang_roles": """
+        CREATE TABLE gotlang_roles (
+            budget TEXT, role TEXT, uncertain_usd BIGINT NOT NULL, uncertain_calls BIGINT NOT NULL,
+            charged_usd BIGINT NOT NULL, charged_calls BIGINT NOT NULL, PRIMARY KEY (budget, role)
+        )
+    """,
 }
 TABLES: Final = {name: " ".join(statement.split()) for name, statement in _TABLES.items()}
 """In SQL that SQLite and PostgreSQL both know; `gotlang_now()` is the store's clock in seconds."""
@@ -110,12 +116,25 @@ _SETTLE = """
         charged_usd = charged_usd + ?, charged_calls = charged_calls + ?
     WHERE name = ?
 """
+_BOOK = """
+    INSERT INTO gotlang_roles (uncertain_usd, uncertain_calls, charged_usd, charged_calls, budget, role)
+    VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (budget, role) DO UPDATE SET
+        uncertain_usd = gotlang_roles.uncertain_usd + excluded.uncertain_usd,
+        uncertain_calls = gotlang_roles.uncertain_calls + excluded.uncertain_calls,
+        charged_usd = gotlang_roles.charged_usd + excluded.charged_usd,
+        charged_calls = gotlang_roles.charged_calls + excluded.charged_calls
+"""
+_ROLES = """
+    SELECT role, charged_usd, charged_calls, uncertain_usd, uncertain_calls
+    FROM gotlang_roles WHERE budget = ?
+"""
 _UNSENT = f"""
-    DELETE FROM gotlang_reservations WHERE owner = ? AND state = {_RESERVED} RETURNING budget, usd, calls
+    DELETE FROM gotlang_reservations WHERE owner = ? AND state = {_RESERVED} RETURNING budget, usd, calls, id
 """  # noqa: S608 - a number
 _ORPHANS = f"""
     UPDATE gotlang_reservations SET state = {_ORPHANED} WHERE owner = ? AND state = {_SENT}
-    RETURNING budget, usd, calls
+    RETURNING budget, usd, calls, id
 """  # noqa: S608 - numbers
 _FORGET = f"UPDATE gotlang_reservations SET sample = '' WHERE state = {_ORPHANED} AND sample IN "  # noqa: S608
 _ANSWERED = f"""
@@ -279,6 +298,11 @@ class Coordination:
         rows = self._transaction(lambda execute: execute(f"{_BUDGETS} WHERE name = ?", (name,)))
         return _budget(rows[0]) if rows else None
 
+    def roles(self, name: str) -> dict[str, tuple[Amount, Amount]]:
+        """What of a budget is charged to each role, and uncertain."""
+        rows = self._transaction(lambda execute: execute(_ROLES, (name,)))
+        return {str(role): (_amount(*amounts[:2]), _amount(*amounts[2:])) for role, *amounts in rows}
+
     def budgets(self) -> list[StoredBudget]:
         """All budgets, by name, with what dead processes held settled."""
         self._search(float("inf"))
@@ -295,21 +319,23 @@ class Coordination:
         def work(execute: Execute) -> bool:
             if execute(_OPEN, (name,)):
                 return False
-            execute("DELETE FROM gotlang_reservations WHERE budget = ?", (name,))
+            for table in ("reservations", "roles"):
+                execute(f"DELETE FROM gotlang_{table} WHERE budget = ?", (name,))  # noqa: S608 - a name of ours
             execute("DELETE FROM gotlang_budgets WHERE name = ?", (name,))
             return True
 
         self._search(float("inf"))
         return self._transaction(work)
 
-    def reserve(self, name: str, most: Amount, max_usd: Fraction | None = None) -> str | None:
-        """Reserve what a request can cost at most; the reservation's id, or None if that does not fit.
+    def reserve(self, name: str, most: Amount, max_usd: Fraction | None = None, role: str = "") -> str | None:
+        """Reserve what a request can cost at most; the reservation's id, which ends in the role that it is
+        booked to (if there is one), or None if that does not fit.
 
         `max_usd` is another limit in force for now, if it is lower than the budget's.
         """
         self._join()
         self._reserved += 1
-        id, usd = f"{self.owner}/{self._reserved}", ceil(most.usd * UNIT)
+        id, usd = f"{self.owner}/{self._reserved} {role}", ceil(most.usd * UNIT)
         limit = MOST if max_usd is None else _limit(max_usd)
 
         def work(execute: Execute) -> bool:
@@ -423,7 +449,9 @@ class Coordination:
             execute("DELETE FROM gotlang_claims WHERE owner = ?", (owner,))
             changes: dict[str, list[int]] = {}
             for statement, orphaned in ((_UNSENT, 0), (_ORPHANS, 1)):
-                for budget, usd, calls in execute(statement, (owner,)):
+                for budget, usd, calls, id in execute(statement, (owner,)):
+                    if orphaned:
+                        _book(execute, budget, id, (usd, calls, 0, 0))
                     change = changes.setdefault(budget, [0, 0, 0, 0])
                     for place, value in enumerate((usd, calls, usd * orphaned, calls * orphaned)):
                         change[place] += value
@@ -449,7 +477,16 @@ def _settled(execute: Execute, end: tuple[str, tuple[str, ...]], charged: Amount
         reserved = (0, 0) if state == _ORPHANED else (usd, calls)
         guessed = (usd, calls) if state == _ORPHANED else (0, 0)
         more = ceil(uncertain.usd * UNIT) - guessed[0], uncertain.calls - guessed[1]
-        execute(_SETTLE, (*reserved, *more, ceil(charged.usd * UNIT), charged.calls, budget))
+        amounts = (*more, ceil(charged.usd * UNIT), charged.calls)
+        execute(_SETTLE, (*reserved, *amounts, budget))
+        _book(execute, budget, end[1][0], amounts)
+
+
+def _book(execute: Execute, budget: str, reservation: str, amounts: Sequence[int]) -> None:
+    """Count what a reservation has become for its role: uncertain and charged dollars and calls."""
+    role = reservation.partition(" ")[2]
+    if role and any(amounts):
+        execute(_BOOK, (*amounts, budget, role))
 
 
 def _limit(usd: Fraction | None) -> int | None:
@@ -459,13 +496,14 @@ def _limit(usd: Fraction | None) -> int | None:
     return None if usd is None else int(usd * UNIT)
 
 
+def _amount(usd: int, calls: int) -> Amount:
+    return Amount(int(calls), Fraction(usd, UNIT))
+
+
 def _budget(row: Sequence[Any]) -> StoredBudget:
     name, max_usd, max_calls, *amounts = row
     try:
-        charged, uncertain, reserved = (
-            Amount(int(calls), Fraction(usd, UNIT))
-            for usd, calls in zip(amounts[::2], amounts[1::2], strict=True)
-        )
+        charged, uncertain, reserved = map(_amount, amounts[::2], amounts[1::2])
         limit = None if max_usd is None else Fraction(max_usd, UNIT)
         return StoredBudget(str(name), limit, max_calls, charged, uncertain, reserved)
     except (TypeError, ValueError):

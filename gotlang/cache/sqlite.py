@@ -261,9 +261,9 @@ def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN IMMEDIATE")
         with connection:
-            if not _schema(connection):
-                for statement in TABLES.values():
-                    connection.execute(statement)
+            missing = TABLES.keys() - _schema(connection)
+            for name in missing if missing in (TABLES.keys(), {"gotlang_roles"}) else ():
+                connection.execute(TABLES[name])  # files of gotc 0.1.0 have no roles
             if _schema(connection) != TABLES:
                 raise CacheError(
                     f"{path} is not what processes on a cache coordinate with",

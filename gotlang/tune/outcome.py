@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
@@ -27,6 +27,13 @@ VERDICTS = {
     "no improvement found": "no trial was feasible and better than the original",
     "no feasible trial": "no trial satisfies the constraints, and the original does not either",
 }
+ROLES = {
+    "proposer": "proposing texts",
+    "texts": "trying proposed texts on the untuned params",
+    "search": "points on train rows",
+    "held-out rows": "points on test rows",
+}
+"""What a study spends money on."""
 STAYS = frozenset(VERDICTS) - {"better", "not significant"}
 """The verdicts after which the result of a study is the original program."""
 
@@ -115,8 +122,8 @@ def amount(name: str, value: float | None, *, sign: bool = False) -> str:
 class StudyResult(Displayed):
     """The result of a study. `partial` says why the search ended early, if it did.
 
-    `spent` is what the whole study spent, by all its workers, restarts and roles; `usd` and `calls` are what
-    is known of it to have been charged.
+    `spent` is what the whole study spent, by all its workers and restarts, `roles` the same by the `ROLES`
+    that spent something; `usd` and `calls` are what is known of it to have been charged.
     """
 
     plan: StudyPlan
@@ -126,6 +133,7 @@ class StudyResult(Displayed):
     held_out: HeldOut | None
     tuned: Tuned
     spent: Spent
+    roles: Mapping[str, Spent]
     simulated: bool
     model: str
     wall_s: float
@@ -179,6 +187,7 @@ class StudyResult(Displayed):
             "pareto": [_brief(trial) for trial in self.pareto],
             "held_out": self.held_out.to_dict() if self.held_out is not None else None,
             "spent": self.spent.to_dict(),
+            "roles": {role: spent.to_dict() for role, spent in self.roles.items()},
             "wall_s": self.wall_s,
             "partial": self.partial,
             "storage": self.storage,
@@ -195,6 +204,7 @@ class StudyResult(Displayed):
             *((each.name, str(each)) for each in compared if each.tuned is not None),
             ("trials", str(len(self.trials))),
             ("spent", str(self.spent)),
+            *((f"  {role}", str(spent)) for role, spent in self.roles.items()),
             ("model", self.model + (" (simulated)" if self.simulated else "")),
         ]
 

@@ -53,6 +53,7 @@ from gotlang.result import Result
 from gotlang.runtime.sampler.events import Asked, Event, MissingSample
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.sampler import Sampler
+from gotlang.runtime.sampler.shared import ROLE
 from gotlang.session import Session, run_to_end
 from gotlang.templates import Template
 from gotlang.tune.plan import SEEDS, PromptSearch
@@ -285,6 +286,7 @@ class Proposer:
         asked = Request(self.model.name, tuple(said), settings, self._seed, PROMPT, endpoint=endpoint)
         number = self._asked.get(asked.key(), 0)
         self._asked[asked.key()] = number + 1
+        ROLE.set("proposer")  # of this task alone
         (found, *_), _ = await self._sampler.sample(self.model, asked, asked.key(), [number], None)
         if isinstance(found, MissingSample):
             raise BudgetExceeded(found.reason) if found.cut_off else ModelError(found.reason)

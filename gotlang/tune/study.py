@@ -25,9 +25,10 @@ from gotlang.cache.sqlite import SqliteCoordination
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.evaluate.rows import as_table
 from gotlang.options import Options
+from gotlang.runtime.sampler.shared import ROLE
 from gotlang.session import Session, run_to_end
 from gotlang.tune.budget import StudyBudget
-from gotlang.tune.outcome import STAYS, HeldOut, StudyResult, amount, compare_held_out
+from gotlang.tune.outcome import ROLES, STAYS, HeldOut, StudyResult, amount, compare_held_out
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import PointRunner, mean
 from gotlang.tune.prompts import SHARE, propose
@@ -192,6 +193,7 @@ class _Study:
             self.budget.allow(None if plan.budget is None else SHARE * plan.budget)
             self.observe(StudyProgress(plan.trials, stage="texts are proposed"))
         async with self._alone():
+            ROLE.set("texts")
             points = PointRunner(plan, space, self.session)
             texts = await propose(points, self.train, Path(f"{self.file}.texts.json"))
         self.budget.allow(plan.budget)
@@ -202,6 +204,7 @@ class _Study:
 
     async def _search(self, points: PointRunner) -> None:
         """All trials; why they ended early goes to `partial`."""
+        ROLE.set("search")
         plan, maximize = self.plan, [objective.maximize for objective in self.plan.objectives]
         facts = {"program": plan.program.name, "data": self.split.fingerprint, "model": self.model.name}
         self.store = TrialStore(self.storage, self.name, maximize, facts=facts, takeover=self.takeover)
@@ -252,6 +255,7 @@ class _Study:
         """The original and the winner on the test rows, which are read only now. None if the budget did not
         last. The first of several workers makes the calls; the others find the responses in the cache."""
         self.budget.allow(self.plan.budget)
+        ROLE.set("held-out rows")
         self.search.show_stage("held-out rows")
         rows = self.plan.read_rows(self.split.test).rows
         async with self._alone():
@@ -273,7 +277,7 @@ class _Study:
     ) -> StudyResult:
         plan, options = self.plan, self.session.options
         await asyncio.sleep(0)  # what was settled last is written
-        spent = self.budget.spent_by_all
+        spent, roles = self.budget.spent_by_all, self.budget.spent_by_role
         stays = held_out is not None and held_out.verdict in STAYS
         chosen = trials[0].point if stays else winner.point
         provenance = {
@@ -308,6 +312,7 @@ class _Study:
             held_out=held_out,
             tuned=Tuned(plan.program.name, plan.scheme, params, texts, settings, held, provenance),
             spent=spent,
+            roles={role: roles[role] for role in ROLES if role in roles},
             simulated=self.model.simulated,
             model=options.model if isinstance(options.model, str) else self.model.name,
             wall_s=time.monotonic() - self.started,

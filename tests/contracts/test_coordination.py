@@ -228,6 +228,42 @@ def test_a_process_that_gives_no_sign_is_taken_for_dead(join: Join) -> None:
     assert (the(one).uncertain, the(one).reserved) == (NO_AMOUNT, NO_AMOUNT)
 
 
+def test_money_is_booked_by_role_also_that_of_the_dead(join: Join) -> None:
+    one, other = join(0.2), join(0.2)
+    one.make("b", Fraction(9), None)
+    half = Amount(1, Fraction("0.5"))
+    first, plain = one.reserve("b", DOLLAR, None, "search"), one.reserve("b", DOLLAR)
+    second, unsent = (one.reserve("b", DOLLAR, None, "held-out rows") for _ in range(2))
+    assert first and plain and second and unsent and one.mark(second, "key/0")
+    one.settle(first, half, half)
+    one.settle(plain, DOLLAR)
+    one.flush()
+    assert other.roles("b") == {"search": (half, half)}
+    time.sleep(1.5)  # it renews nothing
+    assert other.budgets()[0].uncertain == half + DOLLAR
+    assert other.roles("b")["held-out rows"] == (NO_AMOUNT, DOLLAR)
+    one.settle(second, half)  # back again, it knows what was charged
+    one.flush()
+    assert other.roles("b") == {"search": (half, half), "held-out rows": (half, NO_AMOUNT)}
+    assert other.remove("b") and one.roles("b") == {}
+
+
+def test_a_file_from_before_there_were_roles_goes_on(tmp_path: Path) -> None:
+    import sqlite3
+
+    file = tmp_path / "cache.sqlite.coordination"
+    with sqlite3.connect(file) as connection:
+        for name, statement in module.TABLES.items():
+            connection.execute(statement if name != "gotlang_roles" else "SELECT 1")
+        connection.execute("INSERT INTO gotlang_budgets (name, charged_calls) VALUES ('b', 3)")
+    cache = open_cache(tmp_path / "cache.sqlite")
+    shared = cache.coordination()
+    assert shared is not None
+    assert the(shared).charged.calls == 3 and shared.roles("b") == {}
+    shared.close()
+    cache.close()
+
+
 def test_nothing_is_coordinated_where_nothing_is_written(tmp_path: Path) -> None:
     open_cache(tmp_path / "cache.sqlite").close()
     cache = open_cache(tmp_path / "cache.sqlite", readonly=True)

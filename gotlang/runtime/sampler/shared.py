@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Self
 
@@ -24,6 +25,8 @@ from gotlang.runtime.sampler.budget import Budget, Reservation, affordable, cost
 
 WAIT_S = 0.05
 """Seconds between two looks at whether another process has given something back."""
+ROLE: ContextVar[str] = ContextVar("role", default="")
+"""What a shared budget books the requests of a task to, besides the whole."""
 
 
 class SharedBudget(Budget):
@@ -82,8 +85,12 @@ class SharedBudget(Budget):
     @property
     def spent_by_all(self) -> Spent:
         """The same as reports have it."""
-        charged, uncertain = self.stored.charged, self.stored.uncertain
-        return Spent(charged.calls, float(charged.usd), uncertain.calls, float(uncertain.usd))
+        return _spent(self.stored.charged, self.stored.uncertain)
+
+    @property
+    def spent_by_role(self) -> dict[str, Spent]:
+        """What all processes together have spent on each role."""
+        return {role: _spent(*amounts) for role, amounts in self.coordination.roles(self.name).items()}
 
     def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
         reservation = self._reserve(request, calls, price)
@@ -102,7 +109,7 @@ class SharedBudget(Budget):
 
     def _reserve(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
         most = worst_case(request, calls, price)
-        name = self.coordination.reserve(self.name, Amount(calls, most), self._for_now)
+        name = self.coordination.reserve(self.name, Amount(calls, most), self._for_now, ROLE.get())
         return None if name is None else Reservation(calls, most, name)
 
     def _may_return(self) -> bool:
@@ -149,3 +156,7 @@ class SharedBudget(Budget):
         if self._over:
             return super().reason()
         return f"the budget `{self.name}` does not allow the next request: {self.stored}"
+
+
+def _spent(charged: Amount, uncertain: Amount) -> Spent:
+    return Spent(charged.calls, float(charged.usd), uncertain.calls, float(uncertain.usd))
