@@ -27,7 +27,7 @@ from gotlang.result import Result as Result
 from gotlang.runtime.graph import within as within
 from gotlang.runtime.plain import RequestLog as RequestLog
 from gotlang.runtime.plain import operations as operations
-from gotlang.runtime.python import refused
+from gotlang.runtime.python import refused, simulated_models
 from gotlang.runtime.run import check_inputs as check_inputs
 from gotlang.runtime.run import check_params
 from gotlang.session import Session as Session
@@ -328,7 +328,10 @@ class Program(CheckedProgram):
         chosen = ir.scheme(self.scheme(scheme).name)
         if given is not None:
             check_inputs(chosen, given)
-        sizes = Sizes(model, ModelOptions(base_url=options.base_url, prices=options.prices))
+        priced = ModelOptions(base_url=options.base_url, prices=options.prices)
+        if options.simulated:
+            priced = replace(priced, simulated=simulated_models(ir))
+        sizes = Sizes(model, priced)
         params = check_params(ir, options.params)
         price = sizes.price_of(None)
         source = price.source if price is not None else None
@@ -341,7 +344,7 @@ class Program(CheckedProgram):
             return found
         free = replace(
             options,
-            model="simulated" if isinstance(model, str) else model,
+            model=model if options.simulated or not isinstance(model, str) else "simulated",
             cache=None,
             observe=None,
             record=None,
@@ -354,7 +357,11 @@ class Program(CheckedProgram):
                 done = self.run(given, scheme=chosen.name, options=replace(free, early_stop=early))
             except RunError:
                 return found
-            costs.append(bounds.expecting(likely(done.outcome, price)))
+            expected = likely(done.outcome, price)
+            if options.simulated:
+                usd = done.outcome.ledger.accounts[0].usd  # of all models that were asked
+                expected["usd"] = None if usd is None else round(usd, 12)
+            costs.append(bounds.expecting(expected))
         return replace(found, costs=costs[0], early=costs[1])
 
     async def atune(

@@ -243,7 +243,7 @@ class Session:
 
     def _model_options(self) -> ModelOptions:
         from gotlang.models.loops import VirtualTimeLoop
-        from gotlang.runtime.python import load_simulators, simulators_version
+        from gotlang.runtime.python import load_simulators, simulated_models, simulators_version
 
         options = self.options
         simulated = options.simulated
@@ -260,6 +260,7 @@ class Session:
             timeout_s=options.timeout,
             batches=options.batches(),
             known=options.folder / "endpoints.json" if isinstance(options.chosen_cache, str | Path) else None,
+            simulated=simulated_models(self.ir) if simulated else {},
         )
 
     @property

@@ -142,3 +142,114 @@ def test_ordinary_use_is_a_plain_simulated_model(tmp_path: Path) -> None:
     make: Callable[[str], Any] = lambda spec: open_model(spec, ModelOptions(version="v"))  # noqa: E731
     assert isinstance(make("simulated"), SimulatedModel)
     assert make("simulated:n=1").name == make("simulated").name == "simulated@v"
+
+
+# ---------------------------------------------------------------- several models
+
+
+TWO = """\
+simulate with "two_sim.py"
+
+param first: str = "small" in ["small", "openai:large"]
+
+prompt guess(question: str) -> int:
+    "{{ question }}"
+
+scheme cascade(question: str) -> int:
+    one = Generate(model=first) guess(question)
+    Generate(model="large") guess(question)
+    Map() 10 * one + it
+
+scheme alone(question: str) -> int:
+    Generate() guess(question)
+"""
+TWO_SIM = """\
+MODELS = {
+    "small": {"input_per_million": 0.1, "output_per_million": 1.0, "base_s": 0.2, "per_token_s": 0.001},
+    "large": {"input_per_million": 10.0, "output_per_million": 100.0},
+}
+
+
+def guess(rng, question, model):
+    return {"small": "1", "large": "2", "simulated": "3"}[model]
+"""
+
+
+def two(folder: Path) -> tuple[str, ...]:
+    (folder / "two_sim.py").write_text(TWO_SIM)
+    (folder / "two.got").write_text(TWO)
+    return ("run", "two.got", "--input", "question=why", "--json", "--no-cache", "--no-batching")
+
+
+def test_declared_models_have_names_prices_and_latencies(tmp_path: Path) -> None:
+    run = (*two(tmp_path), "--scheme", "alone")
+    found = {
+        spec: document(gotc(*run, "--model", spec, cwd=tmp_path))
+        for spec in ("simulated", "simulated:small", "simulated:large", "simulated:small,rpm=1")
+    }
+    assert [one["result"] for one in found.values()] == [3, 1, 2, 1]
+    tokens = [(one["spent"]["input_tokens"], one["spent"]["output_tokens"]) for one in found.values()]
+    for one, (read, written), (per_read, per_written) in zip(
+        found.values(), tokens, [(0.5, 1.5), (0.1, 1.0), (10.0, 100.0), (0.1, 1.0)], strict=True
+    ):
+        assert one["spent"]["usd"] == pytest.approx((read * per_read + written * per_written) / 1e6)
+        assert one["simulated"] is True
+    assert found["simulated:small"]["wall_s"] < 0.6 < found["simulated:large"]["wall_s"]
+
+
+def test_a_program_asks_declared_models_by_name(tmp_path: Path) -> None:
+    run = (*two(tmp_path), "--scheme", "cascade")
+    document_of = lambda *more: document(gotc(*run, *more, cwd=tmp_path))  # noqa: E731
+    mixed, large = document_of(), document_of("--set", "first=openai:large")
+    assert mixed["result"] == 12 and large["result"] == 22
+    assert mixed["spent"]["usd"] < 0.6 * large["spent"]["usd"]
+    assert document_of("--model", "simulated:large")["spent"] == mixed["spent"]
+    estimate = document(gotc("explain", *run[1:5], *run[-2:], cwd=tmp_path))
+    assert estimate["usd"]["expected"] == pytest.approx(mixed["spent"]["usd"])
+    recorded = gotc(*run, "--record", "two.jsonl", cwd=tmp_path)
+    assert recorded.returncode == 0
+    assert document_of("--model", "replay:two.jsonl")["result"] == 12
+
+
+def test_two_models_draw_separately_and_one_draws_as_it_did(tmp_path: Path) -> None:
+    """What else a simulator declares does not change what the undeclared model completes."""
+    two(tmp_path)
+    (tmp_path / "two_sim.py").write_text(TWO_SIM.replace("return {", "return str(rng.randrange(10**6)); {"))
+    run = ("run", "two.got", "--input", "question=why", "--json", "--no-cache", "--scheme", "alone")
+    drawn = [
+        document(gotc(*run, "--model", spec, cwd=tmp_path))["result"]
+        for spec in ("simulated", "simulated:small", "simulated:large")
+    ]
+    assert len(set(drawn)) == 3
+    (tmp_path / "two_sim.py").write_text("def guess(rng, question):\n    return str(rng.randrange(10**6))\n")
+    assert document(gotc(*run, cwd=tmp_path))["result"] == drawn[0]
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ('{"small": {"input_per_million": -1, "output_per_million": 2}}', ">= 0"),
+        ('{"small": {"input_per_million": 1}}', "output_per_million"),
+        ('{"small": {"input_per_million": 1, "output_per_million": 2, "dear": 3}}', "dear"),
+        ('{"a,b": {"input_per_million": 1, "output_per_million": 2}}', "a,b"),
+        ('{"simulated": {"input_per_million": 1, "output_per_million": 2}}', "need not be declared"),
+        ("dict(small=1)", "MODELS in two_sim.py, line 1"),
+    ],
+)
+def test_what_does_not_declare_models_is_told(tmp_path: Path, table: str, said: str) -> None:
+    run = two(tmp_path)
+    (tmp_path / "two_sim.py").write_text(f"MODELS = {table}\n" + TWO_SIM[TWO_SIM.index("def") :])
+    done = gotc(*run, cwd=tmp_path)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_model_that_the_simulator_does_not_declare_is_told(tmp_path: Path) -> None:
+    run = two(tmp_path)
+    for spec, named in (("simulated:tiny", "simulated:small"), ("simulated:tiny,rpm=5", "simulated:large")):
+        done = gotc(*run, "--model", spec, cwd=tmp_path)
+        assert done.returncode == 2 and "declares no model `tiny`" in done.stderr and named in done.stderr
+    done = gotc(*run, "--scheme", "cascade", "--set", "first=small", cwd=tmp_path)
+    assert done.returncode == 0
+    vote(tmp_path)
+    done = gotc("run", "vote.got", "--input", "question=why", "--model", "simulated:tiny", cwd=tmp_path)
+    assert done.returncode == 2 and "MODELS = " in done.stderr

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import DecodingSettings, Message, Reply, Request
 from gotlang.models.loops import VirtualTimeLoop
-from gotlang.models.simulated import GPT_35_TURBO_LATENCY, Simulated, SimulatedModel
+from gotlang.models.simulated import GPT_35_TURBO_LATENCY, Simulated, SimulatedModel, typical
 
 
 def number(rng: random.Random, highest: int) -> str:
@@ -327,3 +327,15 @@ def test_a_prompt_without_a_simulator_says_what_to_write() -> None:
 
 def test_a_simulator_need_not_be_a_function_of_a_file() -> None:
     assert complaint("sort", {"sort": int}).message.startswith("the simulator int")
+
+
+def test_below_the_usual_temperature_answers_are_more_often_the_typical_one() -> None:
+    def shares(temperature: float | None, **more: float) -> float:
+        drawn = [typical(random.Random(i), temperature, "why", **more).random() for i in range(2000)]
+        return max(drawn.count(one) for one in set(drawn)) / len(drawn)
+
+    assert shares(None) == shares(1.0) == shares(1.5) == 1 / 2000
+    assert 0.45 < shares(0.5) < 0.55 and 0.7 < shares(0.2, usual=0.8) < 0.8
+    assert shares(0) == 1
+    assert typical(random.Random(1), 0, "why").random() != typical(random.Random(1), 0, "who").random()
+    assert typical(random.Random(1), 1.0, "why").random() == random.Random(1).random()

@@ -37,7 +37,7 @@ from gotlang.models.base import (
 )
 from gotlang.models.endpoint import OPENAI
 from gotlang.models.prices import price_of
-from gotlang.models.registry import plain_name
+from gotlang.models.registry import is_simulated, plain_name
 from gotlang.records import Count, InvalidRecord, from_json, to_json
 
 EXPORT_FORMAT: Final = "gotlang cache export"
@@ -128,10 +128,17 @@ class Recording:
 
     def open(self, spec: str, options: ModelOptions) -> ReplayModel:
         """The recorded model of a spec: `replay:FILE`, `replay:FILE#MODEL` or that of any other model."""
-        name = spec.partition("#")[2] or None if spec.startswith(_PREFIX) else plain_name(spec)
+        own = spec.startswith(_PREFIX)
+        name = spec.partition("#")[2] or None if own else self._named(plain_name(spec))
         model = ReplayModel(self, name)
         price = None if options.prices is None else price_of(model.name, options.prices)
         return model if price is None else ReplayModel(self, name, price=price)
+
+    def _named(self, name: str) -> str:
+        """The recorded name of a model that the program names: a simulated one may replace it."""
+        versions = {one.partition("@")[0]: one for one in self.models}
+        known = (name, f"simulated:{name}", "simulated") if name not in self.models else ()
+        return next((versions[one] for one in known if one in versions), name)
 
 
 def export_lines(cache: Cache, about: Mapping[str, Any] | None = None) -> Iterator[str]:
@@ -266,7 +273,7 @@ class ReplayModel(Model):
         self.name, self.endpoint = _chosen(recording, name)
         self._recording = recording
         self._recorded = recording.models.get(self.name, RecordedModel())
-        self.simulated = self.name.partition("@")[0] == "simulated"
+        self.simulated = is_simulated(self.name.partition("@")[0])
         self._price = price
 
     @classmethod

@@ -450,7 +450,7 @@ def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
     also = f", {shared:,} shared within the run" if shared > 0 else ""
     requests = count(spent.requests, "request")
     yield "calls", f"{without.calls:,} in {requests}, {within.calls - fresh.calls:,} from cache{also}"
-    prices = " simulated, at the prices of gpt-3.5-turbo" if result.simulated and spent.usd else ""
+    prices = " simulated" if result.simulated and spent.usd else ""
     saved = f" ({dollars(without.usd)} without cache)" if without.calls > fresh.calls else ""
     tokens = f"{spent.input_tokens:,} input tokens, {spent.output_tokens:,} output tokens"
     yield "cost", f"{dollars(spent.usd)}{prices}{saved} · {tokens}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
@@ -49,18 +49,28 @@ def is_simulated(model: object) -> bool:
     return isinstance(model, str) and model.partition(":")[0] == "simulated"
 
 
-def model_spec(name: str | None, own: str) -> str:
+def model_spec(name: str | None, own: str, declared: Iterable[str] = ()) -> str:
     """The full spec of a model that a program names (None: the run's own, `own`), with its provider.
 
-    The simulator replaces all models. A name without a provider is of the provider of the run's own model,
-    or of OpenAI's if that is local or recorded.
+    The simulator replaces all models, or each by its own if it declares models (`declared`). A name without a
+    provider is of the provider of the run's own model, or of OpenAI's if that is local or recorded.
     """
-    if name is None or is_simulated(own):
+    if name is None:
         name = own
+    elif is_simulated(own):
+        return _simulated_spec(plain_name(name), own) if declared or is_simulated(name) else own
     if ":" in name or is_simulated(name):
         return name
     provider, colon, _ = own.partition(":")
     return f"{provider if colon and provider not in ('local', 'replay') else DEFAULT_PROVIDER}:{name}"
+
+
+def _simulated_spec(name: str, own: str) -> str:
+    """The spec of the simulated model `name` with the settings of `own`, such as `simulated:rpm=60`."""
+    parts = [part for part in own.partition(":")[2].split(",") if "=" in part]
+    if name != "simulated":
+        parts.insert(0, name)
+    return ":".join(["simulated", ",".join(parts)][: 1 + bool(parts)])
 
 
 def plain_name(spec: str) -> str:
@@ -126,19 +136,19 @@ class ModelPool:
         open: Callable[[str, ModelOptions], Model] = open_model,
     ) -> None:
         self._own = model
-        self._options = options
+        self.options = options
         self._open = open
         self._opened: dict[str, Model] = {}
 
     def __call__(self, name: str | None) -> Model:
         if not isinstance(self._own, str):
             return self._own
-        spec = model_spec(name, self._own)
+        spec = model_spec(name, self._own, self.options.simulated)
         if spec not in self._opened:
-            _check_vendor(name or self._own, spec, self._options)
+            _check_vendor(name or self._own, spec, self.options)
             # The chosen endpoint is that of the run's own provider; others have theirs.
             same = spec.partition(":")[0] == model_spec("any", self._own).partition(":")[0]
-            options = self._options if same else replace(self._options, base_url=None)
+            options = self.options if same else replace(self.options, base_url=None)
             self._opened[spec] = self._open(spec, options)
         return self._opened[spec]
 
@@ -193,15 +203,17 @@ def model_limits(program: Program, own: str, limits: Mapping[str, int]) -> dict[
     does not use.
     """
     found = {plain_name(name): limit for name, limit in limits.items()}
-    plain = own.partition("@")[0]  # simulated and local models have their version in their name
+    plain, at, version = own.partition("@")  # simulated and local models have their version in their name
     if found and (named := models_named(program)) is not None:
-        known = {plain, *named}
+        known = {plain, plain_name(plain), *named}
         for name in found:
             if name not in known:
                 raise UsageError(
                     f"the program does not use the model `{name}`, so it cannot be limited",
                     help=f"it uses {', '.join(sorted(known))}",
                 )
+    if is_simulated(plain):
+        return {_simulated_spec(name, plain) + at + version: limit for name, limit in found.items()}
     if plain in found:
         found[own] = found.pop(plain)
     return found

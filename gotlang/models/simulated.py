@@ -7,8 +7,8 @@ A simulator is a Python file with a plain function for each prompt, named like i
         return str(sorted(numbers))
 
 A parameter `temperature`, `model` or `messages` gets what the request has: the temperature, the model's name
-and the whole `Message`s, so that a simulator can depend on all that a model sees. A simulator that is asked
-something outside of what it simulates raises `NotSimulated`.
+(`simulated`, or one that the simulator declares) and the whole `Message`s, so that a simulator can depend on
+all that a model sees. A simulator that is asked something outside of what it simulates raises `NotSimulated`.
 
 The text depends only on the identity of the call and the number of the sample, never on the order of calls:
 the same program with other concurrency, batching or scheduling gives the same results.
@@ -17,22 +17,32 @@ For a dry run the simulated endpoint can have limits, failures and a latency, ob
 clock: an hour of waiting takes milliseconds and is reported as an hour. No completion changes by it.
 
     simulated:rpm=60,tpm=40000,failures=0.05
+
+A simulator may declare more models, with prices in the form of a price file, and a latency:
+
+    MODELS = {"small": {"input_per_million": 0.05, "output_per_million": 0.2, "per_token_s": 0.002}}
+
+They are `simulated:small` for `--model` and `small` in a program; `model` is the name that functions get.
 """
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import hashlib
 import inspect
 import itertools
 import math
 import random
+import re
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, final
+
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import (
@@ -49,6 +59,8 @@ from gotlang.models.base import (
 from gotlang.models.failures import back_off
 from gotlang.models.limits import Limits, TokenEstimates
 from gotlang.models.tokens import estimate_tokens, request_tokens, split_tokens
+from gotlang.records import InvalidRecord, from_plain
+from gotlang.records import Seconds as NotNegative
 
 NAME = "simulated"
 DEFAULT_RETRIES = 6
@@ -75,7 +87,7 @@ Simulator = Callable[..., str | Simulated]
 
 CONTEXT: Final[Mapping[str, Callable[[Request], object]]] = {
     "temperature": lambda request: request.settings.temperature,
-    "model": lambda request: request.model,
+    "model": lambda request: request.model.partition("@")[0].removeprefix(f"{NAME}:"),
     "messages": lambda request: request.messages,
 }
 """Parameters that a simulator may have besides `rng` and its prompt's, unless the prompt has them too."""
@@ -112,6 +124,39 @@ GPT_35_TURBO_LATENCY = Latency(
     " 452 s for 100 calls of about 400, one after the other; 30 s and 39 s along the critical path",
 )
 
+
+class _Declared(Struct, forbid_unknown_fields=True):
+    input_per_million: NotNegative
+    output_per_million: NotNegative
+    base_s: NotNegative | UnsetType = UNSET
+    per_token_s: NotNegative | UnsetType = UNSET
+
+
+def declared_models(source: str, place: str) -> dict[str, dict[str, float]]:
+    """The models that the text of a simulator declares, by name, read without running it: prices in US
+    dollars per million tokens, and `base_s` and `per_token_s` of the latency. Raises UsageError.
+    """
+    try:
+        lines = [line for line in ast.parse(source).body if isinstance(line, ast.Assign)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}  # loading it says so
+    for line in lines:
+        if any(isinstance(target, ast.Name) and target.id == "MODELS" for target in line.targets):
+            try:
+                table = from_plain(ast.literal_eval(line.value), dict[str, _Declared])
+                if NAME in table:
+                    raise InvalidRecord(f"`{NAME}` is the name of the model that need not be declared")
+                if (wrong := next((n for n in table if not re.fullmatch(r"[\w./-]+", n)), None)) is not None:
+                    raise InvalidRecord(f"`{wrong}` is not a name of letters, digits, `.`, `/`, `_` and `-`")
+            except (ValueError, TypeError, RecursionError) as error:
+                raise UsageError(
+                    f"MODELS in {place}, line {line.lineno}, does not declare models: {error}",
+                    help='write it like {"small": {"input_per_million": 0.05, "output_per_million": 0.2}}',
+                ) from None
+            return {name: to_builtins(entry) for name, entry in table.items()}
+    return {}
+
+
 SETTINGS: Final[Mapping[str, tuple[Callable[[float], bool], str]]] = {
     "rpm": (lambda value: value > 0, "the requests per minute that the endpoint allows, above 0"),
     "tpm": (lambda value: value > 0, "the tokens per minute that the endpoint allows, above 0"),
@@ -124,8 +169,9 @@ SETTINGS: Final[Mapping[str, tuple[Callable[[float], bool], str]]] = {
 """What may follow `simulated:`: the condition of each setting, and its meaning."""
 
 
-def read_settings(text: str) -> dict[str, Any]:
-    """The settings in `rpm=60,failures=0.1`, as arguments of `SimulatedModel`. Raises UsageError."""
+def read_settings(text: str, latency_of: Latency = GPT_35_TURBO_LATENCY) -> dict[str, Any]:
+    """The settings in `rpm=60,failures=0.1`, as arguments of `SimulatedModel`; they change `latency_of`.
+    Raises UsageError."""
     given: dict[str, float] = {}
     for part in text.split(",") if text else ():
         name, equals, written = (piece.strip() for piece in part.partition("="))
@@ -149,7 +195,7 @@ def read_settings(text: str) -> dict[str, Any]:
     if "n" in given:
         arguments["batch"] = int(given["n"])
     if latency := {name: given[name] for name in ("base_s", "per_token_s", "spread") if name in given}:
-        arguments["latency"] = replace(GPT_35_TURBO_LATENCY, **latency, source="as given")
+        arguments["latency"] = replace(latency_of, **latency, source="as given")
     return arguments
 
 
@@ -166,6 +212,7 @@ class SimulatedModel(Model):
       once and only report their latency; neither limits nor failures delay anything.
     - `version` identifies the simulator's code. It is part of the model's name, so that no cache returns the
       completions of another version; the completions do not depend on it.
+    - `declared` is the name of one of the models that the simulator declares.
 
     Raises UsageError for a batch below 1 and for a failure_rate outside 0 to 1.
     """
@@ -190,12 +237,14 @@ class SimulatedModel(Model):
         tpm: float | None = None,
         sleep: Callable[[float], Awaitable[object]] | None = None,
         version: str = "",
+        declared: str = NAME,
     ) -> None:
         if batch < 1:
             raise UsageError(f"batch is {batch}: a request asks for at least one completion")
         if not 0 <= failure_rate <= 1:
             raise UsageError(f"failure_rate is {failure_rate}: it is a share, from 0 to 1")
-        self.name = f"{NAME}@{version}" if version else NAME
+        self._plain = NAME if declared == NAME else f"{NAME}:{declared}"
+        self.name = f"{self._plain}@{version}" if version else self._plain
         self.price = price
         self.batch = batch
         self._simulators = dict(simulators)
@@ -214,20 +263,23 @@ class SimulatedModel(Model):
     @classmethod
     def open(cls, name: str, options: ModelOptions) -> SimulatedModel:
         """The simulator of the program in `options`; `name` holds its settings."""
-        arguments = {"rpm": options.rpm, "tpm": options.tpm} | read_settings(name)
+        declared, settings, price, latency = _chosen(name, options)
+        limits = {"rpm": options.rpm, "tpm": options.tpm}
         return cls(
             options.simulators,
             seed=options.seed,
             retries=DEFAULT_RETRIES if options.retries is None else options.retries,
             sleep=asyncio.sleep if options.sleep else None,
             version=options.version,
-            **arguments,
+            price=price,
+            declared=declared,
+            **({"latency": latency} | limits | read_settings(settings, latency)),
         )
 
     @classmethod
     def known_price(cls, name: str, options: ModelOptions) -> Price | None:
         """The simulated price."""
-        return GPT_35_TURBO
+        return _chosen(name, options)[2]
 
     @cached_property
     def _limits(self) -> Limits:
@@ -271,7 +323,7 @@ class SimulatedModel(Model):
             self._limits.release(slot, used, {})
 
     async def _complete(self, request: Request, n: int, first: int) -> Reply:
-        key = replace(request, model=NAME).key()
+        key = replace(request, model=self._plain).key()
         self._fail_sometimes(key, first)
         completions: list[Completion] = []
         latencies: list[float] = []
@@ -351,6 +403,35 @@ class SimulatedModel(Model):
                 help="return the raw text that a model would write, such as `str(result)`",
             )
         return result
+
+
+def _chosen(text: str, options: ModelOptions) -> tuple[str, str, Price, Latency]:
+    """The name of a declared model before its settings, these, its price and its latency."""
+    name, _, rest = text.partition(",")
+    if not text or "=" in name:
+        return NAME, text, GPT_35_TURBO, GPT_35_TURBO_LATENCY
+    facts = options.simulated.get(name)
+    if facts is None:
+        known = ", ".join(f"`{NAME}:{one}`" for one in options.simulated)
+        like = f'MODELS = {{"{name}": {{"input_per_million": 0.05, "output_per_million": 0.2}}}}'
+        raise UsageError(
+            f"the simulator declares no model `{name}`",
+            help=f"it declares {known}" if known else f"in the simulator's file, write `{like}`",
+        )
+    given = {key: value for key, value in facts.items() if key.endswith("_s")}
+    latency = replace(GPT_35_TURBO_LATENCY, **given, source="declared by the simulator")
+    prices = facts["input_per_million"], facts["output_per_million"]
+    return name, rest, Price(*prices, source=f"declared by the simulator of `{name}`"), latency
+
+
+def typical(
+    rng: random.Random, temperature: float | None, *asked: object, usual: float = 1.0
+) -> random.Random:
+    """The chance to answer `asked` with, for simulators: below the temperature `usual`, the lower the more
+    often, that of the model's typical answer, which depends on `asked` only; else `rng`."""
+    if temperature is not None and temperature < usual and rng.random() * usual >= temperature:
+        return random.Random(repr(asked))
+    return rng
 
 
 def _context(simulator: Simulator) -> tuple[str, ...]:

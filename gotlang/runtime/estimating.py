@@ -43,7 +43,7 @@ class Sizes:
         """The price of a model by the name that a prompt has for it (None: the run's own)."""
         if not isinstance(self._model, str):
             return self._model.price
-        return price_of_model(model_spec(name, self._model), self._options)
+        return price_of_model(model_spec(name, self._model, self._options.simulated), self._options)
 
     def price(self, model: str | None) -> tuple[float, float] | None:
         """US dollars of an input and of an output token."""

@@ -134,6 +134,20 @@ def simulators_version(program: Program) -> str:
     return digest.hexdigest()[:8] if program.simulators else ""
 
 
+def simulated_models(program: Program) -> dict[str, dict[str, float]]:
+    """The models that a program's simulators declare, by name, unexecuted. Raises UsageError."""
+    from gotlang.models.simulated import declared_models
+
+    found: dict[str, dict[str, float]] = {}
+    for entry in program.simulators:
+        place = resolve(entry.folder, entry.path)
+        try:
+            found = {**declared_models(place.read_text("utf-8"), entry.path), **found}
+        except (OSError, UnicodeError):
+            continue  # loading it says so
+    return found
+
+
 def load_corpora(
     program: Program, others: Mapping[str, str | Path]
 ) -> Mapping[str, Callable[..., list[str]]]:

@@ -21,7 +21,6 @@ from gotlang.errors import GotError, UsageError
 from gotlang.estimate.cost import CostRange, estimate
 from gotlang.evaluate.rows import Row
 from gotlang.ir.evaluate import evaluate
-from gotlang.models.base import ModelOptions
 from gotlang.operations.names import free_names
 from gotlang.runtime.estimating import Sizes
 from gotlang.tune.plan import SEEDS, Constraint, Method
@@ -225,8 +224,7 @@ class CostModel:
         self._points = points
         self._rows = rows
         options = points.session.options
-        prices = ModelOptions(base_url=options.base_url, prices=options.prices)
-        self._sizes = Sizes(options.chosen_model, prices)
+        self._sizes = Sizes(options.chosen_model, points.session.models.options)
         self._early = options.early_stop and options.level > 0
         self._bounds = {
             place: constraint
