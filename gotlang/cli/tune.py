@@ -167,6 +167,9 @@ def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
     for name, texts in done.tuned.texts.items():
         if texts.instruction is not None:
             say(f"  prompt {name}: {texts.instruction.strip()}")
+    for each in done.proposed:
+        if each.stopped is not None or not quiet:
+            complain(f"prompts {', '.join(each.prompts)}: {harmless(str(each))}")
     if quiet:
         return
     for constraint in done.unmet:

@@ -14,6 +14,7 @@ from gotlang.result import Displayed
 from gotlang.statistics import Interval, paired_difference, verdict
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.points import Measured, mean
+from gotlang.tune.proposer import Proposed
 from gotlang.tune.search import Finalist, front, violations
 from gotlang.tune.space import point_text
 from gotlang.tune.trials import Trial
@@ -123,7 +124,8 @@ class StudyResult(Displayed):
     """The result of a study. `partial` says why the search ended early, if it did.
 
     `spent` is what the whole study spent, by all its workers and restarts, `roles` the same by the `ROLES`
-    that spent something; `usd` and `calls` are what is known of it to have been charged.
+    that spent something; `usd` and `calls` are what is known of it to have been charged. `proposed` is what
+    each optimizer of prompts yielded.
     """
 
     plan: StudyPlan
@@ -142,6 +144,7 @@ class StudyResult(Displayed):
     storage: str | None
     study: Any = None
     endpoints: Sequence[Address] = ()
+    proposed: Sequence[Proposed] = ()
 
     @property
     def ended(self) -> Counter[str]:
@@ -186,6 +189,7 @@ class StudyResult(Displayed):
             "original": {"train": _brief(self.trials[0])["train"]},
             "pareto": [_brief(trial) for trial in self.pareto],
             "held_out": self.held_out.to_dict() if self.held_out is not None else None,
+            "proposed": [each.to_dict() for each in self.proposed],
             "spent": self.spent.to_dict(),
             "roles": {role: spent.to_dict() for role, spent in self.roles.items()},
             "wall_s": self.wall_s,
@@ -202,6 +206,7 @@ class StudyResult(Displayed):
             ("verdict", self.held_out.verdict if self.held_out is not None else "not compared"),
             ("tuned", point_text(values) or "the original"),
             *((each.name, str(each)) for each in compared if each.tuned is not None),
+            *(("proposed", str(each)) for each in self.proposed),
             ("trials", str(len(self.trials))),
             ("spent", str(self.spent)),
             *((f"  {role}", str(spent)) for role, spent in self.roles.items()),

@@ -99,8 +99,8 @@ def excess(constraint: Constraint, quantity: float, baseline: float) -> float:
 
 @final
 class PointRunner:
-    """Runs points over rows, all rows at the same time. `texts` are the proposals for each prompt, by the
-    number that a point holds."""
+    """Runs points over rows, all rows at the same time. `texts` are the proposals for each part of a
+    prompt, `improve.instruction` and `improve.examples`, by the number that a point holds."""
 
     def __init__(
         self,
@@ -233,8 +233,13 @@ class PointRunner:
 
     def chosen_texts(self, point: Point) -> dict[str, Texts]:
         """The texts that a point chooses, by prompt."""
-        chosen = {name: point.get(TEXTS + name) for name in self.texts}
-        return {name: self.texts[name][number] for name, number in chosen.items() if isinstance(number, int)}
+        found: dict[str, Texts] = {}
+        for name, choices in self.texts.items():
+            if isinstance(number := point.get(TEXTS + name), int):
+                prompt, _, part = name.rpartition(".")
+                before = found.get(prompt, Texts())
+                found[prompt] = msgspec.structs.replace(before, **{part: getattr(choices[number], part)})
+        return found
 
     def _runner(
         self, texts: Mapping[str, Texts], params: Mapping[str, Any], settings: Mapping[str, Any]

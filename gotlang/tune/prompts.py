@@ -20,51 +20,38 @@ import io
 import json
 import logging
 import os
-import re
+import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, final
+from typing import Any, TextIO, final
 
-from gotlang.errors import BudgetExceeded, CacheError, GotError, ModelError, RunError, UsageError
+import msgspec
+
+from gotlang.errors import BudgetExceeded, CacheError, GotError, RunError, UsageError
 from gotlang.evaluate.evaluation import RowRun
 from gotlang.evaluate.rows import Row
 from gotlang.ir.program import Program as IR
 from gotlang.ir.program import Prompt
-from gotlang.models.base import (
-    PERMITTED,
-    Completion,
-    DecodingSettings,
-    Message,
-    Model,
-    Permit,
-    Price,
-    Reply,
-    Request,
-    Usage,
-)
-from gotlang.models.tokens import estimate_tokens
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
 from gotlang.records import InvalidRecord, from_json, to_json
 from gotlang.result import Result
-from gotlang.runtime.sampler.events import Asked, Event, MissingSample
+from gotlang.runtime.sampler.events import Asked, Event
 from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.sampler import Sampler
-from gotlang.runtime.sampler.shared import ROLE
 from gotlang.session import Session, run_to_end
 from gotlang.templates import Template
 from gotlang.tune.plan import SEEDS, PromptSearch
 from gotlang.tune.points import PointRunner
+from gotlang.tune.proposer import Proposed, Proposer, Stop
 from gotlang.tune.tuned import Shot, Texts, rewritten
 from gotlang.writing import replace_file
 
 ANSWER = "answer"
-PROMPT = "proposal"
-"""The prompt name of optimizers' requests in caches and traces."""
-MAX_TOKENS = 2000
 
 
 def load_dspy() -> Any:
@@ -243,113 +230,6 @@ def _with_texts(program: CheckedProgram, texts: Mapping[str, Texts]) -> CheckedP
     return program.changed(rewritten(program.compilation, {}, changed)) if changed else program
 
 
-# ---------------------------------------------------------------- the model that proposes
-
-
-@final
-class Proposer:
-    """Answers optimizers through the study's cache and budget, which `sampler` holds. Equal requests get
-    consecutive samples. If the model is simulated, a simulated proposer answers instead."""
-
-    def __init__(self, model: Model, sampler: Sampler, loop: asyncio.AbstractEventLoop, seed: int) -> None:
-        self.model = SimulatedProposer(model) if model.simulated else model
-        self._sampler = sampler
-        self._loop = loop
-        self._seed = seed
-        self._asked: dict[str, int] = {}
-
-    def complete(self, request: Any) -> Any:
-        """One candidate for a request of DSPy's."""
-        from dspy.lm15 import Message as Said
-        from dspy.lm15 import Response, TextPart, Usage
-
-        found = asyncio.run_coroutine_threadsafe(self._completion(request), self._loop).result()
-        return Response(
-            id=None,
-            model=self.model.name,
-            message=Said.assistant([TextPart(found.text or " ")]),
-            finish_reason="stop",
-            usage=Usage(input_tokens=None, output_tokens=found.output_tokens),
-        )
-
-    async def _completion(self, request: Any) -> Completion:
-        roles = {"developer": "system"}
-        said = [Message(roles.get(m.role, m.role), m.text or "") for m in request.messages]
-        if (system := request.system) is not None:
-            text = system if isinstance(system, str) else "".join(part.text for part in system)
-            said.insert(0, Message("system", text))
-        config = request.config
-        settings = DecodingSettings(
-            temperature=config.temperature, max_tokens=config.max_tokens or MAX_TOKENS
-        )
-        endpoint = self.model.endpoint
-        asked = Request(self.model.name, tuple(said), settings, self._seed, PROMPT, endpoint=endpoint)
-        number = self._asked.get(asked.key(), 0)
-        self._asked[asked.key()] = number + 1
-        ROLE.set("proposer")  # of this task alone
-        (found, *_), _ = await self._sampler.sample(self.model, asked, asked.key(), [number], None)
-        if isinstance(found, MissingSample):
-            raise BudgetExceeded(found.reason) if found.cut_off else ModelError(found.reason)
-        return found[0].completion
-
-    def stream(self, request: Any) -> Any:
-        """The same as events."""
-        from dspy.lm15 import response_to_events
-
-        return response_to_events(self.complete(request))
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-_ADVICE = (
-    "Work step by step.",
-    "Check your answer before you give it.",
-    "Be exact and leave nothing out.",
-    "Keep to the form that is asked for.",
-    "Think of what is often overlooked.",
-    "Give the answer and nothing else.",
-)
-_FIELDS = re.compile(r"\[\[ ## (\w+) ## \]\]")
-_GIVEN = re.compile(r"```\n?(.*?)```|\]\]\n(.*?)(?:\n\n|\Z)", re.DOTALL)
-
-
-@final
-class SimulatedProposer(Model):
-    """A proposer for simulated models: repeats the text that it is given with a piece of general advice, a
-    new one for each sample. It has the price of the model."""
-
-    simulated = True
-    price: Price | None = None
-    batch = 1
-
-    def __init__(self, model: Model) -> None:
-        self.name = f"{model.name}-proposer"
-        self.price = model.price
-
-    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
-        """One completion, with every field that the request asks for."""
-        asked = request.messages[-1].content
-        found = _GIVEN.search(asked)  # the text to improve is the first field, or the first block
-        given = (found[1] or found[2] or "").strip() if found is not None else ""
-        advice = _ADVICE[(first + len(asked)) % len(_ADVICE)]
-        proposal = _in_form(asked, f"{given}\n{advice}".strip())
-        tokens = estimate_tokens(proposal)
-        usage = Usage(sum(estimate_tokens(m.content) for m in request.messages), tokens)
-        return Reply((Completion(proposal, output_tokens=tokens),), usage, 0.0)
-
-
-def _in_form(asked: str, proposal: str) -> str:
-    """A proposal in the form that a request asks for: JSON, marked fields, or a block."""
-    _, _, wanted = asked.rpartition("Respond with")
-    if "JSON object" in wanted:
-        return json.dumps(dict.fromkeys(re.findall(r"`(\w+)`", wanted), proposal))
-    if names := [name for name in _FIELDS.findall(wanted) if name != "completed"]:
-        filled = "\n\n".join(f"[[ ## {name} ## ]]\n{proposal}" for name in names)
-        return f"{filled}\n\n[[ ## completed ## ]]"
-    return f"```\n{proposal}\n```"
-
-
 # ---------------------------------------------------------------- texts for a study
 
 
@@ -357,34 +237,86 @@ ROWS = 10
 KEEP = 4
 SHARE = 0.5
 """The largest share of a study's budget for proposals."""
+TOLD = 5
+"""Progress is told whenever so many more answers came, or texts were tried."""
+DOUBT = 3
+"""So many more rows without a lead count for each text: a lead on a few rows is mostly luck."""
+PARTS = ("instruction", "examples")
+"""What of a prompt is chosen apart."""
 _ORIGINAL = "[]"
+
+Choices = dict[str, list[Texts]]
+"""The texts that a study chooses from, the original first, for each part of a prompt: `sort.instruction`."""
+
+
+@final
+class _Stored(msgspec.Struct, frozen=True):
+    """What a file holds of proposals."""
+
+    choices: Choices
+    proposed: list[Proposed]
 
 
 @final
 class Attempts:
-    """Runs what optimizers try, and records the score of each text on each row."""
+    """Runs what optimizers try, and records the score of each text on each row. `found` counts, and `tell` is
+    called whenever it changed."""
 
-    def __init__(self, points: PointRunner, rows: Sequence[Row], prompts: Sequence[str]) -> None:
+    def __init__(
+        self,
+        points: PointRunner,
+        rows: Sequence[Row],
+        prompts: Sequence[str],
+        found: Proposed,
+        tell: Callable[[], None],
+    ) -> None:
         self.points = points
         self.rows = {row.number: row for row in rows}
         self.prompts = tuple(prompts)
+        self.found = found
         self.scores: dict[str, tuple[Mapping[str, Texts], dict[int, float]]] = {_ORIGINAL: ({}, {})}
+        self._tell = tell
+        self._tried: set[str] = set()
         self._loop = asyncio.get_running_loop()
+        self.thread = threading.current_thread()
 
     def run(self, texts: Mapping[str, Texts], fields: Mapping[str, Any]) -> Ran:
-        """One run, from a thread that is not the loop's."""
+        """One run, from a thread that is not the loop's. Raises Stop."""
         work = self.measure(changes(texts), self.rows[int(fields["row"])])
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except GotError as error:
+            raise Stop(error) from None
 
     @property
     def original(self) -> dict[int, float]:
         """The scores of the prompts' own texts."""
         return self.scores[_ORIGINAL][1]
 
+    def _spent(self) -> float:
+        return self.points.session.runner.budget.spent(priced=True).usd or 0.0
+
+    def _count(self, texts: Mapping[str, Texts]) -> None:
+        """Count the parts of texts that ran for the first time. Examples count as proposed here: they are
+        answers of the program itself."""
+        for name, text in texts.items():
+            for part in PARTS:
+                value = getattr(text, part)
+                if value is None or (key := repr((name, value))) in self._tried:
+                    continue
+                self._tried.add(key)
+                self.found.tried += 1
+                if part == "examples":
+                    self.found.proposed += 1
+                    self.found.usable += 1
+                self._tell()
+
     async def measure(self, texts: Mapping[str, Texts], row: Row) -> Ran:
         """One run of one row with some texts."""
-        calls = PromptCalls(self.prompts)
+        calls, before = PromptCalls(self.prompts), self._spent()
         (run,) = await self.points.run(texts, [row], calls)
+        if self.found.runs_usd is not None:
+            self.found.runs_usd += self._spent() - before
         value = self.points.measured(run).objectives[0]
         score = 0.0
         if run.state != "failed" and value is not None:
@@ -393,6 +325,7 @@ class Attempts:
             score = value if self.points.plan.objectives[0].maximize else score
         key = repr(sorted(texts.items(), key=str))
         self.scores.setdefault(key, (texts, {}))[1][row.number] = score
+        self._count(texts)
         return Ran(score, value, calls.asked, self._feedback(run, value))
 
     def _feedback(self, run: RowRun, value: float | None) -> str:
@@ -408,15 +341,15 @@ class Attempts:
             parts += [f"An answer could not be read: {note}." for note in run.notes]
         return " ".join(parts)
 
-    def best(self, prompt: str, keep: int) -> list[Texts]:
-        """The texts of a prompt with the largest leads over the original, the original first."""
+    def best(self, prompt: str, part: str, keep: int) -> list[Texts]:
+        """The texts of one part of a prompt with the largest leads over the original, the original first."""
         leads: dict[str, tuple[float, Texts]] = {}
         for texts, by_row in self.scores.values():
-            text, seen = texts.get(prompt), by_row.keys() & self.original.keys()
-            if text is not None and seen:
-                lead = fmean(by_row[row] - self.original[row] for row in seen)
-                known, _ = leads.get(repr(text), (lead, text))
-                leads[repr(text)] = max(lead, known), text
+            value = getattr(texts.get(prompt, Texts()), part)
+            if value is not None and (seen := by_row.keys() & self.original.keys()):
+                lead = sum(by_row[row] - self.original[row] for row in seen) / (len(seen) + DOUBT)
+                known, _ = leads.get(repr(value), (lead, None))
+                leads[repr(value)] = max(lead, known), Texts(**{part: value})
         ranked = sorted(leads.values(), key=lambda found: -found[0])
         return [Texts(), *[text for lead, text in ranked if lead > 0][:keep]]
 
@@ -426,68 +359,116 @@ def _short(value: Any) -> str:
     return text if len(text) <= 300 else text[:297] + "..."
 
 
-async def propose(points: PointRunner, rows: Sequence[Row], file: Path) -> dict[str, list[Texts]]:
-    """Texts for every prompt that the study searches, the original first.
+async def propose(
+    points: PointRunner, rows: Sequence[Row], file: Path, tell: Callable[[str], None] = lambda _: None
+) -> tuple[Choices, list[Proposed]]:
+    """Texts for every prompt that the study searches, and what each optimizer yielded.
 
-    They are stored in a file, where a resumed study or a second worker finds them. Raises UsageError without
-    DSPy.
+    They are stored in a file, where a resumed study or a second worker finds them. `tell` gets the yield so
+    far in words. Raises UsageError without DSPy, and for an optimizer that fails.
     """
     if not points.plan.searches:
-        return {}
+        return {}, []
     if (before := _read(file)) is not None:
-        return before
-    found: dict[str, list[Texts]] = {}
+        return before.choices, before.proposed
+    choices, proposed = Choices(), list[Proposed]()
     for search in points.plan.searches:
-        found.update(await _search(points, rows, search))
+        found = Proposed(search.optimizer.name, search.prompts)
+        choices.update(await _search(points, rows, search, found, tell))
+        proposed.append(found)
     try:
-        replace_file(file, to_json(found).encode())
+        replace_file(file, to_json(_Stored(choices, proposed)).encode())
     except OSError as error:
         raise CacheError(f"cannot write the proposed texts to {file}: {error.strerror}") from None
-    return found
+    return choices, proposed
 
 
-def _read(file: Path) -> dict[str, list[Texts]] | None:
+def _read(file: Path) -> _Stored | None:
     try:
-        return from_json(file.read_bytes(), dict[str, list[Texts]]) if file.exists() else None
+        return from_json(file.read_bytes(), _Stored) if file.exists() else None
     except (OSError, InvalidRecord) as error:
         raise UsageError(f"cannot read the proposed texts in {file}: {error}", help="delete it") from None
 
 
-async def _search(points: PointRunner, rows: Sequence[Row], search: PromptSearch) -> dict[str, list[Texts]]:
-    given = search.optimizer.arguments
+async def _search(
+    points: PointRunner,
+    rows: Sequence[Row],
+    search: PromptSearch,
+    found: Proposed,
+    tell: Callable[[str], None],
+) -> Choices:
+    given, plan = search.optimizer.arguments, points.plan
+    runner, program = points.session.runner, points.session.ir
+
+    def told() -> None:
+        if (found.answers + found.tried) % TOLD == 1:
+            tell(str(found))
+
     some = rows[: int(given.get("rows", ROWS))]
-    attempts = Attempts(points, some, search.prompts)
-    runner = points.session.runner
-    model, seed = runner.models(points.plan.proposer), runner.settings.seed
+    attempts = Attempts(points, some, search.prompts, found, told)
+    prompts = [program.prompt(name) for name in search.prompts]
     queue = runner.limits.queue()
-    sampler = Sampler(Ledger(), runner.budget, queue, {}, cache=runner.cache, on_loss=runner.on_loss)
-    proposer = Proposer(model, sampler, asyncio.get_running_loop(), seed)
+    proposer = Proposer(
+        runner.models(plan.proposer),
+        Sampler(Ledger(), runner.budget, queue, {}, cache=runner.cache, on_loss=runner.on_loss),
+        runner.settings.seed,
+        [instruction_of(prompt) or "Answer." for prompt in prompts],
+        lambda text: any(usable(prompt, Texts(text)) for prompt in prompts),
+        found,
+        told,
+        plan.budget,
+    )
     try:
         for row in some:
             await attempts.measure({}, row)
-        await asyncio.to_thread(_optimize, attempts, search, proposer, seed % SEEDS)
+        await asyncio.to_thread(_optimize, attempts, search, proposer, runner.settings.seed % SEEDS)
+    except BudgetExceeded as error:  # what was tried so far counts
+        found.stopped = error.message
+    except Stop as stop:
+        if isinstance(stop.reason, GotError) and not isinstance(stop.reason, BudgetExceeded):
+            raise stop.reason from None
+        found.stopped = str(stop)
     except Exception as error:
-        # DSPy wraps errors. Without money, what was tried so far counts.
-        if not _caused_by(error, BudgetExceeded):
-            if (cause := _caused_by(error, GotError)) is None:
-                raise
-            raise cause from None
-    program, keep = points.session.ir, int(given.get("keep", KEEP))
-    return {
-        name: [text for text in attempts.best(name, keep) if usable(program.prompt(name), text)]
-        for name in search.prompts
-    }
+        if isinstance(error, GotError):
+            raise
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UsageError(
+            f"the optimizer `{found.optimizer}` failed: {said}", help="choose another, or other `rows`"
+        ) from error
+    keep, choices = int(given.get("keep", KEEP)), Choices()
+    for prompt in prompts:
+        for part in PARTS:
+            best = attempts.best(prompt.name, part, keep)
+            choices[f"{prompt.name}.{part}"] = [text for text in best if usable(prompt, text)]
+    found.kept = sum(len(texts) - 1 for texts in choices.values())
+    tell(str(found))
+    return choices
 
 
-def _caused_by(error: BaseException | None, kind: type[GotError]) -> GotError | None:
-    """The error of a kind that led to this one, or is it."""
-    while error is not None and not isinstance(error, kind):
-        error = error.__cause__ or error.__context__
-    return error
+@final
+class _Others(io.TextIOBase):
+    """A stream for what these threads and the main one print, not those of optimizers: they print and show
+    bars, a study has its own progress."""
+
+    def __init__(self, stream: TextIO, *threads: threading.Thread) -> None:
+        self._stream = stream
+        self._threads = {threading.main_thread(), *threads}
+
+    def write(self, text: str) -> int:
+        """Print a text, or not."""
+        return self._stream.write(text) if threading.current_thread() in self._threads else len(text)
+
+    def flush(self) -> None:
+        """Print what is buffered."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        return self._stream.isatty()
 
 
 def _optimize(attempts: Attempts, search: PromptSearch, proposer: Proposer, seed: int) -> None:
-    """Let an optimizer of DSPy work on the scheme, in a thread of its own."""
+    """Let an optimizer of DSPy work on the scheme, in a thread of its own. Raises Stop."""
     dspy = load_dspy()
     student = module(dspy, attempts.points.session.ir, search.prompts, attempts.run)
     lm = dspy.LM(f"gotlang/{proposer.model.name}", engine=proposer, cache=False, num_retries=0)
@@ -507,8 +488,8 @@ def _optimize(attempts: Attempts, search: PromptSearch, proposer: Proposer, seed
     threshold = fmean(attempts.original.values()) if attempts.original else 0.0
     given = search.optimizer.arguments
     quiet = {"num_threads": 1, "display_progress": False, "display_table": 0}
-    hidden = io.StringIO()  # optimizers print and show bars; a study has its own
-    with dspy.context(lm=lm, trace=[], num_threads=1), redirect_stdout(hidden), redirect_stderr(hidden):
+    out, err = _Others(sys.stdout, attempts.thread), _Others(sys.stderr, attempts.thread)
+    with dspy.context(lm=lm, trace=[], num_threads=1), redirect_stdout(out), redirect_stderr(err):
         match search.optimizer.name:
             case "copro":
                 dspy.COPRO(

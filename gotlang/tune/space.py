@@ -29,7 +29,7 @@ Point = Mapping[str, Value]
 _MARK = "json:"
 """The prefix of a choice that is written as JSON, since Optuna knows plain choices only."""
 TEXTS = "prompt "
-"""The prefix of a dimension whose values number texts of a prompt."""
+"""The prefix of a dimension whose values number texts of a part of a prompt."""
 
 
 @final
@@ -220,7 +220,7 @@ def space_of(plan: StudyPlan) -> Space:
 
 
 def with_texts(space: Space, counts: Mapping[str, int]) -> Space:
-    """A space with this many texts of each prompt to choose from, the first its own."""
+    """A space with this many texts of each part of a prompt to choose from, the first its own."""
     added = tuple(
         Dimension(TEXTS + name, TEXTS + name, 0, choices=tuple(range(count)))
         for name, count in counts.items()

@@ -191,16 +191,20 @@ class _Study:
         plan, space = self.plan, space_of(self.plan)
         if plan.searches:
             self.budget.allow(None if plan.budget is None else SHARE * plan.budget)
-            self.observe(StudyProgress(plan.trials, stage="texts are proposed"))
+            self._tell_proposals("texts are proposed")
         async with self._alone():
             ROLE.set("texts")
             points = PointRunner(plan, space, self.session)
-            texts = await propose(points, self.train, Path(f"{self.file}.texts.json"))
+            file = Path(f"{self.file}.texts.json")
+            texts, self.proposed = await propose(points, self.train, file, self._tell_proposals)
         self.budget.allow(plan.budget)
         space = with_texts(space, {prompt: len(found) for prompt, found in texts.items()})
         if plan.sampler.name == "grid":
             self.plan = plan = replace(plan, trials=min(plan.trials, space.combinations))
         return PointRunner(plan, space, self.session, texts)
+
+    def _tell_proposals(self, words: str) -> None:
+        self.observe(StudyProgress(self.plan.trials, stage=words))
 
     async def _search(self, points: PointRunner) -> None:
         """All trials; why they ended early goes to `partial`."""
@@ -321,6 +325,7 @@ class _Study:
             storage=self.storage,
             study=self.store.study,
             endpoints=self.session.endpoints,
+            proposed=self.proposed,
         )
 
     def close(self) -> None:

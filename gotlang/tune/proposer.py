@@ -1,0 +1,288 @@
+"""The model that proposes texts to DSPy's optimizers, what came of its answers, and a stand-in.
+
+Optimizers ask for answers in a form, and give up, or ask again and again, where an answer has another. So
+answers are read here, with DSPy's own parsers: one that cannot be read reaches the optimizer as the program's
+own text, and a proposer without a usable new text for some time is stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+import msgspec
+
+from gotlang.errors import BudgetExceeded, GotError, ModelError
+from gotlang.models.base import Completion, DecodingSettings, Message, Model, Request, Usage
+from gotlang.models.prices import dollars
+from gotlang.models.simulated import SimulatedModel
+from gotlang.models.tokens import request_tokens
+from gotlang.runtime.sampler.events import MissingSample
+from gotlang.runtime.sampler.sampler import Sampler
+from gotlang.runtime.sampler.shared import ROLE
+
+PROMPT = "proposal"
+"""The prompt name of optimizers' requests in caches and traces."""
+MAX_TOKENS = 2000
+IDLE = 8
+"""After so many answers without a usable new text, one after the other, a proposer is stopped."""
+IDLE_SHARE = 0.05
+"""The largest share of a study's budget for such answers."""
+
+ADVICE = (
+    "Work step by step.",
+    "Check your answer before you give it.",
+    "Be exact and leave nothing out.",
+    "Keep to the form that is asked for.",
+    "Think of what is often overlooked.",
+    "Give the answer and nothing else.",
+    "Read everything twice before you begin.",
+    "You are an expert in this field.",
+    "Take your time.",
+    "Consider more than one way.",
+    "Use plain words.",
+    "Begin with what is certain.",
+)
+"""What the stand-in proposes to add. Simulators may let some of it help, harm or do nothing."""
+
+
+@final
+class Proposed(msgspec.Struct):
+    """What an optimizer of prompts yielded and cost.
+
+    Of `answers`, `unreadable` had another form than was asked for. `proposed` counts different new
+    instructions and sets of examples, `usable` those that the program can use, `tried` those that ran on
+    rows, `kept` those that became choices of the search. `usd` is what the proposer cost, `runs_usd` what the
+    runs did (US dollars, None if a price is unknown; what the cache had cost nothing). `stopped` says why the
+    optimizer ended early.
+    """
+
+    optimizer: str
+    prompts: tuple[str, ...]
+    answers: int = 0
+    unreadable: int = 0
+    proposed: int = 0
+    usable: int = 0
+    tried: int = 0
+    kept: int = 0
+    usd: float | None = 0.0
+    runs_usd: float | None = 0.0
+    stopped: str | None = None
+
+    def __str__(self) -> str:
+        """`copro: 14 proposed, 14 usable, 12 tried, 4 kept; proposer $0.0021, runs $0.0430`."""
+        counts = [f"{getattr(self, name)} {name}" for name in ("proposed", "usable", "tried", "kept")]
+        unreadable = [f"{self.unreadable} of {self.answers} answers not readable"] * bool(self.unreadable)
+        money = [
+            f"{each} {dollars(usd)}" for each, usd in (("proposer", self.usd), ("runs", self.runs_usd)) if usd
+        ]
+        stopped = [f"stopped: {self.stopped}"] * (self.stopped is not None)
+        return f"{self.optimizer}: " + "; ".join([", ".join(counts + unreadable), *money, *stopped])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As documents show it."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+
+class Stop(BaseException):
+    """Ends an optimizer at once: optimizers catch every Exception and go on."""
+
+    def __init__(self, reason: GotError | str) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+@final
+class Proposer:
+    """Answers optimizers through the study's cache and budget, which `sampler` holds. Equal requests get
+    consecutive samples. If the model is simulated, a stand-in answers: it adds a piece of `ADVICE` to
+    a prompt's own text.
+
+    `own` are the texts that are to be replaced, `fits` says whether a text can replace one of them. `found`
+    counts, and `tell` is called whenever it changed. `budget` is the study's, in US dollars.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        sampler: Sampler,
+        seed: int,
+        own: Sequence[str],
+        fits: Callable[[str], bool],
+        found: Proposed,
+        tell: Callable[[], None],
+        budget: float | None,
+    ) -> None:
+        self.model = model
+        if model.simulated:
+            self.model = SimulatedModel({PROMPT: self._advise}, price=model.price, version=PROMPT)
+        self._sampler = sampler
+        self._loop = asyncio.get_running_loop()
+        self._seed = seed
+        self._own = own
+        self._fits = fits
+        self._found = found
+        self._tell = tell
+        self._most_idle = None if budget is None else IDLE_SHARE * budget
+        self._asked: Counter[str] = Counter()
+        self._advised: Counter[str] = Counter()
+        self._seen = {_words(text) for text in own}
+        self._idle = 0
+        self._idle_from = 0.0
+        self._longest = 0
+        self._useless = ""
+
+    def complete(self, request: Any) -> Any:
+        """One candidate for a request of DSPy's. Raises Stop."""
+        from dspy.lm15 import Message as Said
+        from dspy.lm15 import Response, TextPart
+        from dspy.lm15 import Usage as Used
+
+        completion, text = asyncio.run_coroutine_threadsafe(self._answer(request), self._loop).result()
+        return Response(
+            id=None,
+            model=self.model.name,
+            message=Said.assistant([TextPart(text)]),
+            finish_reason="stop",
+            usage=Used(input_tokens=None, output_tokens=completion.output_tokens),
+        )
+
+    async def _answer(self, request: Any) -> tuple[Completion, str]:
+        roles = {"developer": "system"}
+        said = [Message(roles.get(m.role, m.role), m.text or "") for m in request.messages]
+        if (system := request.system) is not None:
+            text = system if isinstance(system, str) else "".join(part.text for part in system)
+            said.insert(0, Message("system", text))
+        config = request.config
+        settings = DecodingSettings(
+            temperature=config.temperature, max_tokens=config.max_tokens or MAX_TOKENS
+        )
+        endpoint = self.model.endpoint
+        asked = Request(self.model.name, tuple(said), settings, self._seed, PROMPT, endpoint=endpoint)
+        number = self._asked[asked.key()]
+        self._asked[asked.key()] += 1
+        form = said[-1].content
+        if any(name.endswith("instruction") for name in _fields(form)):
+            self._advised[self._improves(form)] += 1
+        self._afford(asked)
+        ROLE.set("proposer")  # of this task alone
+        (found, *_), _ = await self._sampler.sample(self.model, asked, asked.key(), [number], None)
+        if isinstance(found, MissingSample):
+            raise Stop((BudgetExceeded if found.cut_off else ModelError)(found.reason))
+        completion = found[0].completion
+        self._longest = max(self._longest, completion.output_tokens)
+        fields = _read(form, completion.text)
+        self._judge(fields, completion.text)
+        if fields is None:
+            own = self._improves(form)
+            fields = {name: own if name.endswith("instruction") else "" for name in _fields(form)}
+        return completion, _in_form(form, fields) or completion.text or " "
+
+    def _afford(self, asked: Request) -> None:
+        """Raises Stop if a request that may bring as little as the last ones is too dear for that."""
+        if self._idle and self._most_idle is not None and self.model.price is not None:
+            next_usd = self.model.price.usd(Usage(request_tokens(asked.messages), self._longest))
+            if (self._found.usd or 0.0) - self._idle_from + next_usd > self._most_idle:
+                raise Stop(self._useless)
+
+    def _judge(self, fields: Mapping[str, str] | None, answer: str) -> None:
+        """Count an answer. Raises Stop if the last ones held nothing new that the program could use."""
+        found = self._found
+        found.answers += 1
+        found.usd = self._sampler.ledger.spent.usd
+        texts = [text for name, text in (fields or {}).items() if name.endswith("instruction")]
+        new = [text for text in texts if _words(text) not in self._seen]
+        self._seen.update(map(_words, new))
+        usable = sum(map(self._fits, new))
+        found.unreadable += fields is None
+        found.proposed += len(new)
+        found.usable += usable
+        self._idle = 0 if usable else self._idle + (fields is None or bool(texts))
+        spent = found.usd or 0.0
+        if not self._idle:
+            self._idle_from = spent
+        self._tell()
+        why = "has the form that was asked for" if fields is None else "is new and fits the program"
+        last = f"the last begins {json.dumps(answer[:60], ensure_ascii=False)}"
+        self._useless = f"none of the last {self._idle} answers of `{self.model.name}` {why}; {last}"
+        if self._idle >= IDLE:
+            raise Stop(self._useless)
+
+    def _improves(self, asked: str) -> str:
+        """The text of the program that a request is about: the last that it shows."""
+        shown = _words(asked)
+        return max(self._own, key=lambda text: shown.rfind(_words(text)))
+
+    def _advise(self, rng: random.Random, messages: Sequence[Message]) -> str:
+        """The stand-in's answer: it goes through the pieces of advice, then through pairs, in an order
+        of the study's own."""
+        asked = messages[-1].content
+        own = self._improves(asked)
+        order = random.Random(f"{self._seed} {own}").sample(ADVICE, len(ADVICE))
+        again, place = divmod(self._advised[own], len(order))
+        pieces = dict.fromkeys((order[place], order[(place + again) % len(order)]))
+        proposal = "\n".join([own.strip(), *pieces])
+        return _in_form(
+            asked,
+            {name: proposal if name.endswith("instruction") else "As before." for name in _fields(asked)},
+        )
+
+    def stream(self, request: Any) -> Any:
+        """The same as events."""
+        from dspy.lm15 import response_to_events
+
+        return response_to_events(self.complete(request))
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def _words(text: str) -> str:
+    """What is left of a text however it is wrapped, quoted or escaped."""
+    return re.sub(r"\\n|[\W_]+", "", text)
+
+
+# ---------------------------------------------------------------- the forms of answers
+
+
+def _wanted(asked: str) -> str:
+    return asked.rpartition("Respond with")[2]
+
+
+def _fields(asked: str) -> list[str]:
+    """The fields that a request wants in its answer; none if it does not say."""
+    wanted = _wanted(asked)
+    if "JSON object" in wanted:
+        return re.findall(r"`(\w+)`", wanted)
+    return [name for name in re.findall(r"\[\[ ## (\w+) ## \]\]", wanted) if name != "completed"]
+
+
+def _in_form(asked: str, fields: Mapping[str, str]) -> str:
+    """Fields in the form that a request asks for; an empty text for none."""
+    if not fields or "JSON object" in _wanted(asked):
+        return json.dumps(fields) if fields else ""
+    marked = [f"[[ ## {name} ## ]]\n{text}" for name, text in fields.items()]
+    return "\n\n".join([*marked, "[[ ## completed ## ]]"])
+
+
+def _read(asked: str, answer: str) -> dict[str, str] | None:
+    """The fields of an answer, in either form of DSPy's; None if it has neither."""
+    import dspy
+    from dspy.utils.exceptions import AdapterParseError
+
+    names = _fields(asked)
+    wanted = dspy.Signature({name: (str, dspy.OutputField()) for name in names})
+    first, second = dspy.JSONAdapter(), dspy.ChatAdapter()
+    for adapter in (first, second) if "JSON object" in _wanted(asked) else (second, first):
+        try:
+            found = adapter.parse(wanted, answer)
+        except (AdapterParseError, ValueError, RecursionError):
+            continue
+        return {name: str(found[name]) for name in names}
+    return None if names else {}
