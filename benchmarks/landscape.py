@@ -1,19 +1,19 @@
-"""Quality of every allowed setting of a study on the simulated model.
+"""Mistakes and cost of the settings of `studies/sort128.got`, row by row, on the simulated model.
 
-    python benchmarks/landscape.py studies/sort128.got --seeds 3
+    python benchmarks/landscape.py --seeds 3
 
-Each setting within the study's cost bound runs on all rows of the data, train and test, with seeds that
-`benchmarks/tuning.py` does not use. Settings larger than one that is far beyond the bound are skipped. Each
-setting appends a line to `--out`, so that the benchmark can be interrupted and continued.
+Every setting that costs at most `MARGIN` times as much as the untuned program on the first rows runs on all
+rows of the data, with seeds that no study uses. All settings of one row share a cache, as in a study. Each
+row appends a line to `--out`, so that the benchmark can be interrupted and continued: first all rows with
+the first seed, then with the next one. The first line of the file has the settings.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
-import time
-from collections.abc import Iterable
+import random
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any, final
@@ -23,114 +23,104 @@ from measurement import RESULTS
 from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
 from gotlang.tune.plan import StudyPlan, read_plan
-from gotlang.tune.points import PointRunner, excess
+from gotlang.tune.points import Measured, PointRunner
 from gotlang.tune.space import Point, space_of
-from gotlang.tune.study import split
 
+FILE = RESULTS / "landscape.jsonl"
 FIRST_SEED = 101
-SURELY = 0.05
-"""How far a mean must be beyond the bound, as a share of it, before larger settings are skipped."""
+FIRST_ROWS = 3
+MARGIN = 1.06
+FOLDS = 5
+MOST_POINTS = 10_000
+
+
+def key(point: Mapping[str, Any]) -> str:
+    """A setting as text, whatever the order of its params."""
+    return json.dumps(dict(point), sort_keys=True)
 
 
 @final
 class Landscape:
-    """The means of all settings, from the lines of a file."""
+    """The true means of all settings, from a file: of mistakes as `value`, of dollars per row as `cost`."""
 
-    def __init__(self, lines: Iterable[dict[str, Any]]) -> None:
-        by_point: dict[str, list[dict[str, Any]]] = {}
-        for line in lines:
-            by_point.setdefault(json.dumps(line["point"], sort_keys=True), []).append(line)
-        # Not all settings have run with all seeds: what is averaged is the difference from the original.
-        originals = {x["seed"]: x["value"] for some in by_point.values() for x in some if x["original"]}
-        middle = fmean(originals.values())
-        self.value = {
-            key: middle + fmean(x["value"] - originals[x["seed"]] for x in some)
-            for key, some in by_point.items()
-        }
-        self.allowed = {key for key, some in by_point.items() if fmean(x["excess"] for x in some) <= 0}
-        self.original = next(key for key, some in by_point.items() if some[0]["original"])
-        # The minimum of many noisy means is biased: the mean of the five least is a better estimate.
-        self.best = fmean(sorted(self.value[key] for key in self.allowed)[:5])
-        half = (self.best + self.value[self.original]) / 2
-        self.region = {key for key in self.allowed if self.value[key] <= half}
-        """Settings with at least half of the best allowed improvement over the original."""
+    def __init__(self, path: Path = FILE) -> None:
+        head, *lines = map(json.loads, path.read_text().splitlines())
+        self.points: list[dict[str, Any]] = head["points"]
+        self.cells = [line["value"] for line in lines]
+        keys = [key(point) for point in self.points]
+        self.value = dict(zip(keys, map(fmean, zip(*self.cells, strict=True)), strict=True))
+        self.cost = dict(zip(keys, map(fmean, zip(*(x["cost"] for x in lines), strict=True)), strict=True))
+        self.start = keys[0]
+        self.allowed = [name for name in keys if self.cost[name] <= self.cost[self.start]]
+        self.best = self._best([keys.index(name) for name in self.allowed])
 
-    @classmethod
-    def read(cls, path: Path) -> Landscape:
-        """From a file."""
-        return cls(map(json.loads, path.read_text().splitlines()))
+    def _best(self, allowed: list[int]) -> float:
+        """The mean of the best allowed setting: chosen by four fifths of the cells and judged by the others,
+        each fifth in turn, for the least of many noisy means is less than the mean of any."""
+        cells = random.Random(0).sample(self.cells, len(self.cells))
+        judged = []
+        for fold in range(FOLDS):
+            apart, rest = cells[fold::FOLDS], [c for i, c in enumerate(cells) if i % FOLDS != fold]
+            chosen = min(allowed, key=lambda place: fmean(cell[place] for cell in rest))
+            judged += [cell[chosen] for cell in apart]
+        return fmean(judged)
 
-    def holds(self, point: Point) -> bool:
-        """Whether a setting is in the best region."""
-        return json.dumps(dict(point), sort_keys=True) in self.region
-
-    def worth(self, point: Point) -> float | None:
-        """The mean of a setting; None if it was skipped."""
-        return self.value.get(json.dumps(dict(point), sort_keys=True))
+    def regret(self, point: Point) -> float | None:
+        """How far a setting is from the best, as a share of the way there from the untuned program; below 0
+        where the best is no better. None for a setting beyond the bound on the cost."""
+        if (name := key(point)) not in self.allowed:
+            return None
+        return (self.value[name] - self.best) / (self.value[self.start] - self.best)
 
 
-def measure(plan: StudyPlan, seed: int, out: Path) -> None:
-    """Run all settings with one seed that are not in the file yet."""
-    parts = split(plan)
-    rows = plan.read_rows(parts.train + parts.test).rows
-    space = space_of(plan)
-    names = list(space.grid())
-    lines = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    known = {json.dumps(x["point"], sort_keys=True): x for x in lines if x["seed"] == seed}
-    (constraint,) = plan.constraints
-    baseline = 0.0
+async def measure(plan: StudyPlan, seed: int, number: int, points: list[Point]) -> list[Measured]:
+    """A row of the data at these settings, with samples of its own."""
+    options = Options(seed=seed, cache=MemoryCache(), batching=plan.batching, early_stop=plan.early_stop)
+    async with Session(plan.program, options) as session:
+        runner, rows = PointRunner(plan, space_of(plan), session), plan.read_rows([number]).rows
+        return [(await runner.rows(point, rows))[0] for point in points]
 
-    async def run(points: list[dict[str, Any]]) -> None:
-        nonlocal baseline
-        options = Options(seed=seed, cache=MemoryCache(), batching=plan.batching, early_stop=plan.early_stop)
-        async with Session(plan.program, options) as session:
-            evaluation = PointRunner(plan, space, session)
-            for point in points:
-                key = json.dumps(point, sort_keys=True)
-                if key not in known:
-                    if any(_larger(point, x) for x in known.values()):
-                        continue
-                    started = time.monotonic()
-                    measured = await evaluation.rows(point, rows)
-                    cost = fmean(m.quantities[0] or 0.0 for m in measured)
-                    line = {
-                        "seed": seed,
-                        "point": point,
-                        "value": fmean(m.objectives[0] or 0.0 for m in measured),
-                        "cost": cost,
-                        "excess": excess(constraint, cost, baseline or cost),
-                        "original": point == space.start,
-                        "seconds": round(time.monotonic() - started, 1),
-                    }
-                    with out.open("a") as file:
-                        file.write(json.dumps(line) + "\n")
-                    known[key] = line
-                if point == space.start:
-                    baseline = known[key]["cost"]
 
-    def _larger(point: dict[str, Any], other: dict[str, Any]) -> bool:
-        return other["excess"] > SURELY * baseline and all(point[n] >= other["point"][n] for n in names)
-
-    run_to_end(run([dict(space.start)]), virtual=True)
-    # Settings that differ in the last dimension only share most samples; one cache for all is too large.
-    for most in itertools.product(*list(space.grid().values())[:-1]):
-        last = space.grid()[names[-1]]
-        run_to_end(run([dict(zip(names, (*most, value), strict=True)) for value in last]), virtual=True)
+def affordable(plan: StudyPlan) -> list[Point]:
+    """The settings to measure, the untuned program's first."""
+    points = space_of(plan).points(MOST_POINTS) or []
+    costs = [0.0] * len(points)
+    for number in range(1, FIRST_ROWS + 1):
+        found = run_to_end(measure(plan, FIRST_SEED, number, points), virtual=True)
+        costs = [cost + (one.usd or 0.0) for cost, one in zip(costs, found, strict=True)]
+    return [point for point, cost in zip(points, costs, strict=True) if cost <= MARGIN * costs[0]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("study", nargs="?", default="studies/sort128.got")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=RESULTS / "landscape.jsonl")
+    parser.add_argument("--out", type=Path, default=FILE)
     given = parser.parse_args()
+    plan = read_plan(given.study)
+    if not given.out.exists():
+        given.out.write_text(json.dumps({"points": affordable(plan)}) + "\n")
+    head, *lines = map(json.loads, given.out.read_text().splitlines())
+    known = {(line["seed"], line["row"]) for line in lines}
+    rows = sorted(row.number for row in plan.read_rows().rows)
     for seed in range(FIRST_SEED, FIRST_SEED + given.seeds):
-        measure(read_plan(given.study), seed, given.out)
-    found = Landscape.read(given.out)
-    print(f"{len(found.allowed)} settings allowed, {len(found.region)} in the best region")
-    for key in sorted(found.region, key=lambda key: found.value[key]):
-        print(f"  {found.value[key]:.2f}  {key}")
-    print(f"the best {found.best:.2f}, the original {found.value[found.original]:.2f}")
+        for number in rows:
+            if (seed, number) in known:
+                continue
+            found = run_to_end(measure(plan, seed, number, head["points"]), virtual=True)
+            line = {
+                "seed": seed,
+                "row": number,
+                "value": [int(one.objectives[0] or 0) for one in found],
+                "cost": [round(one.usd or 0.0, 7) for one in found],
+            }
+            with given.out.open("a") as file:
+                file.write(json.dumps(line, separators=(",", ":")) + "\n")
+    land = Landscape(given.out)
+    print(f"{len(land.points)} settings, {len(land.allowed)} allowed, {len(land.cells)} rows of each")
+    print(f"untuned {land.value[land.start]:.2f}, the best {land.best:.2f}")
+    for name in sorted(land.allowed, key=lambda name: land.value[name])[:10]:
+        print(f"  {land.value[name]:.2f}  ${land.cost[name]:.4f}  {name}")
 
 
 if __name__ == "__main__":

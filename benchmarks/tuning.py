@@ -1,174 +1,245 @@
-"""Cost and quality of a study: `gotc tune` and plain TPE that runs every row of every trial without a cache.
+"""What `gotc tune` finds, claims and spends, beside TPE by hand with the same cache, and random search.
 
-    python benchmarks/tuning.py --seeds 10 --write
+    python -m benchmarks tuning --quick           fewer seeds, within half an hour
+    python -m benchmarks tuning --write           ten seeds and 200 null studies: hours
 
-Both search the same space with as many trials, on the simulated model. The plain study takes new samples in
-each trial and has no racing and no forecast. Both winners run on the same held-out rows. Each study appends
-a line to `--out`, so that the benchmark can be interrupted and continued; those in the file are not run
-again. Whether a winner is in the best region is known from the file of `benchmarks/landscape.py`.
+Each study of a planted program (`benchmarks/planted`) has 40 trials, 30 train rows and 60 test rows; the best
+setting is known from the program's simulator. `sort128` is `studies/sort128.got` with the true means of
+`benchmarks/landscape.py`. Null studies vary what changes nothing. All arms have the same rows, draws and kind
+of cache, and pay for test rows. TPE by hand asks all train rows at each trial, knows the bound, and judges
+the best allowed trial on the test rows by a paired bootstrap interval. Each study appends a line to `--out`,
+so that the benchmark can be interrupted and continued.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from landscape import Landscape
-from measurement import RESULTS, options, report
+import optuna
+from landscape import FILE, Landscape
+from measurement import RESULTS, ROOT, options, report
+from planted import ERRORS, Truth, planted_plan, truth
+from planted import key as point_key
 
 from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
-from gotlang.statistics import difference_interval, mean_interval
-from gotlang.tune.budget import StudyBudget
+from gotlang.statistics import paired_difference, verdict
 from gotlang.tune.plan import StudyPlan, read_plan
-from gotlang.tune.points import Measured, PointRunner, mean
-from gotlang.tune.sampler import Proposals
-from gotlang.tune.search import StudyProgress, best_of, result_of
+from gotlang.tune.points import Measured, PointRunner, excess
 from gotlang.tune.space import Point, space_of
 from gotlang.tune.study import split, tune
-from gotlang.tune.trials import Trial
+
+SORTING = "sort128"
+NULL = "null"
+FAILED = "constraint violated"
+NEAR = 0.1
+"""The planted best counts as nearly found if the setting found is this share of the way from it, or less."""
+TOLERANCE = 0.01
+"""A claim to keep a bound is wrong if the true cost is beyond it by more than this share."""
+Found = dict[str, Any]
 
 
-def ours(plan: StudyPlan) -> dict[str, Any]:
-    """A study as `gotc tune` runs it; `usd` is spent on search and finals, without held-out rows."""
-    spent: list[float] = []
+def options_of(plan: StudyPlan) -> Options:
+    """The same cache, draws and execution for every arm."""
+    return Options(
+        seed=plan.seed,
+        cache=MemoryCache(),
+        batching=plan.batching,
+        early_stop=plan.early_stop,
+    )
 
-    def note(progress: StudyProgress, budget: StudyBudget) -> None:
-        if progress.stage == "held-out rows":
-            spent.append(budget.book.spent_usd)
 
-    done = tune(plan, Options(cache=MemoryCache()), folder=None, observe=note)
+def ours(plan: StudyPlan) -> Found:
+    """The study as `gotc tune` runs it."""
+    done = tune(plan, options_of(plan), folder=None)
+    held = done.held_out
+    compared = [each for each in held.compared if each.tuned is not None] if held is not None else []
+    lead = [compared[0].lead.low, compared[0].lead.high] if compared and done.winner.number else None
+    verdict = held.verdict if held is not None else "not compared"
+    distinct = len({point_key(trial.point) for trial in done.trials.values()})
+    point = dict(done.winner.point)
+    return {"point": point, "usd": done.usd, "verdict": verdict, "lead": lead, "distinct": distinct}
+
+
+def by_hand(plan: StudyPlan, sampler: Callable[[], optuna.samplers.BaseSampler]) -> Found:
+    """The same study as a person would write it with Optuna and the cache."""
+    parts, space = split(plan), space_of(plan)
+    (objective,), (bound,) = plan.objectives, plan.constraints
+
+    async def go() -> Found:
+        async with Session(plan.program, options_of(plan)) as session:
+            runner = PointRunner(plan, space, session)
+            train = plan.read_rows(parts.train).rows
+            study = optuna.create_study(sampler=sampler())
+            study.enqueue_trial({d.name: d.default for d in space.dimensions})
+            seen: list[tuple[float, float, Point]] = []
+            base = 0.0
+            for number in range(plan.trials):
+                trial = study.ask()
+                point = space.start if number == 0 else space.suggest(trial)
+                rows = await runner.rows(point, train)
+                value = objective.sign * mean(rows, lambda row: row.objectives[0])
+                quantity = mean(rows, lambda row: row.quantities[0])
+                base = quantity if number == 0 else base
+                over = excess(bound, quantity, base)
+                trial.set_constraint(bound.text, over)
+                study.tell(trial, value)
+                seen.append((value, over, point))
+            best = min((v, place) for place, (v, over, _) in enumerate(seen) if over <= 0)[1]
+            point = seen[best][2]
+            test = plan.read_rows(parts.test).rows
+            before = await runner.rows(space.start, test)
+            after = await runner.rows(point, test)
+            lead = paired_difference([r.objectives[0] for r in after], [r.objectives[0] for r in before])
+            said: str = verdict(lead, lower_is_better=not objective.maximize)
+            over = excess(bound, *(mean(rows, lambda row: row.quantities[0]) for rows in (after, before)))
+            return {
+                "point": dict(point),
+                "usd": session.spent.usd or 0.0,
+                "verdict": "no improvement found" if best == 0 else FAILED if over > 0 else said,
+                "lead": [lead.low, lead.high] if best else None,
+                "distinct": len({point_key(point) for _, _, point in seen}),
+            }
+
+    return run_to_end(go(), virtual=True)
+
+
+def mean(rows: Sequence[Measured], quantity: Callable[[Measured], float | None]) -> float:
+    """The mean of those that are known."""
+    return fmean(value for row in rows if (value := quantity(row)) is not None)
+
+
+def tpe(plan: StudyPlan) -> Found:
+    """Optuna's TPE with the bound as a constraint."""
+    group = any(d.guard is not None for d in space_of(plan).dimensions)
+    return by_hand(
+        plan,
+        lambda: optuna.samplers.TPESampler(seed=plan.seed, multivariate=True, group=group),
+    )
+
+
+def at_random(plan: StudyPlan) -> Found:
+    """Random search."""
+    return by_hand(plan, lambda: optuna.samplers.RandomSampler(seed=plan.seed))
+
+
+ARMS: Mapping[str, Callable[[StudyPlan], Found]] = {"gotc tune": ours, "TPE": tpe, "random": at_random}
+
+
+def plan_of(program: str, seed: int) -> StudyPlan:
+    """The study of a program with a seed."""
+    if program != SORTING:
+        return planted_plan(program, seed)
+    return replace(read_plan(ROOT / "studies" / "sort128.got"), seed=seed, split_seed=seed)
+
+
+def judged(line: Found, facts: Truth | Landscape | None) -> Found:
+    """What the truth says of a study's result."""
+    point, lead = line["point"], line["lead"]
+    if facts is None:  # nothing that varies changes anything
+        true, gain, over = 0.0, None, 0.0
+    elif isinstance(facts, Landscape):
+        name = point_key(point)
+        regret = facts.regret(point)
+        gain = None if regret is None else 1 - regret
+        known = name in facts.value
+        true = facts.value[name] - facts.value[facts.start] if known else None
+        over = facts.cost[name] / facts.cost[facts.start] - 1 if known else 1.0
+    else:
+        gain, true, over = facts.gain(point), facts.lead(point), facts.beyond(point)
+    claims = line["verdict"] == "better"
     return {
-        "point": dict(done.winner.point),
-        "usd": spent[0],
-        "ended": done.to_dict()["ended"],
-        "rejected": done.rejected,
-        "verdict": done.held_out.verdict if done.held_out else None,
+        "gain": gain,
+        "best": gain is not None and gain >= 1 - 1e-9,
+        "near": gain is not None and gain >= 1 - NEAR,
+        "false": claims and (true is None or true >= 0 or over > TOLERANCE),
+        "held": None if lead is None or true is None else lead[0] - 1e-9 <= true <= lead[1] + 1e-9,
     }
 
 
-def plain(plan: StudyPlan) -> dict[str, Any]:
-    """The same study with TPE alone."""
-    rows = plan.read_rows(split(plan).train).rows
-
-    async def go() -> dict[str, Any]:
-        options = Options(batching=plan.batching, early_stop=plan.early_stop)
-        async with Session(plan.program, options) as session:
-            space = space_of(plan)
-            base = session.runner
-            proposals = Proposals(
-                space,
-                plan.sampler,
-                seed=plan.seed,
-                size=plan.parallel,
-                maximize=[o.maximize for o in plan.objectives],
-                forecast=False,
-            )
-            records: dict[int, Trial] = {}
-            usd = 0.0
-            for number in range(plan.trials):
-                point = proposals.point(number, lambda n: records[n].result)
-                seed = 1000 * (plan.seed + 1) + number
-                session.runner = replace(base, cache=None, settings=replace(base.settings, seed=seed))
-                measured = await PointRunner(plan, space, session).rows(point, rows)
-                usd += sum(row.usd or 0.0 for row in measured)
-                against = records[0].rows if records else measured
-                ended = "complete"
-                records[number] = Trial(
-                    number, point, tuple(measured), result_of(plan, measured, against), ended
-                )
-            winner = best_of(plan, records.values()) or records[0]
-            return {"point": dict(winner.point), "usd": usd}
-
-    return run_to_end(go(), virtual=True)
-
-
-_cache = MemoryCache()
-
-
-def held_out(plan: StudyPlan, points: list[Point]) -> list[Measured]:
-    """Points on the held-out rows, one after the other."""
-    rows = plan.read_rows(split(plan).test).rows
-
-    async def go() -> list[Measured]:
-        options = Options(batching=plan.batching, early_stop=plan.early_stop, cache=_cache)
-        async with Session(plan.program, options) as session:
-            evaluation = PointRunner(plan, space_of(plan), session)
-            return [measured for point in points for measured in await evaluation.rows(point, rows)]
-
-    return run_to_end(go(), virtual=True)
-
-
 COLUMNS = {
-    "": "{}",
-    "held-out mistakes": "{:.2f}",
-    "95% CI": "{}",
-    "cost per row": "${:.4f}",
-    "cost of the search": "${:.2f}",
-    "share": "{:.1%}",
-    "in the best region": "{}",
-    "paired difference": "{:+.2f}",
-    "95% CI of it": "{}",
+    "program": "{}",
+    "arm": "{}",
+    "studies": "{}",
+    "best found": "{}",
+    "nearly": "{}",
+    "gain": "{:.2f}",
+    "paid": "${:.4f}",
+    "of TPE's": "{:.0%}",
+    "better": "{}",
+    "false claims": "{}",
+    "intervals that hold": "{}",
 }
 
 
-def rows(lines: list[dict[str, Any]], landscape: Landscape) -> Iterator[tuple[Any, ...]]:
-    """Both arms over the seeds that both have; the difference is that to plain TPE."""
-    arms = {arm: {x["seed"]: x for x in lines if x["arm"] == arm} for arm in ("plain", "ours")}
-    seeds = sorted(arms["ours"].keys() & arms["plain"].keys())
-    plain = [arms["plain"][seed] for seed in seeds]
-    for arm, by_seed in arms.items():
-        studies = [by_seed[seed] for seed in seeds]
-        values = mean_interval([x["held_out"] for x in studies])
-        lead = difference_interval([x["held_out"] for x in studies], [x["held_out"] for x in plain])
-        yield (
-            "gotc tune" if arm == "ours" else "plain TPE",
-            values.mean,
-            f"{values.low:.2f} to {values.high:.2f}",
-            fmean(x["cost"] for x in studies),
-            fmean(x["usd"] for x in studies),
-            sum(x["usd"] for x in studies) / sum(x["usd"] for x in plain),
-            f"{sum(landscape.holds(x['point']) for x in studies)} of {len(studies)}",
-            lead.mean if arm == "ours" else None,
-            f"{lead.low:+.2f} to {lead.high:+.2f}" if arm == "ours" else None,
-        )
+def table(lines: Sequence[Found], facts: Mapping[str, Truth | Landscape | None]) -> Iterator[tuple[Any, ...]]:
+    """A row for each program and arm."""
+    for program, known in facts.items():
+        paid: dict[str, float] = {}
+        for arm in sorted(ARMS, key=lambda arm: arm != "TPE"):
+            some = [x for x in lines if (x["program"], x["arm"]) == (program, arm)]
+            if not some:
+                continue
+            found = [judged(line, known) for line in some]
+            paid[arm] = fmean(line["usd"] for line in some)
+            held = [each["held"] for each in found if each["held"] is not None]
+            sought = known is not None
+            yield (
+                program,
+                arm,
+                len(some),
+                sum(each["best"] for each in found) if sought else None,
+                sum(each["near"] for each in found) if sought else None,
+                fmean(each["gain"] or 0.0 for each in found) if sought else None,
+                paid[arm],
+                paid[arm] / paid["TPE"] if "TPE" in paid else None,
+                sum(line["verdict"] == "better" for line in some),
+                sum(each["false"] for each in found),
+                f"{sum(held)} of {len(held)}",
+            )
 
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("study", nargs="?", default="studies/sort128.got")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--arms", nargs="+", default=["ours", "plain"])
+    parser.add_argument("--quick", action="store_true", help="three seeds, 40 null studies, sort128 once")
+    parser.add_argument("--programs", nargs="+", default=[*ERRORS, NULL, SORTING])
+    parser.add_argument("--arms", nargs="+", default=list(ARMS))
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--nulls", type=int)
     parser.add_argument("--out", type=Path, default=RESULTS / "tuning.jsonl")
-    parser.add_argument("--landscape", type=Path, default=RESULTS / "landscape.jsonl")
+    parser.add_argument("--landscape", type=Path, default=FILE)
     given = parser.parse_args()
-    plan = read_plan(given.study)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     lines = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
-    done = {(line["arm"], line["seed"]) for line in lines}
-    for seed in range(1, given.seeds + 1):
-        for arm in given.arms:
-            if (arm, seed) in done:
-                continue
-            started = time.monotonic()
-            found = (ours if arm == "ours" else plain)(replace(plan, seed=seed))
-            tested = held_out(plan, [found["point"]])
-            line = {
-                "arm": arm,
-                "seed": seed,
-                **found,
-                "held_out": mean([row.objectives[0] for row in tested]),
-                "cost": mean([row.usd for row in tested]),
-                "seconds": round(time.monotonic() - started, 1),
-            }
-            with given.out.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-            lines.append(line)
-    report(given, COLUMNS, rows(lines, Landscape.read(given.landscape)))
+    done = {(line["program"], line["arm"], line["seed"]) for line in lines}
+    for program in given.programs:
+        seeds = given.seeds or (3 if given.quick else 10)
+        if program == SORTING:
+            seeds = given.seeds or (1 if given.quick else 10)
+        if program == NULL:
+            seeds = given.nulls or (40 if given.quick else 200)
+        for seed in range(1, seeds + 1):
+            for arm in given.arms if program != NULL else [a for a in given.arms if a == "gotc tune"]:
+                if (program, arm, seed) in done:
+                    continue
+                started = time.monotonic()
+                found = ARMS[arm](plan_of(program, seed))
+                line = {"program": program, "arm": arm, "seed": seed, **found}
+                line["seconds"] = round(time.monotonic() - started, 1)
+                with given.out.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+                lines.append(line)
+    facts: dict[str, Truth | Landscape | None] = {
+        name: None if name == NULL else Landscape(given.landscape) if name == SORTING else truth(name)
+        for name in given.programs
+    }
+    report(given, COLUMNS, table(lines, facts))
 
 
 if __name__ == "__main__":
