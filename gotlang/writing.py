@@ -47,6 +47,14 @@ def place(path: str | os.PathLike[str]) -> Path:
     return real
 
 
+def is_empty(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a file, without content: what gotc wrote into it, if anything, is gone."""
+    try:
+        return os.stat(path).st_size == 0
+    except OSError:
+        return False
+
+
 def make_folder(path: Path) -> None:
     """Create a folder, and those that it is in, unless it exists. Raises OSError."""
     try:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,48 @@ def test_a_stopped_run_s_batch_is_collected_by_the_next(tmp_path: Path) -> None:
         assert len(server.batches) == 2
 
 
+SPOILED: dict[str, Callable[[str], str]] = {
+    "cut in a line": lambda text: text[:-40],
+    "cut between lines": lambda text: text.partition("\n")[0] + "\n",
+    "not text of ours": lambda text: "<html>busy</html>",
+    "empty": lambda text: "",
+}
+
+
+@dataclass
+class Spoiled(BatchServer):
+    """Results that were made and charged, and cannot be polled or read while it is `spoiled`."""
+
+    spoiled: str = "cut in a line"
+
+    def got(self, path: str) -> tuple[int, str]:
+        code, text = super().got(path)
+        if self.spoiled in SPOILED and path.startswith("/v1/files/"):
+            return code, SPOILED[self.spoiled](text)
+        if self.spoiled == "not polled" and path.startswith("/v1/batches/"):
+            return 403, json.dumps({"error": {"message": "this key may not read"}})
+        return code, text
+
+
+@pytest.mark.parametrize("spoiled", [*SPOILED, "not polled"])
+def test_results_that_cannot_be_read_are_not_paid_twice(tmp_path: Path, spoiled: str) -> None:
+    requests = [a_request(str(number)) for number in range(5)]
+    with Spoiled(said, spoiled=spoiled) as server:
+        found = use(server, tmp_path, lambda model: ask_all(model, requests))
+        errors = [str(one) for one in found if isinstance(one, ModelError)]
+        (path,) = tmp_path.iterdir()
+        assert errors, found
+        for words in errors:
+            assert "batch_0 cannot be " in words and "the next run continues with it" in words
+            assert f"without {path} it sends all anew" in words
+        assert len(server.batches) == 1
+        server.spoiled = ""
+        found = use(server, tmp_path, lambda model: ask_all(model, requests))
+        assert [one.completions[0].text for one in found] == [f"{number} 0" for number in range(5)]
+        assert len(server.batches) == 1
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_batch_made_in_the_moment_of_the_kill_is_found_by_its_mark(tmp_path: Path) -> None:
     with BatchServer(said, deaf=1) as server:
         (error,) = use(server, tmp_path, lambda model: ask_all(model, [a_request()]))
@@ -259,18 +302,26 @@ def test_without_a_place_to_remember_it_nothing_is_sent(tmp_path: Path) -> None:
     assert server.seen == []
 
 
-def test_what_is_pending_is_kept_by_endpoint_for_a_month(tmp_path: Path) -> None:
+def test_what_is_pending_is_kept_by_endpoint_for_a_month(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     pending = PendingBatches(tmp_path, "http://a/v1")
     batch = pending.name(pending.add(["one", "two"]), "batch_7")
     assert PendingBatches(tmp_path, "http://a/v1").find("two") == batch
     assert PendingBatches(tmp_path, "http://b/v1").find("two") is None
     (path,) = tmp_path.iterdir()
     (tmp_path / "other.json").write_text('{"token": 1}')
-    (tmp_path / "torn.json").write_text('{"token"')
+    (tmp_path / "torn.json").write_text("")
     data = json.loads(path.read_text())
     path.write_text(json.dumps({**data, "created": time.time() - REMEMBERED_S - 1}))
     assert PendingBatches(tmp_path, "http://a/v1").find("two") is None
     assert not path.exists()
+    assert [
+        words.partition(" is damaged, and its batch is not continued: ")[0] for words in caplog.messages
+    ] == [
+        str(tmp_path / "other.json"),
+        str(tmp_path / "torn.json"),
+    ]
 
 
 # ---- whole runs
@@ -343,6 +394,31 @@ def test_an_interrupted_eval_goes_on_with_its_batch(tmp_path: Path) -> None:
     assert len(server.batches) == 1
     assert server.charged == 18
     assert not list((tmp_path / ".gotc" / "batches").iterdir())
+
+
+@pytest.mark.parametrize("spoiled", ["cut in a line", "not polled"])
+def test_a_batch_that_cannot_be_read_keeps_its_reservation(tmp_path: Path, spoiled: str) -> None:
+    """What it may have cost stays uncertain, in the run and in its shared budget, and is told; the same
+    command takes the results once they can be read, and pays nothing again."""
+    questions(tmp_path)
+    limited = ("--max-usd", "2", "--budget", "team", "--prices", "prices.json", "--no-early-stop")
+    with Spoiled(lambda body, index: "7", spoiled=spoiled) as server:
+        command = ("eval", "vote.got", *SET, *limited, "--base-url", server.url)
+        failed = gotc(*command, cwd=tmp_path)
+        found = document(failed, 1)
+        spent = found["spent"]
+        assert server.charged == 18
+        assert spent["calls"] + spent["uncertain_calls"] == 18 and spent["uncertain_calls"] > 0
+        assert 0.005 * spent["uncertain_calls"] / 3 <= spent["uncertain_usd"] <= 2
+        assert "batch_0 cannot be " in str(found["failed"])
+        assert "uncertain: at most $" in failed.stderr
+        (team,) = document(gotc("budget", "list", "--json", cwd=tmp_path))["budgets"]
+        assert (team["uncertain"]["calls"], team["reserved"]["calls"]) == (spent["uncertain_calls"], 0)
+        server.spoiled = ""
+        again = document(gotc(*command, cwd=tmp_path))
+        assert again["metrics"]["correct"]["mean"] == 1.0
+        assert again["spent"]["calls"] == spent["uncertain_calls"]
+        assert (again["spent"]["uncertain_calls"], server.charged, len(server.batches)) == (0, 18, 1)
 
 
 def test_batches_want_a_cache_and_an_endpoint(tmp_path: Path) -> None:

@@ -213,6 +213,18 @@ def test_an_old_journal_has_its_trials(tmp_path: Path) -> None:
     assert len(TrialStore(str(path), "near-a8583ef54b94fdab", [False]).finished()) == 4
 
 
+def test_an_empty_journal_says_what_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "study.journal"
+    study(path, 1)
+    assert not caplog.records  # a missing one is simply new
+    os.truncate(path, 0)
+    study(path, 1)
+    assert caplog.messages == [
+        f"the study's storage {path} was an empty file: trials that were in it are lost, and are done again, "
+        "with responses from the cache"
+    ]
+
+
 def test_a_study_whose_disk_was_full_goes_on(tmp_path: Path) -> None:
     guess_study(tmp_path, CLAUSES, rows=8)
     tune = ("tune", "study.got", "--model", "simulated", "--json", "--no-cache")

@@ -202,9 +202,16 @@ def test_odd_file_names(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPat
         assert cache.get(KEY, [0]) == {0: an_answer()}
 
 
-def test_an_empty_file_is_a_new_cache(path: Path) -> None:
-    path.touch()
+def test_an_empty_file_is_a_new_cache_and_says_what_is_lost(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     fill(path)
+    assert not caplog.records  # a missing one is simply new
+    os.truncate(path, 0)
+    fill(path)
+    assert caplog.messages == [
+        f"the cache {path} was an empty file: samples that were in it are lost, and requested again"
+    ]
     with closing(SqliteCache(path)) as cache:
         assert len(cache.get(KEY)) == 3
 

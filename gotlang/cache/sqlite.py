@@ -32,9 +32,10 @@ from gotlang.cache.base import StoredSample, StoreHandle
 from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample, encode_sample
 from gotlang.cache.coordination import TABLES, Coordination, Database, Execute
 from gotlang.errors import CacheError
-from gotlang.records import InvalidRecord
-from gotlang.writing import place
+from gotlang.records import InvalidRecord, escaped
+from gotlang.writing import is_empty, place
 
+_LOG = logging.getLogger("gotlang.cache")
 BUSY_S: Final = 30.0
 """Seconds to wait for another process that writes. A write takes milliseconds."""
 
@@ -104,9 +105,14 @@ class SqliteCache(DatabaseCache):
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._writer: _Writer | None = None
         _check_path(self.path, readonly=readonly)
+        emptied = is_empty(self.path)
         self._reader = _connect(self.path, readonly=readonly)
         try:
-            _check_format(self._reader, self.path, readonly=readonly)
+            if _check_format(self._reader, self.path, readonly=readonly) and emptied:
+                _LOG.warning(
+                    "the cache %s was an empty file: samples that were in it are lost, and requested again",
+                    escaped(str(self.path)),
+                )
         except BaseException:
             self._reader.close()
             raise
@@ -221,7 +227,7 @@ class SqliteCoordination(Database):
         _check_path(self.path, readonly=False)
         if not self.path.exists():
             self._create()
-        elif not self.path.stat().st_size:  # a new one is complete when it gets its name
+        elif is_empty(self.path):  # a new one is complete when it gets its name
             raise CacheError(
                 f"{self._handle.name} is empty: what was spent before is not known any more",
                 help="remove it to start with nothing spent",
@@ -382,21 +388,22 @@ def _connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
     return connection
 
 
-def _check_format(connection: sqlite3.Connection, path: Path, *, readonly: bool) -> None:
-    """Create the tables of a new file; refuse a file that is not a cache. Raises CacheError."""
+def _check_format(connection: sqlite3.Connection, path: Path, *, readonly: bool) -> bool:
+    """Create the tables of a new file, and tell whether that was done; refuse a file that is not a cache.
+    Raises CacheError."""
 
-    def check() -> None:
+    def check() -> bool:
         with _explained(path, "open"):
-            if not readonly and not _schema(connection):
-                _create(connection)
+            created = not readonly and not _schema(connection) and _create(connection)
             _check_tables(connection, path)
             if not readonly:
                 connection.execute("PRAGMA journal_mode = WAL")
+            return created
 
-    _when_free(check)
+    return _when_free(check)
 
 
-def _when_free(action: Callable[[], None]) -> None:
+def _when_free(action: Callable[[], _Result]) -> _Result:
     """Do this, and wait for another process that has the file locked for itself."""
     deadline = time.monotonic() + BUSY_S
     while True:
@@ -410,16 +417,18 @@ def _when_free(action: Callable[[], None]) -> None:
             time.sleep(0.01)
 
 
-def _create(connection: sqlite3.Connection) -> None:
+def _create(connection: sqlite3.Connection) -> bool:
     # Both must be set before the first table is created; several processes may be here at once.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     with connection:  # commits, or rolls back
-        if not _schema(connection):
-            for statement in _TABLES.values():
-                connection.execute(statement)
-            connection.execute("INSERT INTO about (key, value) VALUES ('format', ?)", (ABOUT,))
+        if _schema(connection):
+            return False
+        for statement in _TABLES.values():
+            connection.execute(statement)
+        connection.execute("INSERT INTO about (key, value) VALUES ('format', ?)", (ABOUT,))
+    return True
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, str]:

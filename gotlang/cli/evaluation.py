@@ -151,8 +151,13 @@ class Job:
     def code(self, found: Evaluation, name: str = "") -> int:
         """The exit code for an evaluation: reports what stopped it."""
         if found.stopped is not None:
-            left = f"; {count(found.not_run, 'run')} not started" if found.not_run else ""
-            complain(f"{name}stopped: {found.stopped}{left}")
+            partial = sum(run.state == "partial" for run in found.runs)
+            left = [
+                f"; {count(number, 'run')} {words}"
+                for number, words in ((partial, "without a result"), (found.not_run, "not started"))
+                if number
+            ]
+            complain(f"{name}stopped: {found.stopped}{''.join(left)}")
         if found.stopped == "interrupted":
             return interrupted(proceed(self.options))
         if (found.stopped or "").startswith(CacheLost.WORDS):

@@ -27,7 +27,7 @@ from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import NoResponse, Response
 from gotlang.models.http import MAX_BODY
 from gotlang.models.openai import client_of
-from gotlang.records import InvalidRecord, from_json, to_json
+from gotlang.records import InvalidRecord, escaped, from_json, to_json
 from gotlang.writing import replace_file
 
 if TYPE_CHECKING:
@@ -80,12 +80,19 @@ class PendingBatches:
         self._batches: dict[str, ProviderBatch] = {}
         self._by_line: dict[str, str] = {}
         for path in sorted(folder.glob("*.json")):
-            with suppress(OSError, InvalidRecord):  # a damaged file
+            try:
                 batch = from_json(path.read_bytes(), ProviderBatch)
-                if time.time() - batch.created > REMEMBERED_S:
-                    _delete(path)
-                elif batch.endpoint == endpoint and batch.token == path.stem:
-                    self._remember(batch)
+            except (OSError, InvalidRecord) as error:
+                _LOG.warning(
+                    "%s is damaged, and its batch is not continued: %s",
+                    escaped(str(path)),
+                    escaped(str(error)),
+                )
+                continue
+            if time.time() - batch.created > REMEMBERED_S:
+                _delete(path)
+            elif batch.endpoint == endpoint and batch.token == path.stem:
+                self._remember(batch)
 
     def find(self, line: str) -> ProviderBatch | None:
         """The batch that a request is in."""
@@ -104,7 +111,7 @@ class PendingBatches:
         self._batches.pop(batch.token, None)
         for line in batch.lines:
             self._by_line.pop(line, None)
-        _delete(self._path(batch))
+        _delete(self.path(batch))
 
     def forget(self, delivered: Collection[str]) -> None:
         """Forget the batches of which every result was delivered."""
@@ -113,7 +120,7 @@ class PendingBatches:
                 self.drop(batch)
 
     def _write(self, batch: ProviderBatch) -> ProviderBatch:
-        path = self._path(batch)
+        path = self.path(batch)
         try:
             replace_file(path, to_json(batch).encode())
         except OSError as error:
@@ -125,7 +132,8 @@ class PendingBatches:
         self._batches[batch.token] = batch
         self._by_line.update(dict.fromkeys(batch.lines, batch.token))
 
-    def _path(self, batch: ProviderBatch) -> Path:
+    def path(self, batch: ProviderBatch) -> Path:
+        """The file that remembers a batch."""
         return self._folder / f"{batch.token}.json"
 
 
@@ -135,13 +143,17 @@ def _delete(path: Path) -> None:
         path.unlink()
 
 
+class _Unreadable(Exception):
+    """Results of a batch that has ended cannot be read."""
+
+
 @final
 class BatchWire:
     """A `Wire` whose `send` returns when the batch of the request has ended.
 
     `pending` remembers what is under way. `sleep` waits for seconds, for tests. Failures come as HTTP
     statuses: 503 for a request that the batch did not get to, 424 if a whole batch failed. One that cannot be
-    polled is remembered for the next run.
+    polled, or read, is remembered for the next run.
     """
 
     def __init__(
@@ -236,6 +248,8 @@ class BatchWire:
                 self._leave(batch, f"cannot be polled: {self._endpoint.scrub(str(error))}")
         except openai.OpenAIError as error:
             self._leave(batch, f"cannot be polled ({type(error).__name__})")
+        except _Unreadable as error:
+            self._leave(batch, f"cannot be read: {error}")
         except GotError as error:
             self._leave(batch, f"cannot be remembered: {error.message}")
         except Exception as error:
@@ -250,7 +264,8 @@ class BatchWire:
     def _leave(self, batch: ProviderBatch, words: str) -> None:
         """Its results do not come now. It stays remembered, for the next run."""
         self._unknown.update(batch.lines)
-        words = f"{batch.shown} {words}; the next run continues with it"
+        path = escaped(str(self._pending.path(batch)))
+        words = f"{batch.shown} {words}; the next run continues with it (without {path} it sends all anew)"
         self._deliver(batch, {}, NoResponse(words, arrived=True, final=True))
 
     def _deliver(
@@ -316,10 +331,15 @@ class BatchWire:
             self._pending.drop(batch)
             return dict.fromkeys(batch.lines, _failure(424, f"{batch.shown} failed: {reason}"))
         results: dict[str, Response] = {}
+        damaged = 0
         for name in (found.output_file_id, found.error_file_id):
             if name is not None:
                 content = await client.files.content(name)
-                results.update(_read_results(content.text))
+                damaged += _read_results(content.text, results)
+        missing = sum(line not in results for line in batch.lines)
+        if missing and (damaged or found.status == "completed"):
+            # They may have been charged, and may be read the next time: nothing is sent for them again.
+            raise _Unreadable(f"{missing} of {len(batch.lines)} results are missing or damaged")
         _LOG.info("batch %s: %s, %d of %d results", batch.id, found.status, len(results), len(batch.lines))
         return results
 
@@ -347,9 +367,9 @@ def _files(waiting: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
         yield file
 
 
-def _read_results(text: str) -> dict[str, Response]:
-    """The results in a provider's file, by line; invalid ones are left out."""
-    found = {}
+def _read_results(text: str, found: dict[str, Response]) -> int:
+    """Add the results in a provider's file, by line; how many lines of it are invalid, and left out."""
+    damaged = 0
     # Only `\n` ends a line; `splitlines` would cut at characters that a completion may contain.
     for row in text.split("\n"):
         try:
@@ -362,8 +382,8 @@ def _read_results(text: str) -> dict[str, Response]:
                 words = str(error.get("message") or error.get("code"))
                 found[name] = _failure(503 if expired else 424, words)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            continue
-    return found
+            damaged += bool(row.strip())
+    return damaged
 
 
 def _failure(status: int, words: str) -> Response:

@@ -18,10 +18,14 @@ from support.caches import postgres_schema
 from support.gotc import document, gotc
 from support.laws import NEW, times
 from support.openai_server import OpenAIServer
-from support.system_faults import Ended, Faults, gotc_under, why_not
+from support.studies import GUESS
+from support.system_faults import KINDS, Ended, Faults, gotc_under, why_not
 
 from gotlang.cache import open_cache
 from gotlang.cache.cassette import open_recording
+from gotlang.models.base import Price
+from gotlang.runtime.sampler.budget import cost
+from gotlang.tune.tuned import read_tuned
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
@@ -125,3 +129,60 @@ def test_a_database_server_out_of_reach(number: int, tmp_path: Path) -> None:
     assert again["spent"]["calls"] == after
     if faults.kills:
         assert paid - stored <= MOST_UNDER_WAY, told
+
+
+STUDY = """
+study near:
+    data "numbers.csv" (target = Target), train 4, test 3
+    minimize error(result, target)
+    trials 4
+    budget 20
+    batching false, early_stop false
+"""
+PROMPTS = "    prompts guess with bootstrap(demos=1, sets=1, rows=2)\n"
+PRICES = "[m]\ninput_per_million = 1000\noutput_per_million = 1000\n"
+
+
+def study(folder: Path, *, prompts: bool) -> tuple[str, ...]:
+    """A study in a folder, and the command for it; with `prompts`, texts are proposed too."""
+    folder.mkdir()
+    program = GUESS.replace('simulate with "guess_sim.py"\n', "")
+    (folder / "guess.got").write_text(program + STUDY + PROMPTS * prompts)
+    (folder / "numbers.csv").write_text("Target\n" + "".join(f"{n * 37 % 101}\n" for n in range(8)))
+    (folder / "p.toml").write_text(PRICES)
+    model = ("--model", "openai:m", "--prices", "p.toml", "--concurrency", str(AT_ONCE))
+    return ("tune", "guess.got", *model, "--report", "report.html", "--json")
+
+
+@pytest.mark.parametrize("number", range(times(12)))
+def test_a_study_goes_on_after_any_fault_and_loses_nothing_paid(number: int, tmp_path: Path) -> None:
+    """Journal, budgets, cache, texts, result or report: whatever cannot be written is said, and the same
+    command goes on."""
+    chance = Random() if NEW else Random(number)
+    folder = tmp_path / "faulty"
+    command = study(folder, prompts=number % 8 == 0)
+    # Each kind early, and where the result, its texts and the report are written.
+    faults = Faults(KINDS[number % len(KINDS)], int(250 ** chance.random()), chance.choice((1, 3, 100_000)))
+    with OpenAIServer(answer) as server:
+        at = ("--base-url", server.url)
+        ended = gotc_under(faults, *command, *at, cwd=folder)
+        check(faults, ended)
+        paid, stored = answers(server), kept(folder / ".gotc" / "cache.sqlite")
+        again = document(gotc(*command, *at, cwd=folder))
+        after = answers(server) - paid
+        charged = float(cost(Price(1000.0, 1000.0), server.charged))
+        for name in ("near.tuned.json", "report.html"):
+            (folder / name).unlink()
+        third = document(gotc(*command, *at, cwd=folder))
+        assert answers(server) == paid + after
+    told = f"{faults}: paid {paid}, stored {stored}, then paid {after}\n{ended.met}{ended.errors}"
+    # What was stored is never asked for again, and what is paid then is stored.
+    assert kept(folder / ".gotc" / "cache.sqlite") == stored + after, told
+    assert paid - stored <= AT_ONCE or not faults.kills, told
+    assert paid == stored or faults.kills or "not in the cache" in ended.errors, told
+    assert again["partial"] is None, told
+    spent = again["spent"]
+    assert spent["usd"] - 1e-9 <= charged <= spent["usd"] + spent["uncertain_usd"] + 1e-9, told
+    assert read_tuned(folder / "near.tuned.json").params.keys() <= {"tries", "style"}
+    assert "</html>" in (folder / "report.html").read_text()
+    assert third["tuned"] == again["tuned"]
