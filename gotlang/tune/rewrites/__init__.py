@@ -1,0 +1,257 @@
+"""Typed rewrites of a program's graph: each has a file, and works on the syntax tree.
+
+A variant of a program is its text with some rewrites applied one after the other, compiled and checked like
+any other: what does not compile is not offered. The numbers that a rewrite introduces are params with a
+range, so that a study tunes them too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast, final
+
+from gotlang.analysis import analyze
+from gotlang.compiler import Compiled, compile_source
+from gotlang.diagnostics import Diagnostic
+from gotlang.errors import UsageError
+from gotlang.ir.evaluate import evaluate
+from gotlang.program import CheckedProgram
+from gotlang.semantics.check import check
+from gotlang.span import Source, Span
+from gotlang.syntax import nodes as n
+from gotlang.syntax.format import format_module
+from gotlang.syntax.parse import parse, parse_expression
+from gotlang.tune.rewrites.best_of import BEST_OF
+from gotlang.tune.rewrites.drop import DROP
+from gotlang.tune.rewrites.escalate import ESCALATE
+from gotlang.tune.rewrites.other_prompt import OTHER_PROMPT
+from gotlang.tune.rewrites.record import Rewrite
+from gotlang.tune.rewrites.refine import REFINE
+from gotlang.tune.rewrites.split import SPLIT
+from gotlang.tune.rewrites.stage import Change, Number, Stage, changed, line_end, stages
+from gotlang.tune.rewrites.two_models import TWO_MODELS
+from gotlang.tune.rewrites.validate import VALIDATE
+from gotlang.tune.rewrites.vote import VOTE
+
+REWRITES: tuple[Rewrite, ...] = (
+    DROP,
+    OTHER_PROMPT,
+    BEST_OF,
+    VOTE,
+    REFINE,
+    VALIDATE,
+    SPLIT,
+    TWO_MODELS,
+    ESCALATE,
+)
+"""In the order in which they are applied: a later one works on what an earlier one has made."""
+DEPTH = 4
+"""How many rewrites are applied one after the other."""
+LIMIT = 48
+"""How many variants there are at most, the program as it is written among them."""
+
+P = TypeVar("P", bound=CheckedProgram)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Variant(Generic[P]):
+    """A program with rewrites of a scheme: `name` says which, such as `best_of(sort)+refine(repair)`, the
+    scheme's own name for none.
+
+    `numbers` are the params that they introduced. If these have their values, the scheme asks at least
+    `least` and at most `most` times as many calls as the original (formulas in these params; None: not
+    known). `off` are the params that switch a rewrite off, with the values at which they do together.
+    """
+
+    original: P
+    compiled: Compiled
+    scheme: str
+    rewrites: tuple[str, ...] = ()
+    numbers: tuple[Number, ...] = ()
+    least: str = "1"
+    most: str | None = "1"
+    off: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The rewrites in their order."""
+        return "+".join(self.rewrites) or self.scheme
+
+    @property
+    def node(self) -> n.Scheme:
+        """The scheme as it is now."""
+        declared = (d for d in self.compiled.modules[0].declarations if _is(d, self.scheme))
+        return cast(n.Scheme, next(declared))
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the program's own file: as it is written, or with rewrites in canonical form."""
+        source = self.compiled.source
+        return format_module(self.compiled.modules[0], source) if self.rewrites else source.text
+
+    @cached_property
+    def program(self) -> P:
+        """The program of this text."""
+        if not self.rewrites:
+            return self.original
+        sources = self.compiled.sources
+
+        def read(name: str) -> str:
+            return sources[name].text if name in sources else Path(name).read_text("utf-8")
+
+        source = Source(self.compiled.source.name, self.text)
+        return self.original.changed(compile_source(source, read).compiled())
+
+    def covers(self, other: Variant[P]) -> bool:
+        """Whether another one is a special case of it: that of some rewrites switched off."""
+        mine, theirs = set(self.rewrites), set(other.rewrites)
+        return theirs < mine and mine - theirs <= self.off.keys()
+
+    def factors(self, params: Mapping[str, Any]) -> tuple[float, float | None]:
+        """How many times as many calls the scheme asks at least and at most as the original, where params
+        have these values, or their defaults."""
+        values = {one.name: one.default for one in self.numbers} | dict(params)
+
+        def value(formula: str) -> float:
+            node = parse_expression(Source.of("<factor>", formula))
+            assert not isinstance(node, Diagnostic)
+            return float(evaluate(node, values))
+
+        return value(self.least), value(self.most) if self.most is not None else None
+
+
+def variants(
+    program: P, scheme: str, depth: int = DEPTH, limit: int = LIMIT, *, models: Sequence[str] = ()
+) -> list[Variant[P]]:
+    """The variants of a program by up to `depth` rewrites of a scheme, itself first: at most `limit`, all
+    different, always in the same order. `models` are those that rewrites may choose from.
+
+    One that another has as a special case is left out, such as `best_of(sort)` where the other is
+    `best_of(sort)+refine(repair)` and may have 0 rounds. Raises UsageError if the scheme is not declared in
+    the program's own file.
+    """
+    original = _original(program, scheme)
+    found, level, seen = list[Variant[P]](), [original], {original.node}
+    for _ in range(depth):
+        level = [one for base in level for one in _changed(base, tuple(models), seen)]
+        found += level
+    return [original, *(one for one in found if not any(other.covers(one) for other in found))][:limit]
+
+
+def variant(program: P, scheme: str, name: str) -> Variant[P]:
+    """The variant of this name. Raises UsageError if the program has none."""
+    at = _original(program, scheme)
+    for wanted in re.split(r"(?<=\))\+", name) if name != at.name else ():
+        models = tuple(wanted[:-1].partition("(")[2].split(","))
+        following = next(_changed(at, models, {at.node}, wanted), None)
+        if following is None:
+            raise UsageError(
+                f"the scheme `{at.scheme}` of `{program.name}` cannot be rewritten by `{wanted}`",
+                help="the program has changed since the study: run the study again",
+            )
+        at = following
+    return at
+
+
+def simplest(found: Variant[P], values: Mapping[str, Any]) -> Variant[P]:
+    """A variant without the rewrites that these values of params switch off: it does the same."""
+    values = {one.name: one.default for one in found.numbers} | dict(values)
+    off = {label for label, switches in found.off.items() if all(values[k] == v for k, v in switches)}
+    left = [label for label in found.rewrites if label not in off]
+    return variant(found.original, found.scheme, "+".join(left) or found.scheme) if off else found
+
+
+def _original(program: P, scheme: str) -> Variant[P]:
+    wanted = program.scheme(scheme).name
+    if not any(_is(d, wanted) for d in program.compilation.modules[0].declarations):
+        raise UsageError(
+            f"the scheme `{wanted}` is declared in another file than `{program.compilation.source.name}`",
+            help="write the study about the file that declares it, or leave out `vary structure`",
+        )
+    return Variant(program, program.compilation, wanted)
+
+
+def _is(declaration: n.Declaration, scheme: str) -> bool:
+    return isinstance(declaration, n.Scheme) and declaration.name.text == scheme
+
+
+def _changed(
+    base: Variant[P], models: tuple[str, ...], seen: set[n.Scheme], wanted: str = ""
+) -> Iterator[Variant[P]]:
+    """The variants by one rewrite more, or only by the `wanted` one, whose scheme was not seen before. No
+    rewrite comes before the last one of those that there are already."""
+    names = [rewrite.name for rewrite in REWRITES]
+    first = names.index(base.rewrites[-1].partition("(")[0]) if base.rewrites else 0
+    for rewrite in REWRITES[first:]:
+        like: dict[str, int] = {}
+        for stage in stages(base.compiled, base.node, base.numbers, base.most, models):
+            for change in rewrite.changes(stage):
+                like[change.about] = like.get(change.about, 0) + 1
+                again = f",{like[change.about]}" if like[change.about] > 1 else ""
+                label = f"{rewrite.name}({change.about}{again})"
+                if wanted in ("", label) and (compiled := _compiled(stage, change, seen)) is not None:
+                    yield _variant(base, label, change, compiled)
+
+
+def _variant(base: Variant[P], label: str, change: Change, compiled: Compiled) -> Variant[P]:
+    off = {
+        old: (*switches, *((change.copies[k], v) for k, v in switches if k in change.copies))
+        for old, switches in base.off.items()
+    }
+    return replace(
+        base,
+        compiled=compiled,
+        rewrites=(*base.rewrites, label),
+        numbers=(*base.numbers, *change.numbers),
+        least=_product(base.least, change.least),
+        most=None if base.most is None or change.most is None else _product(base.most, change.most),
+        off={**off, **({label: (change.off,)} if change.off is not None else {})},
+    )
+
+
+def _product(left: str, right: str) -> str:
+    """A formula for the product of two."""
+    if "1" in (left, right):
+        return left if right == "1" else right
+    return " * ".join(f"({one})" if " " in one else one for one in (left, right))
+
+
+def _compiled(stage: Stage, change: Change, seen: set[n.Scheme]) -> Compiled | None:
+    """The program with a change in place of a stage; None if it does not compile, or its scheme was seen."""
+    whole, suite = stage.program, stage.suite
+    before, after = suite.statements[: stage.start], suite.statements[stage.stop :]
+    put = replace(suite, statements=(*before, *change.statements, *after))
+    scheme = changed(stage.scheme, lambda node: put if node is suite else node)
+    if scheme in seen:
+        return None
+    seen.add(scheme)
+    own, *others = whole.modules
+    declarations = [scheme if d is stage.scheme else d for d in own.declarations]
+    module = replace(own, declarations=_with_params(declarations, change.numbers, whole.source))
+    modules = (module, *others)
+    studies = {id(d): None for d in declarations if isinstance(d, n.Study)}
+    checked = check(modules, (), studies, whole.sources)
+    if checked.ok and not any(found.severity == "error" for found in analyze(checked, None)):
+        return Compiled(whole.source, whole.sources, modules, checked.diagnostics, checked)
+    return None
+
+
+def _with_params(
+    declarations: list[n.Declaration], numbers: Sequence[Number], source: Source
+) -> tuple[n.Declaration, ...]:
+    """Declarations with new params: after the last of those there are, else before the first declaration
+    that is no import."""
+    known = [at for at, d in enumerate(declarations) if isinstance(d, n.Param)]
+    imports = (n.ImportGot, n.ImportPython, n.ImportCorpus, n.Simulate)
+    at = known[-1] + 1 if known else sum(isinstance(d, imports) for d in declarations)
+    place = Span(source.name, 0, 0)
+    if at:
+        place = line_end(source, declarations[at - 1].span.end)
+    module, _ = parse(Source.of("<params>", "".join(f"{number.text}\n" for number in numbers)))
+    added = [changed(declared, lambda node: replace(node, span=place)) for declared in module.declarations]
+    return (*declarations[:at], *added, *declarations[at:])
