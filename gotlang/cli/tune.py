@@ -49,6 +49,7 @@ _MOST_LINES = 8
 @opt.text("--storage", "URL", "A file, or any storage URL of Optuna, for several workers.")
 @opt.flag("--resume", "Continue a study; take over trials of workers on other machines.")
 @opt.flag("--apply", "Write a better result into the program.")
+@opt.text("--pick", "POINT", "Write this point of the stored study: best, knee, p7, original, cost=0.5.")
 @opt.text("--out", "FILE", "Where to write the result. [default: STUDY.tuned.json]")
 @opt.text("--report", "FILE.html", "Write a report: one page that works offline.")
 @opt.corpus_option
@@ -84,7 +85,7 @@ def tune_command(**chosen: Any) -> int:
         quiet = chosen["quiet"] or chosen["json"]
         watch = (lambda *_: None) if quiet else Watch(plan, stack)
         try:
-            done = tune(plan, options, takeover=chosen["resume"], observe=watch)
+            done = tune(plan, options, takeover=chosen["resume"], picked=chosen["pick"], observe=watch)
         except KeyboardInterrupt:
             complain("interrupted; the same command continues the study")
             raise
@@ -99,7 +100,7 @@ def tune_command(**chosen: Any) -> int:
 
         write_file(chosen["report"], report(done), "--report")
     changed: list[Path] = []
-    if chosen["apply"] and done.held_out is not None and done.held_out.verdict == "better":
+    if chosen["apply"] and done.written is not done.front[0]:
         changed = apply(plan.program, done.tuned)
     if chosen["json"]:
         content = {"file": str(out), "applied": [str(path) for path in changed]}
@@ -152,7 +153,7 @@ def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
 
 
 def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
-    from gotlang.tune.outcome import VERDICTS
+    from gotlang.tune.judge import VERDICTS
     from gotlang.tune.space import point_text
 
     values = {**done.tuned.params, **done.tuned.settings}

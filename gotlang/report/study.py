@@ -10,7 +10,8 @@ from typing import Any, Final, final
 
 from gotlang.report.charts import BELOW, RIGHT, TOP, Chart, Dot, Quantity, Whisker, intervals, plane, scatter
 from gotlang.report.page import page
-from gotlang.tune.outcome import VERDICTS, HeldOut, StudyResult, amount
+from gotlang.tune.judge import VERDICTS, HeldOut, amount
+from gotlang.tune.outcome import StudyResult
 from gotlang.tune.points import bound, mean
 from gotlang.tune.space import decoded
 from gotlang.tune.trials import Trial
@@ -136,7 +137,7 @@ class _Search:
             r.number: f"q{SHADES - 1 - SHADES * rank // len(best_first)}" if r.feasible else "off"
             for rank, r in enumerate(best_first)
         }
-        self.pareto = {trial.number for trial in done.pareto}
+        self.pareto = {point.trial.number for point in done.front}
 
     def value(self, trial: Trial) -> float:
         """Its first objective."""

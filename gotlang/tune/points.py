@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,8 @@ SPENT = frozenset({"cost", "calls"})
 """Metrics still defined for it. Constraints count failed runs; objectives use `failed`, so that failing early
 is not rewarded."""
 
+_MOST_ANSWER = 300
+"""Characters of an answer that are kept."""
 _SEED_STEP = 1_000_003
 """Between the seeds of two measurements of the same rows: endpoints get the seed plus the sample's number."""
 _PROBES = 2**40
@@ -48,7 +51,8 @@ _TRIES = 3
 @final
 class Measured(msgspec.Struct, frozen=True, array_like=True):
     """One run of one row. `objectives` are None if it ended without a result, `quantities` are those of the
-    constraints. `usd` is None if a price is unknown; a run without a result has a cost too."""
+    constraints. `usd` is None if a price is unknown; a run without a result has a cost too. `answer` is the
+    beginning of the result of a test row."""
 
     objectives: tuple[float | None, ...]
     quantities: tuple[float | None, ...]
@@ -56,6 +60,7 @@ class Measured(msgspec.Struct, frozen=True, array_like=True):
     seconds: float
     calls: int
     failure: str | None = None
+    answer: str | None = None
 
 
 def mean(values: Sequence[float | None]) -> float | None:
@@ -119,8 +124,11 @@ class PointRunner:
         self._metrics = [metric.name for metric in session.ir.metrics]
         self._answered: Row | None = None
 
-    async def rows(self, point: Point, rows: Sequence[Row], *, again: int = 0) -> list[Measured]:
+    async def rows(
+        self, point: Point, rows: Sequence[Row], *, again: int = 0, answers: bool = False
+    ) -> list[Measured]:
         """Measure these rows; `again` counts how often they were measured before, each time with new samples.
+        `answers` keeps the results.
 
         A row that the model left partly unanswered runs once more. Raises BudgetExceeded if the budget does
         not allow a row, ModelError if the model no longer answers.
@@ -134,7 +142,13 @@ class PointRunner:
             await self._probe(self._answered)
             repeated = iter(await self._run(runner, lost))
             runs = [next(repeated) if run.missing else run for run in runs]
-        return [self.measured(run) for run in runs]
+        measured = [self.measured(run) for run in runs]
+        if not answers:
+            return measured
+        return [
+            msgspec.structs.replace(m, answer=_shown(run.value))
+            for m, run in zip(measured, runs, strict=True)
+        ]
 
     async def _probe(self, row: Row) -> None:
         """Ask the model once more as the untuned program does on a row that it answered before.
@@ -265,6 +279,14 @@ class PointRunner:
                 program = optimize(changed, options.level, options.skipped_passes)
             self._programs[key] = with_prompts(program, {}, settings) if settings else program
         return self._programs[key]
+
+
+def _shown(value: Any) -> str | None:
+    """The beginning of an answer."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _MOST_ANSWER else text[:_MOST_ANSWER] + "…"
 
 
 def with_prompts(program: ir.Program, texts: Mapping[str, Texts], settings: Mapping[str, Any]) -> ir.Program:

@@ -10,7 +10,7 @@ import platform
 import random
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -28,12 +28,13 @@ from gotlang.options import Options
 from gotlang.runtime.sampler.shared import ROLE
 from gotlang.session import Session, run_to_end
 from gotlang.tune.budget import StudyBudget
-from gotlang.tune.outcome import ROLES, STAYS, HeldOut, StudyResult, amount, compare_held_out
+from gotlang.tune.judge import FrontPoint, amount, compare_front, front_of, judged_point, named, pick
+from gotlang.tune.outcome import ROLES, StudyResult, written
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
-from gotlang.tune.points import PointRunner, mean
+from gotlang.tune.points import Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, propose
 from gotlang.tune.sampler import CostModel, Proposals
-from gotlang.tune.search import Finalist, Search, StudyProgress, finals
+from gotlang.tune.search import Finalist, Search, StudyProgress, finals, front
 from gotlang.tune.space import space_of, with_texts
 from gotlang.tune.trials import Trial, TrialStore
 from gotlang.tune.tuned import Tuned
@@ -97,6 +98,7 @@ async def run_study(
     *,
     folder: Path | None = FOLDER,
     takeover: bool = False,
+    picked: str | None = None,
     observe: Observe = lambda _, __: None,
 ) -> StudyResult:
     """Run a study, or this worker's part of one that others share.
@@ -104,7 +106,8 @@ async def run_study(
     `options` are those of its runs; `params` and `max_usd` in them are ignored, the study sets both.
     `folder` holds the study's trials, and its budget if that is not beside the cache; None keeps them in
     memory, so that nothing can be resumed. Equal studies in one folder are one study. `takeover` continues
-    trials of workers on other machines that no longer run.
+    trials of workers on other machines that no longer run. `picked` runs nothing: the result is that of the
+    stored study, with the point of this name, or `cost=0.5`, chosen (see `judge.pick`).
 
     Raises UsageError, RunError and BudgetExceeded, the last if not even the untuned program could be
     measured.
@@ -116,7 +119,7 @@ async def run_study(
         async with Session(plan.program, options) as session:
             study = _Study(plan, session, folder or Path(temporary), folder is not None, takeover, observe)
             try:
-                return await study.run()
+                return await (study.run() if picked is None else study.pick(picked))
             finally:
                 study.close()
 
@@ -174,17 +177,36 @@ class _Study:
         session.runner = replace(session.runner, budget=self.budget)
         self.observe: Callable[[StudyProgress], None] = lambda progress: observe(progress, self.budget)
         self.partial: str | None = None
+        self.rejected = 0
+        facts = {"program": plan.program.name, "data": self.split.fingerprint, "model": self.model.name}
+        maximize = [objective.maximize for objective in plan.objectives]
+        self.store = TrialStore(self.storage, self.name, maximize, facts=facts, takeover=takeover)
 
     async def run(self) -> StudyResult:
         """All steps."""
         points = await self._propose()
         await self._search(points)
+        self.rejected = self.search.proposals.rejected
         trials = {n: t for n, t in self.store.finished().items() if t.ended != "skipped"}
         met = await self._finals(points, trials)
-        winner = met[0].trial if met else trials[0]
-        same = None if winner.number else "no improvement found" if met else "no feasible trial"
-        held_out = await self._held_out(points, trials[0], winner, same)
-        return await self._result(points, trials, met, winner, held_out)
+        best = [met[0].trial] if met else []
+        if len(self.plan.objectives) > 1:
+            best += [trial for trial in front(self.plan, trials.values()) if trial not in best]
+        chosen = front_of(self.plan, trials, best)
+        return await self._result(points, trials, met, await self._held_out(points, chosen))
+
+    async def pick(self, wanted: str) -> StudyResult:
+        """The stored study, with this point chosen."""
+        trials = {n: t for n, t in self.store.finished().items() if t.ended != "skipped"}
+        kept = self.store.kept()
+        if not kept.names:
+            raise UsageError(
+                f"there is no result of the study `{self.plan.name}` yet to pick from",
+                help="run it first: the same command without `--pick`",
+            )
+        chosen = named(trials, kept.names)
+        points = await self._propose()
+        return await self._result(points, trials, [], self._compared(chosen, kept.rows), wanted)
 
     async def _propose(self) -> PointRunner:
         """What runs points, with proposed texts where the study searches prompts."""
@@ -210,8 +232,6 @@ class _Study:
         """All trials; why they ended early goes to `partial`."""
         ROLE.set("search")
         plan, maximize = self.plan, [objective.maximize for objective in self.plan.objectives]
-        facts = {"program": plan.program.name, "data": self.split.fingerprint, "model": self.model.name}
-        self.store = TrialStore(self.storage, self.name, maximize, facts=facts, takeover=self.takeover)
         costs = CostModel(points, self.train)
         proposals = Proposals(
             points.space,
@@ -253,37 +273,52 @@ class _Study:
         async with self._alone():
             return await finals(points, trials, self.train)
 
-    async def _held_out(
-        self, points: PointRunner, original: Trial, winner: Trial, same: str | None
-    ) -> HeldOut | None:
-        """The original and the winner on the test rows, which are read only now. None if the budget did not
-        last. The first of several workers makes the calls; the others find the responses in the cache."""
+    async def _held_out(self, points: PointRunner, chosen: Sequence[FrontPoint]) -> list[FrontPoint]:
+        """The front on the test rows, which are read only now: the original, the best point and, of several
+        objectives, the others as far as the budget lasts. The first of several workers makes the calls; the
+        others find the responses in the cache."""
         self.budget.allow(self.plan.budget)
         ROLE.set("held-out rows")
         self.search.show_stage("held-out rows")
         rows = self.plan.read_rows(self.split.test).rows
+        several = len(self.plan.objectives) > 1
+        wanted = [point for point in chosen if several or {"original", "best"} & {*point.names}]
+        measured = {n: list(known) for n, known in self.store.kept().rows.items()}
         async with self._alone():
-            try:
-                before = await points.rows(original.point, rows)
-                after = before if same is not None else await points.rows(winner.point, rows)
-            except BudgetExceeded:
-                self.partial = self.partial or "the budget did not last for the test rows"
-                return None
-        return compare_held_out(self.plan, before, after, same=same)
+            for point in sorted(wanted, key=lambda p: (p is not chosen[0], -len(p.names))):
+                known = measured.get(point.trial.number, [])[: len(rows)]
+                try:
+                    known += await points.rows(point.trial.point, rows[len(known) :], answers=True)
+                except BudgetExceeded:
+                    self.partial = self.partial or "the budget did not last for the test rows"
+                    break
+                measured[point.trial.number] = known
+            self.store.keep({p.trial.number: p.names for p in chosen}, measured)
+        return self._compared(chosen, measured)
+
+    def _compared(
+        self, chosen: Sequence[FrontPoint], measured: Mapping[int, Sequence[Measured]]
+    ) -> list[FrontPoint]:
+        """The front, compared on the test rows as far as they were run."""
+        feasible = any(trial.feasible for trial in self.store.finished().values() if trial.rows)
+        same = "no improvement found" if feasible else "no feasible trial"
+        count, planned = len(self.split.test), self.store.kept().planned
+        whole = {n: rows[:count] for n, rows in measured.items() if len(rows) >= count}
+        return compare_front(self.plan, chosen, whole, same=same, planned=planned)
 
     async def _result(
         self,
         points: PointRunner,
         trials: dict[int, Trial],
         met: list[Finalist],
-        winner: Trial,
-        held_out: HeldOut | None,
+        front: Sequence[FrontPoint],
+        wanted: str | None = None,
     ) -> StudyResult:
         plan, options = self.plan, self.session.options
         await asyncio.sleep(0)  # what was settled last is written
         spent, roles = self.budget.spent_by_all, self.budget.spent_by_role
-        stays = held_out is not None and held_out.verdict in STAYS
-        chosen = trials[0].point if stays else winner.point
+        picked = None if wanted is None else pick(plan, front, trials, wanted)
+        chosen = written(front, picked)
         provenance = {
             "study": plan.name,
             "identity": self.identity,
@@ -297,6 +332,7 @@ class _Study:
             "simulated": self.model.simulated,
             "seed": options.seed,
             "trials": len(trials),
+            "point": chosen.title,
             "spent": spent.to_dict(),
             "partial": self.partial,
             "versions": {
@@ -305,22 +341,24 @@ class _Study:
                 **{name: version(name) for name in ("optuna", "dspy") if find_spec(name)},
             },
         }
-        params, settings = points.space.params_and_settings(chosen)
+        params, settings = points.space.params_and_settings(chosen.trial.point)
+        held_out = (picked or judged_point(front)).held_out
         held = held_out.to_dict() if held_out is not None else {}
-        texts = points.chosen_texts(chosen)
+        texts = points.chosen_texts(chosen.trial.point)
         return StudyResult(
             plan=plan,
             trials=trials,
-            winner=winner,
+            space=points.space,
+            front=front,
+            picked=picked,
             finals=met,
-            held_out=held_out,
             tuned=Tuned(plan.program.name, plan.scheme, params, texts, settings, held, provenance),
             spent=spent,
             roles={role: roles[role] for role in ROLES if role in roles},
             simulated=self.model.simulated,
             model=options.model if isinstance(options.model, str) else self.model.name,
             wall_s=time.monotonic() - self.started,
-            rejected=self.search.proposals.rejected,
+            rejected=self.rejected,
             partial=self.partial,
             storage=self.storage,
             study=self.store.study,

@@ -73,6 +73,15 @@ class _Stored(Struct, frozen=True):
     excess: dict[str, float]
 
 
+class Kept(Struct, frozen=True):
+    """The front of a study: names of its points by the numbers of their trials, test rows by the same, and
+    for how many of them the first comparison was planned."""
+
+    names: dict[int, tuple[str, ...]] = {}
+    rows: dict[int, tuple[Measured, ...]] = {}
+    planned: int = 0
+
+
 def looks(rows: int, first: int = DEFAULT_FIRST) -> list[int]:
     """After how many rows a race looks: after `first`, then after half as many again, at last after all."""
     found: list[int] = []
@@ -174,6 +183,20 @@ class TrialStore:
         state = self._states.COMPLETE if values else self._states.FAIL
         self._storage.set_trial_state_values(trial_id, state=state, values=values)
         self._finished[trial.number] = trial
+
+    def keep(self, names: Mapping[int, Sequence[str]], rows: Mapping[int, Sequence[Measured]]) -> None:
+        """Store the front, its points' names by the numbers of their trials, and what ran on test rows."""
+        known = self.kept()
+        kept = {**known.rows, **{number: tuple(measured) for number, measured in rows.items()}}
+        planned = known.planned or max(map(len, kept.values()), default=0)
+        found = Kept({number: tuple(each) for number, each in names.items()}, kept, planned)
+        if found != known:
+            self.study.set_user_attr("front", to_json(found))
+
+    def kept(self) -> Kept:
+        """What `keep` stored last."""
+        stored = self.study.user_attrs.get("front")
+        return from_json(stored, Kept) if stored else Kept()
 
     def leave(self) -> None:
         """Let others continue what this worker claimed and did not finish."""

@@ -114,6 +114,9 @@ def test_what_was_not_compared_is_not_shown_as_if_it_were(gotc: Gotc, folder: Pa
     guess_study(folder, SMALL)
     some = ("tune", "study.got", "--model", "simulated", "--quiet")
     assert gotc(*some).code == 0
+    (journal,) = (folder / ".gotc" / "tune").glob("*.journal")
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if '"front"' not in line))  # ended before the test rows
     done = gotc(*some, "--max-usd", 0, "--no-cache")
     assert done.code == 3
     assert "not compared with the original: the " in done.out

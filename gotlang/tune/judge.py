@@ -1,0 +1,451 @@
+"""Judges points on held-out rows: intervals, constraints, verdicts, and the front of points to choose from.
+
+All intervals of objectives hold together with 95%: each one's level is that much higher (Bonferroni). More
+rows may follow after a look at those that were planned: the intervals of these take `FIRST` of the errors
+allowed, and a confidence sequence, which holds at all larger numbers of rows at once, the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, final
+
+from gotlang.errors import UsageError
+from gotlang.statistics import (
+    LEVEL,
+    RESAMPLES,
+    Interval,
+    confidence_sequence,
+    mean_interval,
+    rows_to_decide,
+    verdict,
+)
+from gotlang.tune.plan import Constraint, StudyPlan
+from gotlang.tune.points import Measured, bound, excess, known_pairs, leads, mean
+from gotlang.tune.search import FAILURES
+from gotlang.tune.trials import Trial
+
+TOLERANCE = 0.02
+"""A constraint may be exceeded by this share of its bound, unless it surely is exceeded; an objective is no
+worse if it surely is worse by no more than this share."""
+FIRST = 0.6
+"""The share of errors that the intervals of the planned rows may make; those of more rows make the rest."""
+MOST = 8
+"""Points of a front besides the original."""
+_ROUNDING = 1e-9
+"""A smaller share of a bound is no excess."""
+
+VERDICTS = {
+    "better": "the tuned program is better on held-out rows",
+    "trade-off": "better in an objective, but worse, or not shown to be no worse, in another",
+    "not significant": "the interval of the difference contains 0: the original stays",
+    "worse": "the tuned program is worse on held-out rows: the original stays",
+    "constraint violated": "the tuned program violates a constraint on held-out rows: the original stays",
+    "no improvement found": "no trial was feasible and better than the original",
+    "no feasible trial": "no trial satisfies the constraints, and the original does not either",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One quantity of both programs: means with the interval of the tuned one's, and its lead (tuned minus
+    original). An objective has a verdict: `better`, `worse`, `no worse` (by more than 2%) or `not
+    significant`."""
+
+    name: str
+    original: float | None
+    tuned: float | None
+    lead: Interval
+    interval: Interval
+    verdict: str = ""
+
+    def __str__(self) -> str:
+        lead, both = self.lead, f"{amount(self.name, self.original)} -> {amount(self.name, self.tuned)}"
+        low, middle, high = (amount(self.name, x, sign=True) for x in (lead.low, lead.mean, lead.high))
+        level = f"{LEVEL:.0%} CI" if lead.level == LEVEL else f"simultaneous {LEVEL:.0%} CI"
+        return f"{both} ({middle}, {level} {low} to {high})"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A constraint on held-out rows: its quantity in both programs, the bound, and by how much the tuned one
+    exceeds it (below 0: it is within). Up to `tolerance` counts as kept."""
+
+    text: str
+    original: float | None
+    tuned: float | None
+    bound: float
+    least: bool
+    excess: Interval
+    tolerance: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether the excess is above the tolerance, or surely above 0. Unknown is violated."""
+        over, certain = self.excess.mean, self.excess.low > _ROUNDING * abs(self.bound)
+        return not over <= self.tolerance or certain
+
+    @property
+    def percent(self) -> list[float] | None:
+        """The excess and its interval in percent of the bound; None for a bound of 0."""
+        ends = self.excess.mean, self.excess.low, self.excess.high
+        low, middle, high = sorted(100 * end / abs(self.bound) for end in ends) if self.bound else (0, 0, 0)
+        return [middle, low, high] if self.bound and math.isfinite(middle) else None
+
+    def __str__(self) -> str:
+        limit = f"{'at least' if self.least else 'at most'} {self.bound:.4g}"
+        shares = (
+            "" if self.percent is None else " ({:+.2f}%, 95% CI {:+.2f}% to {:+.2f}%)".format(*self.percent)
+        )
+        state = "violated" if self.violated else "kept"
+        within = ", within the tolerance" if self.excess.mean > 0 and not self.violated else ""
+        tuned = "–" if self.tuned is None else f"{self.tuned:.4g}"
+        return f"{tuned} where {limit}{shares}: {state}{within}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """A point compared with the original on the test rows. `verdict` is one of `VERDICTS`. `more_rows` would
+    decide what is not significant if means and spread stay as they are, for about `more_usd` (None: unknown,
+    or beyond reason)."""
+
+    rows: int
+    compared: tuple[Compared, ...]
+    constraints: tuple[Bounded, ...]
+    verdict: str
+    more_rows: int | None = None
+    more_usd: float | None = None
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the original itself won the search, so that there was nothing to compare."""
+        return self.verdict in {"no improvement found", "no feasible trial"}
+
+    def to_dict(self) -> dict[str, Any]:
+        """As files hold it."""
+        constraints = [{**asdict(c), "violated": c.violated, "percent": c.percent} for c in self.constraints]
+        compared = [asdict(each) for each in self.compared]
+        meaning = VERDICTS[self.verdict]
+        return {**asdict(self), "compared": compared, "constraints": constraints, "meaning": meaning}
+
+
+def compare_held_out(
+    plan: StudyPlan,
+    original: Sequence[Measured],
+    tuned: Sequence[Measured],
+    *,
+    same: str | None = None,
+    level: float = LEVEL,
+    planned: int | None = None,
+) -> HeldOut:
+    """Judge a point by rows that both programs ran. `same` is the verdict if it is the original itself,
+    `level` that of each interval, `planned` the number of rows that was planned first."""
+    planned, later = planned or len(original), 1 - (1 - FIRST) * (1 - level)
+
+    def interval(values: Sequence[float]) -> Interval:
+        if len(values) > planned:
+            found = confidence_sequence(values, level=later, planned=planned)
+        else:
+            resamples = RESAMPLES * (1 if level == LEVEL else 4)
+            found = mean_interval(values, level=1 - FIRST * (1 - level), resamples=resamples)
+        return replace(found, level=level)
+
+    def compared(name: str, of: Callable[[Measured], float | None], judged: str = "") -> Compared:
+        before, after = [of(row) for row in original], [of(row) for row in tuned]
+        lead = interval(leads(tuned, original, of))
+        own = interval([value for value in after if value is not None])
+        word = judged and _word(lead, mean(before), judged == "maximize", len(plan.objectives) > 1)
+        return Compared(name, mean(before), mean(after), lead, own, word)
+
+    found = {
+        each.text: compared(each.text, _objective(place), "maximize" if each.maximize else "minimize")
+        for place, each in enumerate(plan.objectives)
+    }
+    for name, of in _OTHERS.items():
+        found.setdefault(name, compared(name, of))
+    words = [each.verdict for each in found.values() if each.verdict]
+    constraints = tuple(_bounded(plan, original, tuned, interval))
+    if same is None and any(each.violated for each in constraints):
+        same = "constraint violated"
+    judged = same or _verdict(words)
+    more = None
+    if judged == "not significant":
+        each_row = (mean([row.usd for row in rows]) for rows in (original, tuned))
+        needed = (
+            rows_to_decide(leads(tuned, original, _objective(place)), level=later, planned=planned)
+            for place in range(len(plan.objectives))
+        )
+        more = min((rows for rows in needed if rows), default=None)
+        usd = [cost for cost in each_row if cost is not None]
+    money = more * math.fsum(usd) if more is not None and len(usd) == 2 else None
+    return HeldOut(len(original), tuple(found.values()), constraints, judged, more, money)
+
+
+def _objective(place: int) -> Callable[[Measured], float | None]:
+    return lambda row: row.objectives[place]
+
+
+_OTHERS: Mapping[str, Callable[[Measured], float | None]] = {
+    "cost": lambda row: row.usd,
+    "latency": lambda row: row.seconds,
+    "calls": lambda row: float(row.calls),
+    "failures": lambda row: float(bool(row.failure)),
+}
+
+
+def _word(lead: Interval, original: float | None, maximize: bool, several: bool) -> str:
+    word = verdict(lead, lower_is_better=not maximize)
+    worst = -lead.low if maximize else lead.high
+    if several and word == "not significant" and worst <= TOLERANCE * abs(original or 0.0):
+        return "no worse"
+    return word
+
+
+def _verdict(words: Sequence[str]) -> str:
+    """The verdict on a point by those on its objectives."""
+    if "better" in words:
+        return "better" if {*words} <= {"better", "no worse"} else "trade-off"
+    return "worse" if "worse" in words else "not significant"
+
+
+def _bounded(
+    plan: StudyPlan,
+    original: Sequence[Measured],
+    tuned: Sequence[Measured],
+    interval: Callable[[Sequence[float]], Interval],
+) -> Sequence[Bounded]:
+    """Every constraint of a study, that on failures too."""
+    failures = _OTHERS["failures"]
+    before, after = (mean([failures(row) for row in rows]) or 0.0 for rows in (original, tuned))
+    more = interval(leads(tuned, original, failures))
+    found = [Bounded(FAILURES, before, after, before, False, more, TOLERANCE)]
+    for place, constraint in enumerate(plan.constraints):
+
+        def of(row: Measured, place: int = place) -> float | None:
+            return row.quantities[place]
+
+        base, quantity = (mean([of(row) for row in rows]) for rows in (original, tuned))
+        if base is None or quantity is None:
+            unknown = Interval(math.nan, -math.inf, math.inf, 0)
+            found.append(Bounded(constraint.text, base, quantity, math.nan, constraint.least, unknown, 0.0))
+            continue
+        limit, over = bound(constraint, base), excess(constraint, quantity, base)
+        by_row = _shifted(interval(_excesses(constraint, known_pairs(tuned, original, of))), over)
+        tolerance = TOLERANCE * abs(limit)
+        found.append(Bounded(constraint.text, base, quantity, limit, constraint.least, by_row, tolerance))
+    return found
+
+
+def _excesses(constraint: Constraint, pairs: Sequence[tuple[float, float]]) -> list[float]:
+    """The excess row by row; none where a bound has no value for a single row."""
+    try:
+        return [excess(constraint, a, b) for a, b in pairs]
+    except UsageError:
+        return []
+
+
+def _shifted(found: Interval, middle: float) -> Interval:
+    """The interval of means by row around the excess of the means, which differs for a bound that is no
+    multiple of the baseline."""
+    by = middle - found.mean if math.isfinite(found.mean) else 0.0
+    return replace(found, mean=middle, low=found.low + by, high=found.high + by)
+
+
+def amount(name: str, value: float | None, *, sign: bool = False) -> str:
+    """A quantity as people write it: dollars, seconds, or four digits."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    before = "-" if value < 0 else "+" if sign else ""
+    size = abs(value)
+    if name == "cost":
+        digits = 4 if size >= 0.001 or size == 0 else 2 - math.floor(math.log10(size))
+        return f"{before}${size:.{digits}f}"
+    return f"{before}{size:.4g}{' s' if name == 'latency' else ''}"
+
+
+# ---------------------------------------------------------------- the front
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FrontPoint:
+    """A point to choose. `names` are `original`, or `p7` by the number of its trial, and with it `best` (in
+    the first objective) and `knee` (nearest to the best of all objectives at once). `cost` is in US dollars
+    per row: on the test rows (`measured`) if it ran on them, else in the search; None if unknown."""
+
+    names: tuple[str, ...]
+    trial: Trial
+    cost: float | None
+    measured: tuple[Measured, ...] = ()
+    held_out: HeldOut | None = None
+
+    @property
+    def title(self) -> str:
+        """`p7 (best, knee)`."""
+        first, *more = self.names
+        return f"{first} ({', '.join(more)})" if more else first
+
+    def to_dict(self) -> dict[str, Any]:
+        """As documents have it."""
+        held_out = self.held_out.to_dict() if self.held_out is not None else None
+        point = {"names": self.names, "trial": self.trial.number, "point": dict(self.trial.point)}
+        return {
+            **point,
+            "train": list(self.trial.result.values or ()),
+            "cost": self.cost,
+            "held_out": held_out,
+        }
+
+
+def front_of(plan: StudyPlan, trials: Mapping[int, Trial], best: Sequence[Trial]) -> list[FrontPoint]:
+    """The points to choose from, the original first, then by the first objective. `best` are the best points
+    of the search, the best in the first objective first; none means the original.
+
+    With one objective these are its best point, and those that are cheaper and not worse than any as cheap.
+    """
+    original, costs = trials[0], {n: _cost(trial, trials[0]) for n, trial in trials.items()}
+    best = best or [original]
+
+    def order(trial: Trial) -> tuple[float, ...]:
+        values = trial.result.values or [math.inf] * len(plan.objectives)
+        return tuple(each.sign * value for each, value in zip(plan.objectives, values, strict=True))
+
+    def with_cost(trial: Trial) -> tuple[float, ...]:
+        cost = costs[trial.number]
+        return (*order(trial), *([] if cost is None or len(plan.objectives) > 1 else [cost]))
+
+    rivals = list(best)
+    if len(plan.objectives) == 1:
+        able = [t for t in trials.values() if t.ended == "complete" and t.feasible and t.result.values]
+        top = with_cost(best[0])
+        rivals += [t for t in able if with_cost(t)[1:] < top[1:] and not _beaten(t, able, with_cost)]
+    found = {t.number: t for t in sorted(rivals, key=order)}
+    knee = _knee([t for t in found.values() if t.result.values], with_cost) or best[0]
+    kept = {best[0].number, knee.number, *_spread(list(found), MOST - 2)} - {0}
+    points = []
+    for trial in (original, *(t for n, t in found.items() if n in kept)):
+        names = [f"p{trial.number}" if trial.number else "original"]
+        names += ["best"] * (trial.number == best[0].number) + ["knee"] * (trial.number == knee.number)
+        points.append(FrontPoint(tuple(names), trial, costs[trial.number]))
+    return points
+
+
+def named(trials: Mapping[int, Trial], names: Mapping[int, tuple[str, ...]]) -> list[FrontPoint]:
+    """The same front again, from the names of its points by the numbers of their trials."""
+    return [
+        FrontPoint(each, trials[n], _cost(trials[n], trials[0])) for n, each in names.items() if n in trials
+    ]
+
+
+def _cost(trial: Trial, original: Trial) -> float | None:
+    """Dollars per row: what the original costs on all its rows, and by how much this costs more on those
+    that it ran on."""
+    lead, whole = (
+        mean(leads(trial.rows, original.rows, _OTHERS["cost"])),
+        mean([r.usd for r in original.rows]),
+    )
+    return None if lead is None or whole is None else max(0.0, whole + lead)
+
+
+def _beaten(trial: Trial, others: Sequence[Trial], of: Callable[[Trial], tuple[float, ...]]) -> bool:
+    mine = of(trial)
+    return any(of(t) != mine and all(a <= b for a, b in zip(of(t), mine, strict=False)) for t in others)
+
+
+def _knee(trials: Sequence[Trial], of: Callable[[Trial], tuple[float, ...]]) -> Trial | None:
+    """The nearest to the best of all quantities at once, each from 0 (best) to 1 (worst of these)."""
+    ends = [(min(values), max(values)) for values in zip(*map(of, trials), strict=False)]
+
+    def away(trial: Trial) -> float:
+        scaled = ((x - low) / ((high - low) or 1.0) for x, (low, high) in zip(of(trial), ends, strict=False))
+        return math.hypot(*scaled)
+
+    return min(trials, key=away, default=None)
+
+
+def _spread(numbers: Sequence[int], most: int) -> set[int]:
+    """At most so many, evenly spread, the first and the last among them."""
+    step = max(1.0, (len(numbers) - 1) / (most - 1))
+    return {numbers[round(place * step)] for place in range(min(most, len(numbers)))}
+
+
+def compare_front(
+    plan: StudyPlan,
+    front: Sequence[FrontPoint],
+    measured: Mapping[int, Sequence[Measured]],
+    *,
+    same: str,
+    planned: int | None = None,
+) -> list[FrontPoint]:
+    """The front with each point compared that ran on the test rows: `measured` has them by the number of the
+    trial, in one order. `same` is the verdict on the original, `planned` as in `compare_held_out`."""
+    original = measured.get(front[0].trial.number)
+    if original is None:
+        return list(front)
+    quantities = {each.text for each in plan.objectives}
+    quantities |= {"cost"} if len(quantities) > 1 else set()
+    judged = sum(1 for point in front[1:] if point.trial.number in measured)
+    level = 1 - (1 - LEVEL) / max(1, judged * len(quantities))
+    found = []
+    for point in front:
+        if (rows := measured.get(point.trial.number)) is None:
+            found.append(point)
+            continue
+        verdict = None if point.trial.number else same
+        held = compare_held_out(plan, original, rows, same=verdict, level=level, planned=planned)
+        cost = mean([row.usd for row in rows])
+        found.append(replace(point, cost=cost, measured=tuple(rows), held_out=held))
+    return found
+
+
+def judged_point(front: Sequence[FrontPoint]) -> FrontPoint:
+    """The point that the verdict of a study is about: of those that are better the `best`, the `knee` or the
+    first, else the `best`. All intervals hold at once, so that choosing among them is fair."""
+    ranked = sorted(front, key=lambda point: ("best" not in point.names, "knee" not in point.names))
+    better = (p for p in ranked if p.held_out is not None and p.held_out.verdict == "better")
+    return next(better, ranked[0])
+
+
+def pick(
+    plan: StudyPlan, front: Sequence[FrontPoint], trials: Mapping[int, Trial], wanted: str
+) -> FrontPoint:
+    """The point of this name, any trial's `p7`, or with `cost=0.5` the best feasible point of the front that
+    costs at most so many US dollars per row. Raises UsageError if there is none."""
+    known = ", ".join(name for point in front for name in point.names)
+    word, equals, text = wanted.partition("=")
+    if not equals:
+        for point in front:
+            if wanted in point.names:
+                return point
+        number = int(wanted[1:]) if wanted[:1] == "p" and wanted[1:].isdecimal() else 0
+        if number and number in trials:
+            return FrontPoint((f"p{number}",), trials[number], _cost(trials[number], trials[0]))
+        raise UsageError(f"the study has no point `{wanted}`", help=f"there are {known}")
+    try:
+        most = float(text.removeprefix("$"))
+    except ValueError:
+        most = math.nan
+    if word.strip() != "cost" or not most >= 0:
+        raise UsageError(f"`{wanted}` chooses no point", help=f"`cost=0.5`, in dollars per row, or {known}")
+    able = [p for p in front if p.cost is not None and not _violates(p)]
+    within = [p for p in able if p.cost is not None and p.cost <= most]
+    if not within:
+        costs = [(p.cost, p.title) for p in able if p.cost is not None]
+        least = (
+            f"the cheapest is {min(costs)[1]} at {amount('cost', min(costs)[0])}"
+            if costs
+            else "none is known"
+        )
+        raise UsageError(f"no point of the front costs at most {amount('cost', most)} per row", help=least)
+    first = plan.objectives[0].sign
+    return min(within, key=lambda point: first * (point.trial.result.values or [math.inf * first])[0])
+
+
+def _violates(point: FrontPoint) -> bool:
+    held = point.held_out
+    return held.verdict == "constraint violated" if held is not None else not point.trial.feasible
