@@ -122,6 +122,11 @@ class ModelError(GotError):
         self.requests = requests
 
 
+class OutsideSimulation(ModelError):
+    """A simulator was asked something outside of what it simulates. The run ends with it, whatever a program
+    does where a call fails."""
+
+
 class CacheError(GotError):
     """A cache that cannot be opened, read or written, or is not one."""
 

@@ -3,7 +3,9 @@
 A simulator knows which numbers can be made into 24, and does not always say so: its proposals are a mixture
 of good steps and any, some of them miscalculated, and its verdicts are wrong now and then. Only the
 constants at the top set how often: fitted, not published, so that about as many games are won as
-Framework of Thoughts reports (63 of 100 with its first settings).
+Framework of Thoughts reports (63 of 100 with its first settings). Above temperature 0.7 there are more
+mistakes, below it answers differ less; the model `small` makes more of them. More than four numbers, and what
+is no number, are not simulated.
 """
 
 from __future__ import annotations
@@ -12,6 +14,14 @@ import random
 from fractions import Fraction
 
 from game24_tools import expression, moves, shown, solves, steps_to_24
+
+from gotlang.models.simulated import NotSimulated, typical
+
+MODELS = {"small": {"input_per_million": 0.05, "output_per_million": 0.15, "per_token_s": 0.003}}
+WORSE = {"small": 2.0}
+"""The mistakes of a model for each of the model that the chances below are fitted to; made up."""
+USUAL = 0.7
+"""The temperature that they are fitted at."""
 
 INSIGHT = 0.13
 """The chance that a proposal is a step towards 24 rather than any step."""
@@ -27,39 +37,57 @@ MISWRITTEN = 0.03
 """The share of expressions in which the last step has another sign than in the steps."""
 
 
-def propose(rng: random.Random, left: str, count: int) -> str:
+def propose(
+    rng: random.Random, left: str, count: int, model: str = "simulated", temperature: float | None = None
+) -> str:
     """Some steps, one per line."""
     numbers = _numbers(left)
+    rng, factor = _mind(rng, model, temperature, left, count)
     possible = moves(numbers)
     good = [(step, rest) for step, rest in possible if _solvable(rest)]
     chosen: dict[str, tuple[Fraction, ...]] = {}
     for _ in range(count):
-        step, rest = rng.choice(good if good and rng.random() < INSIGHT else possible)
+        step, rest = rng.choice(good if good and rng.random() < INSIGHT / factor else possible)
         chosen.setdefault(step, rest)
-    return "\n".join(_line(rng, step, rest) for step, rest in chosen.items())
+    return "\n".join(_line(rng, step, rest, factor) for step, rest in chosen.items())
 
 
-def value(rng: random.Random, left: str) -> str:
+def value(rng: random.Random, left: str, model: str = "simulated", temperature: float | None = None) -> str:
     """A try in words and a verdict."""
     numbers = _numbers(left)
+    rng, factor = _mind(rng, model, temperature, left)
     truth = "sure" if _solvable(numbers) else "impossible"
-    if rng.random() >= RIGHT.get(len(numbers), 0.5):
+    if rng.random() >= 1 - factor * (1 - RIGHT.get(len(numbers), 0.5)):
         truth = "likely" if rng.random() < LIKELY else "impossible" if truth == "sure" else "sure"
     total = shown(Fraction(sum(numbers)))
     return f"{' + '.join(map(shown, numbers))} = {total}\n{truth}"
 
 
-def answer(rng: random.Random, numbers: list[int], steps: list[str]) -> str:
+def answer(
+    rng: random.Random,
+    numbers: list[int],
+    steps: list[str],
+    model: str = "simulated",
+    temperature: float | None = None,
+) -> str:
     """The steps as an expression, now and then with a slip."""
+    rng, factor = _mind(rng, model, temperature, numbers, steps)
     found = expression(steps)
-    if rng.random() < MISWRITTEN:
+    if rng.random() < MISWRITTEN * factor:
         found = found.replace("+", "*", 1) if "+" in found else found.replace("*", "+", 1)
     return f"Answer: {found}"
 
 
-def judge(rng: random.Random, numbers: list[int], answer: str) -> str:
+def judge(
+    rng: random.Random,
+    numbers: list[int],
+    answer: str,
+    model: str = "simulated",
+    temperature: float | None = None,
+) -> str:
     """A verdict on a solution."""
-    right = solves(numbers, answer) == (rng.random() < RIGHT_JUDGE)
+    rng, factor = _mind(rng, model, temperature, numbers, answer)
+    right = solves(numbers, answer) == (rng.random() < 1 - factor * (1 - RIGHT_JUDGE))
     return "sure" if right else "impossible"
 
 
@@ -67,12 +95,26 @@ def _solvable(numbers: tuple[Fraction, ...]) -> bool:
     return steps_to_24(numbers) is not None
 
 
+def _mind(
+    rng: random.Random, model: str, temperature: float | None, *asked: object
+) -> tuple[random.Random, float]:
+    """What an answer is drawn with, and how many mistakes are made for each at the usual temperature."""
+    heat = 1.0 if temperature is None else max(1.0, temperature / USUAL)
+    return typical(rng, temperature, model, asked, usual=USUAL), WORSE.get(model, 1.0) * heat
+
+
 def _numbers(left: str) -> tuple[Fraction, ...]:
-    return tuple(sorted(Fraction(word) for word in left.split()))
+    try:
+        numbers = tuple(sorted(Fraction(word) for word in left.split()))
+    except (ValueError, ZeroDivisionError):
+        numbers = ()
+    if not 1 <= len(numbers) <= 4:
+        raise NotSimulated(f"only one to four numbers are, not {left!r:.80}")
+    return numbers
 
 
-def _line(rng: random.Random, step: str, rest: tuple[Fraction, ...]) -> str:
-    if rng.random() < MISCALCULATED:
+def _line(rng: random.Random, step: str, rest: tuple[Fraction, ...], factor: float) -> str:
+    if rng.random() < MISCALCULATED * factor:
         calculation, _, result = step.rpartition("= ")
         wrong = Fraction(result) + rng.choice((-2, -1, 1, 2))
         rest = tuple(sorted(wrong if n == Fraction(result) else n for n in rest))

@@ -4,7 +4,9 @@ A simulator miscounts some of the countries it finds, the more the longer the te
 country comes up in it, and adds counts up nearly without mistakes. Only the constants at the top set
 how often: fitted, not published, so that the schemes come out in the order of Figure 7 of "Graph
 of Thoughts" (Besta et al., 2024): counting sentence by sentence beats counting passages, which beats
-counting the whole text.
+counting the whole text. Above temperature 1 there are more mistakes, below it answers differ less; the model
+`small` makes more of them. A text of more than three sentences in which none of the countries is named that
+`countries.py` knows is not simulated.
 """
 
 from __future__ import annotations
@@ -15,6 +17,12 @@ import re
 from itertools import pairwise
 
 from countries import mentions
+
+from gotlang.models.simulated import NotSimulated, typical
+
+MODELS = {"small": {"input_per_million": 0.05, "output_per_million": 0.15, "per_token_s": 0.003}}
+WORSE = {"small": 2.5}
+"""The mistakes of a model for each of the model that the chances below are fitted to; made up."""
 
 MISCOUNTED = 0.02
 """The chance that one mention is overlooked or counted twice in a text of ten mentions."""
@@ -36,30 +44,46 @@ ADDING = 0.012
 """The chance that one name goes wrong when two objects are added up."""
 
 
-def count_countries(rng: random.Random, text: str) -> str:
+def count_countries(
+    rng: random.Random, text: str, model: str = "simulated", temperature: float | None = None
+) -> str:
     """The countries of a text, in one go."""
-    return json.dumps(_counted(rng, text, 1.0))
+    rng, factor = _mind(rng, model, temperature, _known(text))
+    return json.dumps(_counted(rng, text, factor))
 
 
-def count_in_steps(rng: random.Random, text: str) -> str:
+def count_in_steps(
+    rng: random.Random, text: str, model: str = "simulated", temperature: float | None = None
+) -> str:
     """The same in four passages and a sum."""
-    total = json.dumps(_counted(rng, text, STEPS))
+    rng, factor = _mind(rng, model, temperature, _known(text))
+    total = json.dumps(_counted(rng, text, STEPS * factor))
     return f"I count passage by passage and add up.\nTotal: {total}"
 
 
-def count_sentence(rng: random.Random, sentence: str) -> str:
+def count_sentence(
+    rng: random.Random, sentence: str, model: str = "simulated", temperature: float | None = None
+) -> str:
     """The countries of one sentence."""
-    return json.dumps(_counted(rng, sentence, 1.0))
+    rng, factor = _mind(rng, model, temperature, sentence)
+    return json.dumps(_counted(rng, sentence, factor))
 
 
-def recount(rng: random.Random, text: str, attempt: dict[str, int]) -> str:
+def recount(
+    rng: random.Random,
+    text: str,
+    attempt: dict[str, int],
+    model: str = "simulated",
+    temperature: float | None = None,
+) -> str:
     """An attempt with some counts put right and some spoiled."""
+    rng, factor = _mind(rng, model, temperature, _known(text), attempt)
     right = mentions(text)
     answer = dict(attempt)
     for name in {**right, **attempt}:
         if answer.get(name, 0) != right.get(name, 0) and rng.random() < SEEN:
             answer[name] = right.get(name, 0)
-    chance = _chance(sum(right.values())) * SPOILED
+    chance = _chance(sum(right.values())) * SPOILED * factor
     for name in list(answer):
         if rng.random() < chance:
             answer[name] += rng.choice((-1, 1))
@@ -68,7 +92,7 @@ def recount(rng: random.Random, text: str, attempt: dict[str, int]) -> str:
 
 def split_text(rng: random.Random, text: str, parts: int) -> str:
     """Passages of about the same length, cut between sentences."""
-    sentences = _sentences(text)
+    sentences = _sentences(_known(text))
     bounds = [len(sentences) * i // parts for i in range(parts + 1)]
     passages = [" ".join(sentences[a:b]) for a, b in pairwise(bounds)]
     return json.dumps({f"Passage {i + 1}": p for i, p in enumerate(passages) if p}, ensure_ascii=False)
@@ -76,17 +100,49 @@ def split_text(rng: random.Random, text: str, parts: int) -> str:
 
 def split_sentences(rng: random.Random, text: str) -> str:
     """The sentences of a text."""
-    return json.dumps({f"Sentence {i + 1}": s for i, s in enumerate(_sentences(text))}, ensure_ascii=False)
+    return json.dumps(
+        {f"Sentence {i + 1}": s for i, s in enumerate(_sentences(_known(text)))}, ensure_ascii=False
+    )
 
 
-def merge(rng: random.Random, left: dict[str, int], right: dict[str, int]) -> str:
+def merge(
+    rng: random.Random,
+    left: dict[str, int],
+    right: dict[str, int],
+    model: str = "simulated",
+    temperature: float | None = None,
+) -> str:
     """Two objects added up."""
-    return json.dumps(_added(rng, left, right))
+    rng, factor = _mind(rng, model, temperature, left, right)
+    return json.dumps(_added(rng, left, right, ADDING * factor))
 
 
-def repair(rng: random.Random, left: dict[str, int], right: dict[str, int], attempt: dict[str, int]) -> str:
+def repair(
+    rng: random.Random,
+    left: dict[str, int],
+    right: dict[str, int],
+    attempt: dict[str, int],
+    model: str = "simulated",
+    temperature: float | None = None,
+) -> str:
     """The same again."""
-    return "Combined:\n" + json.dumps(_added(rng, left, right))
+    rng, factor = _mind(rng, model, temperature, left, right, attempt)
+    return "Combined:\n" + json.dumps(_added(rng, left, right, ADDING * factor))
+
+
+def _mind(
+    rng: random.Random, model: str, temperature: float | None, *asked: object
+) -> tuple[random.Random, float]:
+    """What an answer is drawn with, and how many mistakes are made for each at temperature 1."""
+    heat = 1.0 if temperature is None else max(1.0, temperature)
+    return typical(rng, temperature, model, asked), WORSE.get(model, 1.0) * heat**2
+
+
+def _known(text: str) -> str:
+    """The text. Raises NotSimulated for more than three sentences that name no known country."""
+    if len(_sentences(text)) > 3 and not mentions(text):
+        raise NotSimulated(f"only texts that name countries are, as it knows them, not {text!r:.80}")
+    return text
 
 
 def _sentences(text: str) -> list[str]:
@@ -112,10 +168,10 @@ def _counted(rng: random.Random, text: str, factor: float) -> dict[str, int]:
     return {name: count for name, count in answer.items() if count > 0}
 
 
-def _added(rng: random.Random, left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+def _added(rng: random.Random, left: dict[str, int], right: dict[str, int], chance: float) -> dict[str, int]:
     answer = {}
     for name in left | right:
-        wrong = rng.random() < ADDING
+        wrong = rng.random() < chance
         answer[name] = (
             (left.get(name, right.get(name, 0))) if wrong else left.get(name, 0) + right.get(name, 0)
         )

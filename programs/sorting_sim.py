@@ -4,6 +4,9 @@ A simulator makes the mistakes that models make with long lists: it loses digits
 in the place of another, and swaps neighbours. It never writes a digit that its input does not hold, and never
 more digits than the right answer has.
 
+Above temperature 1 there are more mistakes, below it answers differ less; the model `small` makes more of
+them. Lists of anything but digits are not simulated.
+
 Only the constants at the top set how many mistakes it makes. They are fitted, not published:
 with them the schemes come out in the order and about the size that the papers on Graph of Thoughts (Besta et
 al., 2024) and Framework of Thoughts report. benchmarks/calibration.py prints both side by side.
@@ -16,6 +19,12 @@ import math
 import random
 from collections import Counter
 from itertools import pairwise
+
+from gotlang.models.simulated import NotSimulated, typical
+
+MODELS = {"small": {"input_per_million": 0.05, "output_per_million": 0.15, "per_token_s": 0.003}}
+WORSE = {"small": 2.5}
+"""The mistakes of a model for each of the model that the rates below are fitted to; made up."""
 
 LENGTHS = (16, 32, 64, 128)
 
@@ -63,10 +72,17 @@ EXPLAINED = 0.6
 """The share of repairs that say what was wrong first. Graph of Thoughts, Table 7: six of ten."""
 
 
-def split(rng: random.Random, numbers: list[int], parts: int) -> str:
+def split(
+    rng: random.Random,
+    numbers: list[int],
+    parts: int,
+    model: str = "simulated",
+    temperature: float | None = None,
+) -> str:
     """The numbers in `parts` lists of equal length, as the JSON that the prompt asks for."""
+    rng, factor = _mind(rng, model, temperature, "split", numbers)
     kept = list(numbers)
-    for _ in range(_poisson(rng, _rate("split", len(numbers)))):
+    for _ in range(_poisson(rng, _rate("split", len(numbers)) * factor)):
         if kept:
             del kept[rng.randrange(len(kept))]
     count = max(1, parts)
@@ -75,26 +91,46 @@ def split(rng: random.Random, numbers: list[int], parts: int) -> str:
     return "{\n" + ",\n".join(f'"{name}": {part}' for name, part in lists.items()) + "\n}"
 
 
-def sort(rng: random.Random, numbers: list[int]) -> str:
+def sort(
+    rng: random.Random, numbers: list[int], model: str = "simulated", temperature: float | None = None
+) -> str:
     """The whole list sorted in one go."""
-    return _with_chatter(rng, _with_mistakes(rng, "sort", numbers))
+    rng, factor = _mind(rng, model, temperature, "sort", numbers)
+    return _with_chatter(rng, _with_mistakes(rng, "sort", numbers, factor))
 
 
-def sort_in_steps(rng: random.Random, numbers: list[int]) -> str:
+def sort_in_steps(
+    rng: random.Random, numbers: list[int], model: str = "simulated", temperature: float | None = None
+) -> str:
     """Halves sorted and merged in writing, then the answer: fewer mistakes, more tokens."""
+    rng, factor = _mind(rng, model, temperature, "sort_in_steps", numbers)
     middle = len(numbers) // 2
     halves = [sorted(numbers[:middle]), sorted(numbers[middle:])]
-    answer = _with_mistakes(rng, "sort_in_steps", numbers)
+    answer = _with_mistakes(rng, "sort_in_steps", numbers, factor)
     return f"First half sorted: {halves[0]}\nSecond half sorted: {halves[1]}\nMerged: {answer}"
 
 
-def merge(rng: random.Random, left: list[int], right: list[int]) -> str:
+def merge(
+    rng: random.Random,
+    left: list[int],
+    right: list[int],
+    model: str = "simulated",
+    temperature: float | None = None,
+) -> str:
     """Two sorted lists made one."""
-    return _with_chatter(rng, _with_mistakes(rng, "merge", left + right))
+    rng, factor = _mind(rng, model, temperature, "merge", left + right)
+    return _with_chatter(rng, _with_mistakes(rng, "merge", left + right, factor))
 
 
-def repair(rng: random.Random, numbers: list[int], attempt: list[int]) -> str:
+def repair(
+    rng: random.Random,
+    numbers: list[int],
+    attempt: list[int],
+    model: str = "simulated",
+    temperature: float | None = None,
+) -> str:
     """An attempt mended in part, with new mistakes in other places."""
+    rng, factor = _mind(rng, model, temperature, f"repair {attempt}", numbers)
     wanted = Counter(numbers)
     found = Counter(n for n in attempt if n in wanted)
     missing, surplus = wanted - found, found - wanted
@@ -107,17 +143,27 @@ def repair(rng: random.Random, numbers: list[int], attempt: list[int]) -> str:
         found[digit] -= min(max(0, found[digit] - wanted[digit]), max(0, found.total() - len(numbers)))
     swaps = descents - _share(rng, descents, MENDED)
     wrong = missing.total() + surplus.total() + descents
-    mistakes = _rate("repair", len(numbers)) + SPOILED * wrong
+    mistakes = _rate("repair", len(numbers)) * factor + SPOILED * wrong
     answer = list(found.elements())
     swaps += _spoil(rng, answer, mistakes * _mood(rng))
     reason = f"Reason: missing {_listed(missing)}; too many {_listed(surplus)}.\n"
     return f"{reason if rng.random() < EXPLAINED else ''}Output: {_in_order(rng, answer, swaps)}"
 
 
-def _with_mistakes(rng: random.Random, what: str, numbers: list[int]) -> list[int]:
+def _mind(
+    rng: random.Random, model: str, temperature: float | None, what: str, numbers: list[int]
+) -> tuple[random.Random, float]:
+    """What an answer is drawn with, and how many mistakes are made for each at temperature 1."""
+    if (other := next((n for n in numbers if n not in range(10)), None)) is not None:
+        raise NotSimulated(f"only lists of the digits from 0 to 9 are, not one with {other}")
+    heat = 1.0 if temperature is None else max(1.0, temperature)
+    return typical(rng, temperature, model, what, numbers), WORSE.get(model, 1.0) * heat**2
+
+
+def _with_mistakes(rng: random.Random, what: str, numbers: list[int], factor: float) -> list[int]:
     """The numbers sorted, with the mistakes that this list always brings and those of this one answer."""
     answer = sorted(numbers)
-    mistakes = _rate(what, len(numbers))
+    mistakes = _rate(what, len(numbers)) * factor
     swaps = _spoil(_habit(what, numbers), answer, mistakes * STUBBORN)
     swaps += _spoil(rng, answer, mistakes * (1 - STUBBORN) * _mood(rng))
     return _in_order(rng, answer, swaps)

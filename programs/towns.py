@@ -109,7 +109,8 @@ def question(chance: random.Random, chain: tuple[str, ...], entity: str) -> str:
 
 def parse(text: str) -> tuple[list[str], list[str]] | None:
     """The entities a question starts from and the relations it goes through, in order, or None.
-    A comparison has two entities, each of which may be a phrase of its own."""
+    A comparison has two entities, each of which may be a phrase of its own. One that a reference without an
+    answer left is empty."""
     text = text.strip()
     comparison = _match(OLDER, text)
     if comparison is not None:
@@ -160,7 +161,7 @@ def _with_year(phrase: str) -> tuple[str, list[str]]:
 def _match(form: str, text: str) -> dict[str, str] | None:
     pattern = re.escape(form)
     for name in ("e", "a", "b"):
-        pattern = pattern.replace(r"\{" + name + r"\}", f"(?P<{name}>.+)")
+        pattern = pattern.replace(r"\{" + name + r"\}", f"(?P<{name}>.*)")
     found = re.fullmatch(pattern, text)
     return found.groupdict() if found else None
 

@@ -253,3 +253,31 @@ def test_a_model_that_the_simulator_does_not_declare_is_told(tmp_path: Path) -> 
     vote(tmp_path)
     done = gotc("run", "vote.got", "--input", "question=why", "--model", "simulated:tiny", cwd=tmp_path)
     assert done.returncode == 2 and "MODELS = " in done.stderr
+
+
+HANDLED = """
+scheme handled(question: str) -> int:
+    try:
+        Generate() answer(question)
+    else:
+        Pool() 0
+
+scheme nested(question: str) -> int:
+    handled(question)
+"""
+
+
+@pytest.mark.parametrize("scheme", ["handled", "nested"])
+def test_what_is_not_simulated_ends_the_run_also_where_failures_are_handled(
+    tmp_path: Path, scheme: str
+) -> None:
+    path = vote(tmp_path)
+    path.write_text(path.read_text() + HANDLED)
+    simulator = "from gotlang.models.simulated import NotSimulated\n\n\ndef answer(rng, question):\n"
+    run = ("run", "vote.got", "--scheme", scheme, "--input", "question=why", "--no-cache")
+    (tmp_path / "vote_sim.py").write_text(simulator + "    raise ValueError\n")
+    assert gotc(*run, cwd=tmp_path).stdout == "0\n"
+    (tmp_path / "vote_sim.py").write_text(simulator + "    raise NotSimulated('only who is')\n")
+    done = gotc(*run, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "does not simulate this: only who is" in done.stderr and "--model" in done.stderr

@@ -250,6 +250,15 @@ def test_simulated_answers_may_ignore_what_is_known_or_say_that_they_do_not_know
         ("towns_sim", "next_step", {"question": "Who is the mayor of Paris?", "texts": []}),
         ("towns_sim", "attempt", {"question": "What is 2 + 2?", "hints": []}),
         ("egot_lake_sim", "solve", {"lake": ["S.", ".G"], "method": "", "hints": []}),
+        ("sorting_sim", "sort", {"numbers": [3, 12, 5]}),
+        ("sorting_sim", "merge", {"left": [3], "right": [-1]}),
+        ("sets_sim", "intersect", {"first": [1, 2, 1], "second": [2]}),
+        ("keywords_sim", "count_countries", {"text": "It rained. Nobody came. We waited. It got dark."}),
+        ("keywords_sim", "split_sentences", {"text": "It rained. Nobody came. We waited. It got dark."}),
+        ("documents_sim", "merge", {"documents": ["A poem of one line."]}),
+        ("documents_sim", "rate", {"documents": ["A poem of one line."], "draft": "a\nb"}),
+        ("game24_sim", "propose", {"left": "1 2 3 4 5", "count": 3}),
+        ("game24_sim", "value", {"left": "four"}),
     ],
 )
 def test_a_simulator_refuses_what_is_outside_of_its_world(

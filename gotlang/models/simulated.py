@@ -44,7 +44,7 @@ from typing import Any, Final, final
 
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
-from gotlang.errors import ModelError, UsageError
+from gotlang.errors import ModelError, OutsideSimulation, UsageError
 from gotlang.models.base import (
     PERMITTED,
     Completion,
@@ -95,7 +95,7 @@ CONTEXT: Final[Mapping[str, Callable[[Request], object]]] = {
 
 class NotSimulated(Exception):
     """Raised by a simulator that is asked something outside of what it simulates; the message says what that
-    is. The call fails with it, instead of a made-up answer."""
+    is. The run fails with it, also where a program handles failed calls, instead of a made-up answer."""
 
 
 @final
@@ -389,7 +389,7 @@ class SimulatedModel(Model):
         try:
             result = simulator(rng, **(context | dict(request.arguments)))
         except NotSimulated as error:
-            raise ModelError(
+            raise OutsideSimulation(
                 f"the simulator {_place(simulator)} does not simulate this: {error}",
                 help="choose a real model with --model",
             ) from error

@@ -79,6 +79,8 @@ def outcome_of(
         lost = _no_result(context, operation)
     else:
         operation, thoughts = partial_result(operation, scheme) or (graph.operations[0], ())
+    if sampler.outside is not None and lost is None:
+        lost = RunError(sampler.outside.message, help=sampler.outside.help)
     many = scheme.many
     value: Any = None if not thoughts else [t.value for t in thoughts] if many else thoughts[0].value
     if done and (why := fits(ListType(scheme.result) if many else scheme.result, value)):

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, final
 
 from gotlang.cache.base import Cache, StoredSample
 from gotlang.cache.coordination import Coordination, sample_name
-from gotlang.errors import BudgetExceeded, CacheError, GotError, LimitExceeded, ModelError
+from gotlang.errors import (
+    BudgetExceeded,
+    CacheError,
+    GotError,
+    LimitExceeded,
+    ModelError,
+    OutsideSimulation,
+)
 from gotlang.models.base import AlreadyCached, Model, Permit, Reply, Request
 from gotlang.runtime.sampler.budget import Allowance, Budget
 from gotlang.runtime.sampler.events import (
@@ -188,6 +195,8 @@ class Sampler:
         """A reason once the run stops: no further request is sent, those under way are finished."""
         self.refused = False
         """Whether the budget did not allow a request."""
+        self.outside: OutsideSimulation | None = None
+        """The first request that a simulator refused, because it does not simulate such."""
         self.notes = notes
         self.asked = 0
         """Samples that operations asked for, shared ones counted each time."""
@@ -431,6 +440,8 @@ class Sampler:
             spent.requests += allowance.requests
             pending.give_up(numbers, error.message, cut_off=True)
         except ModelError as error:
+            if isinstance(error, OutsideSimulation):
+                self.outside = self.outside or error
             spent.requests += error.requests
             pending.give_up(numbers, error.in_words())
         except asyncio.CancelledError:
