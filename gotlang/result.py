@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, Self, final
 
 from gotlang.errors import InvalidResult, PartialResult, RunError, UsageError
-from gotlang.metric import Metric, Score
+from gotlang.metric import NO_TRUTH, Metric, Score
 from gotlang.models.base import Address
 from gotlang.models.prices import Spent as Spent
 from gotlang.models.prices import dollars as dollars
@@ -85,6 +85,8 @@ class Result(Displayed):
     sources: Mapping[str, Source] = field(default_factory=dict, repr=False, compare=False)
     endpoints: Sequence[Address] = ()
     """The addresses that were asked, but for providers' own."""
+    measures: Mapping[str, Score] = field(default_factory=dict)
+    """The metrics that the program declares for its result: the value of each, or why it has none."""
 
     @property
     def value(self) -> Any:
@@ -189,6 +191,14 @@ class Result(Displayed):
         """The thoughts: a data frame has one row per thought."""
         return self.thoughts()
 
+    def metric_facts(self) -> list[tuple[str, str]]:
+        """The metrics as text, without those that need the known answer where it is not given."""
+        told = {name: one for name, one in self.measures.items() if one.reason != NO_TRUTH}
+        return [
+            (name, f"{one.value:g}" if one.value is not None else f"unknown: {one.reason}")
+            for name, one in told.items()
+        ]
+
     def facts(self) -> list[tuple[str, str]]:
         """Value, score, model, calls and cost."""
         o = self.outcome
@@ -198,6 +208,7 @@ class Result(Displayed):
             ("not valid", self.not_valid or "" if self.valid is False else ""),
             ("score", "" if self.score is None else f"{self.score:g}"),
             ("ground truth", {True: "correct", False: "wrong", None: ""}[o.truth]),
+            *self.metric_facts(),
             ("model", self.model + (" (simulated)" if self.simulated else "")),
             ("endpoint", ", ".join(map(str, self.endpoints))),
             ("calls", f"{self.calls} in {self.requests} requests, {self.cached} from cache"),
@@ -228,6 +239,8 @@ class Result(Displayed):
             "metric_of": self.metric.kind.of,
             "score_unknown": self.score_unknown,
             "ground_truth": o.truth,
+            "metrics": {name: one.value for name, one in self.measures.items()},
+            "metrics_unknown": {name: one.reason for name, one in self.measures.items() if one.reason},
             "partial": o.partial,
             "skipped": o.skipped,
             "ledger": o.ledger.accounts_json(),

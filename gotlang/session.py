@@ -20,7 +20,7 @@ from gotlang.files import project
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Scheme
-from gotlang.metric import Score
+from gotlang.metric import Score, measure
 from gotlang.models.base import Address, Model, ModelOptions
 from gotlang.models.prices import Spent
 from gotlang.models.registry import ModelPool, model_limits, open_model, specs_named
@@ -290,10 +290,12 @@ class Session:
         if truth is not None:
             check_truth(chosen, truth)
         outcome = await self.runner.run(chosen, inputs, truth, has_truth=truth is not None)
-        metric, scored = self.program.metric(chosen), Score()
+        metric, scored, measures = self.program.metric(chosen), Score(), dict[str, Score]()
         if outcome.value is not None:
             evaluate = Evaluator({s.name: s for s in self.ir.scores}, self.runner.functions)
             scored = metric.score(outcome.score, outcome.value, inputs, evaluate, self.params)
+            declared = self.program.metrics(chosen)
+            measures = measure(declared, outcome.value, inputs, truth, evaluate, self.params)
         spec = self.options.chosen_model
         return Result(
             name or secrets.token_hex(4),
@@ -306,6 +308,7 @@ class Session:
             scored,
             self.program.compilation.sources,
             self.endpoints,
+            measures,
         )
 
     def graphs(self) -> list[dict[str, Any]]:

@@ -135,7 +135,7 @@ def given_inputs(program: Program, scheme: Scheme, chosen: Mapping[str, Any]) ->
 
     Raises UsageError for invalid, unknown and missing inputs.
     """
-    from gotlang.evaluate.rows import looks_at_truth
+    from gotlang.evaluate.rows import reads_truth
 
     wanted = dict(scheme.parameters)
     types: dict[str, Type] = {TRUTH: scheme.truth, **wanted}
@@ -148,7 +148,7 @@ def given_inputs(program: Program, scheme: Scheme, chosen: Mapping[str, Any]) ->
         values[name] = parse_value(read_value(text, f"--input {name}"), types[name], f"--input {name}")
     if chosen["data"] is not None:
         values = {
-            **_from_data(chosen, wanted, types, set(values), measured=looks_at_truth(program.ir(0), scheme)),
+            **_from_data(chosen, wanted, types, set(values), measured=reads_truth(program.ir(0), scheme)),
             **values,
         }
     elif chosen["map"] or chosen["row"]:

@@ -446,6 +446,7 @@ def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
         yield "score", f"unknown: {result.score_unknown}"
     if outcome.truth is not None:
         yield "ground truth", "correct" if outcome.truth else "wrong"
+    yield from result.metric_facts()
     shared = without.calls - within.calls
     also = f", {shared:,} shared within the run" if shared > 0 else ""
     requests = count(spent.requests, "request")

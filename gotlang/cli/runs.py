@@ -185,6 +185,8 @@ def _header(record: RunRecord) -> None:
         say(f"  result   {cut(value_text(record.document['result']), _WIDTH)}")
         score = record.document["score"]
         say(f"  score    {'none' if score is None else score}")
+        for name, value in record.document.get("metrics", {}).items():
+            say(f"  {name.ljust(8)} {'unknown' if value is None else f'{value:g}'}")
         for name in ("not_valid", "partial"):
             if reason := record.document.get(name):
                 say(f"  {name.replace('_', ' ').ljust(8)} {reason}")
@@ -413,6 +415,8 @@ def _facts(record: RunRecord) -> list[tuple[str, str]]:
         facts.append(("score", f"{found['score']:g}"))
     if found.get("ground_truth") is not None:
         facts.append(("", "correct" if found["ground_truth"] else "wrong"))
+    measured = found.get("metrics", {}).items()
+    facts.extend((name, f"{value:g}") for name, value in measured if value is not None)
     ledger = found.get("ledger", {}).get("process")
     if ledger:
         facts.append(("", count(ledger["calls"], "call")))

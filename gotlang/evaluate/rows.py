@@ -120,8 +120,7 @@ def read_dataset(
     """
     table, mapping = as_table(data), columns or {}
     wanted = dict(scheme.parameters)
-    measured = any(map(needs_truth, metrics_of(program, scheme, metrics)))
-    looked_at = truth or measured or TRUTH in mapping or looks_at_truth(program, scheme)
+    looked_at = truth or TRUTH in mapping or reads_truth(program, scheme, metrics)
     compared = TRUTH not in wanted and looked_at
     if unknown := [name for name in mapping if name not in {*wanted, TRUTH}]:
         raise UsageError(
@@ -213,6 +212,12 @@ def _unclear(table: Table, name: str, type_: Type, candidates: Iterable[str]) ->
         f"{table.path} has no column `{name}`, which the scheme's input `{name}: {type_}` needs",
         help=f"choose one: `--map {name}={near}`; it has: {', '.join(table.columns)}",
     )
+
+
+def reads_truth(program: Program, scheme: Scheme, metrics: Sequence[str] = ()) -> bool:
+    """Whether a scheme looks at the known answer, or a metric: one of these, or of the program's own. Raises
+    UsageError for an unknown metric."""
+    return any(map(needs_truth, metrics_of(program, scheme, metrics))) or looks_at_truth(program, scheme)
 
 
 def looks_at_truth(program: Program, scheme: Scheme) -> bool:

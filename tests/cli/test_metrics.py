@@ -156,3 +156,27 @@ def test_python_has_the_same(folder: Path) -> None:
     assert (compared.metric, compared.kind.share) == ("exact", True)
     with pytest.raises(UsageError, match="no metric `bleu`"):
         program.evaluate(rows, scheme="article", metrics=["bleu"], options=options)
+
+
+def test_run_and_show_have_the_metrics_of_the_result(folder: Path) -> None:
+    command = ("run", "p.got", "--scheme", "article")
+    row = ("--data", "q.csv", "--row", "1")
+    found = document(gotc(*command, *row, "--json", cwd=folder))
+    assert found["metrics"] == {"overlap": 0.5, "exact": 0, "added": 3}
+    assert found["metrics_unknown"] == {}
+    given = ("--input", "question=Loire and Seine?", "--input", "truth=Loire")
+    done = gotc(*command, *given, cwd=folder)
+    assert [line.split() for line in done.stderr.splitlines() if "overlap" in line] == [["overlap", "0.5"]]
+    name = document(gotc("runs", "--json", cwd=folder))["runs"][0]["run"]
+    assert "overlap 0.5" in " ".join(gotc("show", name, cwd=folder).stdout.split())
+
+    blind = document(gotc(*command, *given[:2], "--json", cwd=folder))
+    assert blind["metrics"] == {"overlap": None, "exact": None, "added": 3}
+    assert "no known answer" in blind["metrics_unknown"]["overlap"]
+    shown = gotc(*command, *given[:2], cwd=folder).stderr
+    assert "overlap" not in shown and "added" in shown
+
+    (folder / "p.got").write_text(TEXT.replace("len(reply) - len(question)", "1 / (len(reply) - len(reply))"))
+    done = gotc(*command, *row, cwd=folder)
+    assert done.returncode == 0
+    assert "unknown: it has no value: division by zero" in done.stderr
