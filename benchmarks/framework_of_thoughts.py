@@ -58,14 +58,16 @@ TABLE_2 = (
         (31, 30, 22),
         (29.6, 25.1, 16.1),
     ),
-    Column("ToT, sorting 128", "sorting", "tot", "digits128.csv", 0, (452,) * 3, (39,) * 3, (15.9,) * 3),
+    Column(
+        "ToT, sorting 128", "sorting", "tot_rounds", "digits128.csv", 0, (452,) * 3, (39,) * 3, (15.9,) * 3
+    ),
     Column(
         "GoT, sorting 128", "sorting", "got_rounds", "digits128.csv", 0, (259,) * 3, (30,) * 3, (5.0,) * 3
     ),
     Column(
         "GoT, documents",
         "documents",
-        "got",
+        "got_tuned",
         "documents.csv",
         0,
         (145, 141, 140),

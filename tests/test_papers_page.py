@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 
 import pytest
+
+from gotlang.files import compile_file
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -30,3 +33,16 @@ def test_each_row_names_a_test_or_a_page(claim: papers.Claim) -> None:
 
 def test_the_page_is_what_its_script_prints() -> None:
     assert papers.PAGE.read_text(encoding="utf-8") == papers.page()
+
+
+PROMPTS = [claim for claim in CLAIMS if claim.part == "Prompts of these"]
+
+
+@pytest.mark.parametrize("claim", PROMPTS, ids=lambda claim: claim.what)
+def test_the_prompts_have_as_many_examples_as_the_page_says(claim: papers.Claim) -> None:
+    program, _, names = claim.what.partition(": ")
+    ir = compile_file(ROOT / "programs" / f"{program}.got").compiled().program()
+    has = {prompt.name: len(prompt.examples) for prompt in ir.prompts}
+    said = claim.difference.partition(" there; ")[2].partition(" here")[0]
+    counts = [int(number) for number in re.findall(r"\d+", re.sub(r"\(.*?\)", "", said))]
+    assert dict(zip(names.split(", "), counts, strict=True)) == has
