@@ -29,7 +29,7 @@ def test_two_conflicts_are_resolved_and_no_other() -> None:
         Lark(
             grammar_text(),
             parser="lalr",
-            start=["module", "expression"],
+            start=["module", "expression", "vary_item"],
             postlex=indentation(),
             maybe_placeholders=True,
             debug=True,

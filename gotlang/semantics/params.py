@@ -30,7 +30,7 @@ from gotlang.types import (
 )
 
 
-def constant_value(node: e.Expression) -> Any:
+def constant_value(node: e.Node) -> Any:
     """The plain value of a constant, signed or not, or of a list of them. Raises TypeError for others."""
     match node:
         case e.Constant(value=value):
@@ -122,7 +122,7 @@ def _type(param: n.Param, symbols: Symbols, report: Report) -> Type:
     return wanted
 
 
-def _allowed(domain: n.Range | n.Choices | None) -> tuple[e.Expression, ...]:
+def _allowed(domain: n.Range | n.Choices | None) -> tuple[e.Node, ...]:
     """The constants of a domain."""
     match domain:
         case n.Range(low=low, high=high):

@@ -342,6 +342,8 @@ class TreeBuilder:
     study_constraint = _parts("constraints")
     study_vary = _parts("vary")
     vary_item = n.Vary
+    varied = _list(n.Choices)
+    text_file = n.TextFile
 
     def study_prompts(self, span, names, optimizer):
         return "prompts", n.StudyPrompts(span, names, optimizer)

@@ -44,6 +44,7 @@ _Small = (
     | n.TypedName
     | n.Range
     | n.Choices
+    | n.TextFile
     | n.CasePattern
 )
 _Inline = e.Expression | n.Step | n.LabelReference | _Clause | _Small
@@ -318,8 +319,10 @@ class _Printer:
                 return self._join("data ", path, mapped, *_commas(options, ", "))
             case n.StudyPrompts(names=names, optimizer=optimizer):
                 return self._join(*_commas(names, "prompts "), " with ", optimizer)
-            case n.Vary(name=name, domain=domain):
-                return self._join(name, (" in ", domain))
+            case n.Vary(name=name, part=part, domain=domain):
+                return self._join(name, (".", part), (" in ", domain))
+            case n.TextFile(path=path):
+                return self._join("file ", path)
             case n.Range(low=low, high=high):
                 return self._join(low, "..", high)
             case n.Choices(values=values):

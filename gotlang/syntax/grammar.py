@@ -46,7 +46,7 @@ def parser() -> Lark:
     return found
 
 
-def build_parser(*extensions: str, starts: Sequence[str] = ("module", "expression")) -> Lark:
+def build_parser(*extensions: str, starts: Sequence[str] = ("module", "expression", "vary_item")) -> Lark:
     """An LALR parser for the grammar of programs and the grammar texts that extend it."""
     from lark import Lark
 

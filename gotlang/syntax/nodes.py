@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from gotlang.answers.forms import Form
+from gotlang.span import Span
 from gotlang.syntax.expressions import (
     HOLE,
     Argument,
@@ -301,10 +302,17 @@ class Range(Node):
 
 
 @node
-class Choices(Node):
-    """`in ["plain", "json"]`."""
+class TextFile(Node):
+    """`file "short.md"` among the texts that a study varies: the text in a file."""
 
-    values: tuple[Expression, ...]
+    path: Constant
+
+
+@node
+class Choices(Node):
+    """`in ["plain", "json"]`; in a study also names, and texts in files."""
+
+    values: tuple[Expression | TextFile, ...]
 
 
 @node
@@ -405,10 +413,22 @@ class StudyData(Node):
 
 @node
 class Vary(Node):
-    """`merge_tries in 5..25`: one param the study varies."""
+    """`merge_tries in 5..25`, `sort.temperature in 0.0..1.0`: what a study varies. `part` is what of a prompt
+    it is."""
 
     name: Identifier
+    part: Identifier | None
     domain: Range | Choices | None
+
+    @property
+    def text(self) -> str:
+        """What varies, as written: `sort.temperature`."""
+        return self.name.text if self.part is None else f"{self.name.text}.{self.part.text}"
+
+    @property
+    def place(self) -> Span:
+        """Where that is written."""
+        return self.name.span if self.part is None else self.name.span.to(self.part.span)
 
 
 @node

@@ -20,7 +20,7 @@ from gotlang.diagnostics import Diagnostic, Label, in_order
 from gotlang.span import Fragment, Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node
 from gotlang.syntax.hints import end_of_code, explain
-from gotlang.syntax.nodes import Comment, Declaration, Module, Suite
+from gotlang.syntax.nodes import Comment, Declaration, Module, Suite, Vary
 from gotlang.syntax.recovery import SIGNS, Hole, is_hole, without_body, without_line, without_tabs
 from gotlang.syntax.typos import STATEMENTS
 from gotlang.syntax.walk import children
@@ -84,6 +84,17 @@ def _without_orphans(text: str, problems: list[Diagnostic]) -> list[Diagnostic]:
 
 def parse_expression(source: Source) -> Expression | Diagnostic:
     """One expression on its own, as in `--fail-if 'mean(mistakes) > 2'`, or the first mistake in it."""
+    found: Expression | Diagnostic = _alone(source, "expression")
+    return found
+
+
+def parse_vary(source: Source) -> Vary | Diagnostic:
+    """What a study varies, `tries in 1..5`, or the first mistake in it."""
+    found: Vary | Diagnostic = _alone(source, "vary_item")
+    return found
+
+
+def _alone(source: Source, rule: str) -> Any:
     if problem := _unreadable(source):
         return problem
     text = _without_mark(source.text)
@@ -92,9 +103,8 @@ def parse_expression(source: Source) -> Expression | Diagnostic:
     for chunk in scan(fragment)[0]:
         if chunk.problems:
             return chunk.problems[0]
-    expression, problems, _ = _run(fragment, "expression")
-    result: Expression | Diagnostic = problems[0] if problems else expression
-    return result
+    found, problems, _ = _run(fragment, rule)
+    return problems[0] if problems else found
 
 
 def _without_mark(text: str) -> str:

@@ -172,6 +172,9 @@ suites = _suites(statements)
 # ---------------------------------------------------------------- declarations
 
 _domains = _node(n.Range, numbers, numbers) | _node(n.Choices, _several(param_constants, 1))
+_varied = _node(
+    n.Choices, _several(_node(e.Reference, names) | _node(n.TextFile, short_texts) | all_texts, 1)
+)
 params = st.builds(
     lambda name, type_, default, each, domain, guard: n.Param(
         NOWHERE, name, type_, default, each and domain is not None, domain, guard
@@ -235,7 +238,7 @@ _studies = st.tuples(
     st.none() | _data,
     _several(st.tuples(st.sampled_from(["minimize", "maximize"]), expressions)),
     _several(expressions),
-    _several(_node(n.Vary, identifiers, st.none() | _domains)),
+    _several(_node(n.Vary, identifiers, st.none() | identifiers, st.none() | _domains | _varied)),
     _several(_node(n.StudyPrompts, _several(identifiers, 1), expressions)),
     _several(_options, 1),
 )
