@@ -145,7 +145,8 @@ def test_a_conditional_space_lists_each_of_its_points_once(tmp_path: Path) -> No
     assert space.points(9) is None
     endless = space_of(plan_of(compile(CONDITIONAL, "s.got").compilation, tmp_path))
     assert endless.points(10**9) is None
-    asked = replace(space, settings=frozenset({"warmth"})).points(11)
+    *others, warmth = space.dimensions
+    asked = replace(space, dimensions=(*others, replace(warmth, unset=True))).points(11)
     assert asked is not None
     assert asked[0] == {"search": "wide"}
     assert len(asked) == 11

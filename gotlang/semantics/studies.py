@@ -13,6 +13,7 @@ from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.metrics import misfit_of
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature, Symbols
+from gotlang.semantics.varying import SCHEME, VaryCheck, name_of
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
@@ -74,17 +75,8 @@ CLAUSES = ("data", "maximize", "minimize", "program", "prompts", "scheme", "subj
 
 DATA_OPTIONS: dict[str, Type] = {"train": INT, "test": INT, "seed": INT}
 
-VARIED: dict[str, Type] = {"schedule": STR, "concurrency": INT, "model": STR, "temperature": FLOAT}
-"""What a study may vary in addition to the params of its program."""
-
-ASKED = ("temperature", "model")
-"""Those that are settings of requests; the others are options of a run and change no result."""
-
-SCHEDULES = ("breadth-first", "depth-first", "best-first", "critical-path-first")
-"""The names of the runtime's schedulers, which cannot be imported here (a test compares them)."""
-
 BOUNDS: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(("trials", "parallel", "train", "test", "concurrency"), (1, math.inf)),
+    **dict.fromkeys(("trials", "parallel", "train", "test"), (1, math.inf)),
     **dict.fromkeys(("budget", "seed", "finals"), (0, math.inf)),
     **dict.fromkeys(("first", "depth", "keep", "rows", "candidates", "calls", "sets"), (1, math.inf)),
     **dict.fromkeys(("startup", "demos"), (0, math.inf)),
@@ -147,14 +139,16 @@ def _against(node: n.Study, target: Target, report: Report) -> None:
             report.error("GOT0602", "its program has no scheme to tune", node.name.span)
         return
     scheme = symbols.schemes[name]
+    schemes = schemes_of(node, name, symbols)
     known = [*dict(scheme.parameters), "truth"]
     for column, _ in node.data.columns if node.data else ():
         if column not in known:
             assert node.data is not None
             text = f"the scheme `{name}` takes: {scheme.takes()}"
             report.unknown("GOT0602", "input", column, node.data.span, known, text)
+    varied = VaryCheck(symbols, schemes, report)
     for vary in node.vary:
-        _vary(vary, symbols, report)
+        varied.check(vary)
     for prompt in (name for prompts in node.prompts for name in prompts.names):
         if prompt.text not in symbols.prompts:
             report.unknown("GOT0602", "prompt", prompt.text, prompt.span, symbols.prompts)
@@ -168,6 +162,17 @@ def _against(node: n.Study, target: Target, report: Report) -> None:
             _number(parts[0], expressions, scope, "a constraint")
             bound = Scope(names={BASELINE: Variable(BASELINE, FLOAT)})
             expressions.expect(parts[1], bound, FLOAT, "a bound")
+
+
+def schemes_of(node: n.Study, own: str, symbols: Symbols) -> list[str]:
+    """The schemes that a study may run: its own, and those that it varies."""
+    found = {own: None}
+    for vary in node.vary:
+        if vary.text == SCHEME and SCHEME not in symbols.params and isinstance(vary.domain, n.Choices):
+            found |= {
+                str(name): None for value in vary.domain.values if (name := name_of(value)) in symbols.schemes
+            }
+    return [*found]
 
 
 def measured_names(scheme: Signature, metrics: Iterable[str] = ()) -> Scope:
@@ -207,53 +212,6 @@ def is_bound(node: e.Expression) -> bool:
     )
 
 
-def _vary(vary: n.Vary, symbols: Symbols, report: Report) -> None:
-    name, param = vary.name.text, symbols.nodes.get(vary.name.text)
-    declared = param.domain if isinstance(param, n.Param) else None
-    if not isinstance(param, n.Param) and name not in VARIED:
-        known = [k for k, v in symbols.nodes.items() if isinstance(v, n.Param)]
-        report.unknown("GOT0602", "param", name, vary.name.span, [*known, *VARIED])
-    elif vary.domain is None:
-        if declared is None:
-            message = f"`{name}` has no range"
-            report.error("GOT0604", message, vary.span, help=f"add one: `vary {name} in 1..10` or `in [...]`")
-    elif not isinstance(param, n.Param):
-        if _fitting(vary.domain, VARIED[name], report):
-            for part in _values(vary.domain):
-                _bounded(name, constant_value(part), part.span, report)
-    else:
-        type_ = symbols.params[name]
-        element = type_.element if param.each and isinstance(type_, ListType) else type_
-        if _fitting(vary.domain, element, report) and (outside := _outside(vary.domain, declared)):
-            message = f"{outside} is outside the declared range of `{name}`"
-            report.error("GOT0604", message, vary.domain.span)
-
-
-def _values(domain: n.Range | n.Choices) -> tuple[e.Expression, ...]:
-    return (domain.low, domain.high) if isinstance(domain, n.Range) else tuple(domain.values)
-
-
-def _fitting(domain: n.Range | n.Choices, type_: Type, report: Report) -> bool:
-    """Whether a range or choices are of a type; reports why not."""
-    wrong = [part for part in _values(domain) if not accepts(type_, of_value(constant_value(part)))]
-    for part in wrong:
-        report.error("GOT0604", f"this must be {type_}", part.span)
-    if not wrong and isinstance(domain, n.Range) and constant_value(domain.low) > constant_value(domain.high):
-        report.error("GOT0604", "empty range", domain.span)
-        return False
-    return not wrong
-
-
-def _outside(inner: n.Range | n.Choices, outer: n.Range | n.Choices | None) -> str | None:
-    allowed = list(map(constant_value, _values(outer))) if outer is not None else []
-    for value in map(constant_value, _values(inner)):
-        if isinstance(outer, n.Range) and not allowed[0] <= value <= allowed[1]:
-            return str(value)
-        if isinstance(outer, n.Choices) and value not in allowed:
-            return str(value)
-    return None
-
-
 def _settings(node: n.Study, report: Report) -> None:
     data = node.data.options if node.data else ()
     for settings, known in ((data, DATA_OPTIONS), (node.options, OPTIONS)):
@@ -265,7 +223,7 @@ def _settings(node: n.Study, report: Report) -> None:
     searched = [name for prompts in node.prompts for name in prompts.names]
     _duplicates("setting", [option.name for option in data], report)
     _duplicates("setting", [option.name for option in node.options if not n.is_lost(option)], report)
-    _duplicates("param to vary", [vary.name for vary in node.vary], report)
+    _duplicates("param to vary", [e.Identifier(vary.place, vary.text) for vary in node.vary], report)
     _duplicates("prompt to optimize", searched, report)
 
 
@@ -303,9 +261,7 @@ def _value(name: str, value: Any, wanted: Type, span: Span, report: Report) -> N
 
 def _bounded(name: str, value: Any, span: Span, report: Report) -> None:
     least, most = BOUNDS.get(name, (-math.inf, math.inf))
-    if name == "schedule" and value not in SCHEDULES:
-        report.error("GOT0604", f"`schedule` must be one of {', '.join(SCHEDULES)}", span)
-    elif isinstance(value, int | float) and not least <= value <= most:
+    if isinstance(value, int | float) and not least <= value <= most:
         bounds = f"at least {least}" if most == math.inf else f"from {least} to {most}"
         report.error("GOT0604", f"`{name}` must be {bounds}", span)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -22,10 +21,11 @@ from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.studies import OPTIONS, Target, check_study, method, sides
+from gotlang.semantics.varying import text_problem
 from gotlang.span import NOWHERE, Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.parse import parse, parse_expression
+from gotlang.syntax.parse import parse, parse_expression, parse_vary
 
 TRIALS = 50
 PARALLEL = 4
@@ -127,7 +127,7 @@ class StudyPlan:
         parts: list[object] = [source.text for source in self.program.compilation.sources.values()]
         parts += [f"{o.maximize} {o.text}" for o in self.objectives]
         parts += [c.text for c in self.constraints]
-        parts += [repr((v.name.text, v.domain)) for v in self.vary]
+        parts += [repr((v.text, v.domain)) for v in self.vary]
         parts += [(s.prompts, s.optimizer.name, dict(s.optimizer.arguments)) for s in self.searches]
         parts += [self.scheme, self.train, self.test, self.split_seed, self.parallel, self.seed]
         parts += [self.failed, self.batching, self.early_stop, sorted(self.columns.items())]
@@ -206,7 +206,7 @@ def plan_of(compilation: Compilation, folder: Path, study: str | None = None) ->
         program = CheckedProgram(compile_file(beside(folder, str(node.program.value))))
     text = compilation.source.text
     data = beside(folder, str(node.data.path.value)) if node.data is not None else folder
-    return _plan(node, program, data, lambda span: text[span.start : span.end])
+    return _plan(node, program, data, folder, lambda span: text[span.start : span.end])
 
 
 def make_plan(
@@ -274,6 +274,14 @@ def make_plan(
             raise CompileError((found,), sources)
         return found
 
+    def read_vary(text: str, place: str) -> n.Vary:
+        source = Source.of(f"<{place}>", text)
+        sources[source.name] = source
+        found = parse_vary(source)
+        if isinstance(found, Diagnostic):
+            raise CompileError((found,), sources)
+        return found
+
     def value(name: str, given: Any) -> e.Expression:
         is_method = name in {"sampler", "race"} and isinstance(given, str)
         return read(given, name) if is_method else e.Constant(NOWHERE, given)
@@ -293,7 +301,7 @@ def make_plan(
         n.StudyData(NOWHERE, path, tuple((columns or {}).items()), split),
         tuple((word, read(text, word)) for word, text in wanted),
         tuple(read(text, f"subject_to {i}") for i, text in enumerate(subject_to, 1)),
-        tuple(_vary(text, partial(read, place=f"vary {i}")) for i, text in enumerate(vary, 1)),
+        tuple(read_vary(text, f"vary {i}") for i, text in enumerate(vary, 1)),
         tuple(
             n.StudyPrompts(NOWHERE, (_name(prompt),), read(text, f"prompts {prompt}"))
             for prompt, text in (prompts or {}).items()
@@ -306,7 +314,7 @@ def make_plan(
         raise CompileError(errors, sources)
     folder = Path(own.name).resolve().parent if Path(own.name).exists() else Path.cwd()
     table = beside(folder, str(data)) if isinstance(data, str | Path) else as_table(data)
-    return _plan(node, program, table, lambda span: sources[span.source].text[span.start : span.end])
+    return _plan(node, program, table, folder, lambda span: sources[span.source].text[span.start : span.end])
 
 
 def _target(program: CheckedProgram) -> Target:
@@ -317,23 +325,45 @@ def _name(text: str) -> e.Identifier:
     return e.Identifier(NOWHERE, text)
 
 
-def _vary(text: str, read: Callable[[str], e.Expression]) -> n.Vary:
-    """`tries in 1..5`, `style in ["plain", "json"]`, or a name alone."""
-    name, _, domain = (part.strip() for part in text.partition(" in "))
-    if not domain:
-        return n.Vary(NOWHERE, _name(name), None)
-    low, dots, high = domain.partition("..")
-    if dots and not domain.startswith("["):
-        return n.Vary(NOWHERE, _name(name), n.Range(NOWHERE, read(low), read(high)))
-    values = read(domain)
-    choices = values.elements if isinstance(values, e.ListDisplay) else (values,)
-    return n.Vary(NOWHERE, _name(name), n.Choices(NOWHERE, tuple(choices)))
+def _varied(vary: n.Vary, folder: Path, program: CheckedProgram) -> n.Vary:
+    """The same with names as texts, and texts instead of the files that hold them."""
+    if not isinstance(vary.domain, n.Choices):
+        return vary
+
+    def plain(value: e.Expression | n.TextFile) -> e.Expression:
+        match value:
+            case e.Reference(name=name):
+                return e.Constant(value.span, name)
+            case n.TextFile(path=path):
+                return e.Constant(value.span, _text_in(beside(folder, str(path.value)), vary, program))
+        return value
+
+    return replace(vary, domain=replace(vary.domain, values=tuple(map(plain, vary.domain.values))))
+
+
+def _text_in(file: Path, vary: n.Vary, program: CheckedProgram) -> str:
+    """A text for a prompt. Raises UsageError for one that cannot be read or cannot stand there."""
+    symbols = program.compilation.checked.symbols
+    prompt = symbols.nodes[vary.name.text]
+    assert isinstance(prompt, n.Prompt)  # the checker has seen to it
+    try:
+        text = file.read_text("utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or "it is not UTF-8"
+        raise UsageError(f"cannot read {file}, which `{vary.text}` names: {why}") from None
+    if problem := text_problem(text, prompt, symbols):
+        raise UsageError(f"{file}: {problem[0]}", help=problem[1])
+    return text
 
 
 def _plan(
-    node: n.Study, program: CheckedProgram, data: Path | Table, written: Callable[[Span], str]
+    node: n.Study,
+    program: CheckedProgram,
+    data: Path | Table,
+    folder: Path,
+    written: Callable[[Span], str],
 ) -> StudyPlan:
-    """The plan of a checked study; `written` gives the text of a span."""
+    """The plan of a checked study in a folder; `written` gives the text of a span."""
     scheme = _target(program).scheme(node.scheme.text if node.scheme else None)
     settings = {option.name.text: option.value for option in node.options}
     split = _constants(node.data.options if node.data else ())
@@ -351,7 +381,7 @@ def _plan(
             Objective(value, word == "maximize", written(value.span)) for word, value in node.objectives
         ),
         constraints=tuple(_constraint(value, written(value.span)) for value in node.constraints),
-        vary=node.vary,
+        vary=tuple(_varied(vary, folder, program) for vary in node.vary),
         searches=tuple(
             PromptSearch(tuple(name.text for name in p.names), _method(p.optimizer) or Method("copro"))
             for p in node.prompts

@@ -23,7 +23,8 @@ from gotlang.operations.names import free_names
 from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
 from gotlang.runtime.sampler.events import Observer
-from gotlang.semantics.studies import ASKED, BASELINE
+from gotlang.semantics.studies import BASELINE
+from gotlang.semantics.varying import SCHEME
 from gotlang.session import Session
 from gotlang.span import NOWHERE
 from gotlang.statistics import bounded
@@ -31,7 +32,7 @@ from gotlang.syntax import expressions as e
 from gotlang.templates import Template
 from gotlang.tune.plan import Constraint, StudyPlan
 from gotlang.tune.space import TEXTS, Point, Space
-from gotlang.tune.tuned import Texts
+from gotlang.tune.tuned import PromptSettings, Texts, asked_with
 
 OF_RESULTS = frozenset({"result", "score", "latency"})
 """Metrics undefined for a failed run."""
@@ -117,7 +118,10 @@ class PointRunner:
         self.plan = plan
         self.space = space
         self.session = session
-        self.texts = dict(texts or {})
+        listed, own = space.texts, [Texts()]
+        self.texts = {**(texts or {})} | {
+            name: [*listed[name], *(texts or {}).get(name, own)[1:]] for name in listed
+        }
         scores = {s.name: s for s in session.ir.scores}
         self._evaluate = Evaluator(scores, session.runner.functions, session.ir.results)
         self._programs: dict[str, ir.Program] = {}
@@ -170,7 +174,7 @@ class PointRunner:
         return await self._run(replace(self._runner(texts, {}, {}), observe=observe), rows)
 
     async def _run(self, runner: Runner, rows: Sequence[Row]) -> list[RowRun]:
-        scheme = runner.program.scheme(self.plan.scheme)
+        scheme = runner.program.scheme(runner.program.main or self.plan.scheme)
         metric = self.plan.program.metric(scheme)
         measures = self.plan.program.metrics(scheme)
         runs: dict[int, RowRun] = {}
@@ -258,7 +262,8 @@ class PointRunner:
     def _runner(
         self, texts: Mapping[str, Texts], params: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Runner:
-        program = self._program(texts, {name: settings[name] for name in ASKED if name in settings})
+        asked = asked_with((prompt.name for prompt in self.session.ir.prompts), settings)
+        program = replace(self._program(texts, asked), main=settings.get(SCHEME, self.plan.scheme))
         base = self.session.runner
         chosen = {name: settings[name] for name in ("concurrency", "schedule") if name in settings}
         return replace(
@@ -269,7 +274,7 @@ class PointRunner:
             limits=base.limits.with_total(chosen["concurrency"]) if "concurrency" in chosen else base.limits,
         )
 
-    def _program(self, texts: Mapping[str, Texts], settings: Mapping[str, Any]) -> ir.Program:
+    def _program(self, texts: Mapping[str, Texts], settings: PromptSettings) -> ir.Program:
         """The optimized program with other texts and settings of its prompts."""
         key = repr((sorted(texts.items(), key=str), sorted(settings.items())))
         if key not in self._programs:
@@ -277,7 +282,7 @@ class PointRunner:
             if texts:
                 options, changed = self.session.options, with_prompts(self.plan.program.ir(0), texts, {})
                 program = optimize(changed, options.level, options.skipped_passes)
-            self._programs[key] = with_prompts(program, {}, settings) if settings else program
+            self._programs[key] = with_prompts(program, {}, settings) if any(settings.values()) else program
         return self._programs[key]
 
 
@@ -289,17 +294,16 @@ def _shown(value: Any) -> str | None:
     return text if len(text) <= _MOST_ANSWER else text[:_MOST_ANSWER] + "…"
 
 
-def with_prompts(program: ir.Program, texts: Mapping[str, Texts], settings: Mapping[str, Any]) -> ir.Program:
+def with_prompts(program: ir.Program, texts: Mapping[str, Texts], settings: PromptSettings) -> ir.Program:
     """A program whose prompts have other texts, and ask with these settings, whatever they say themselves.
 
     Raises TemplateError and EvaluationError for invalid texts.
     """
-    given = tuple((name, e.Constant(NOWHERE, value)) for name, value in settings.items())
 
     def changed(prompt: ir.Prompt) -> ir.Prompt:
-        found = texts.get(prompt.name, Texts())
-        own = tuple((name, value) for name, value in prompt.settings if name not in settings)
-        changes: dict[str, Any] = {"settings": (*own, *given)}
+        found, asked = texts.get(prompt.name, Texts()), settings.get(prompt.name, {})
+        given = {name: constant(value) for name, value in asked.items()}
+        changes: dict[str, Any] = {"settings": (*(dict(prompt.settings) | given).items(),)}
         if found.instruction is not None:
             part = "instruction" if prompt.instruction is not None else "user"
             changes[part] = Template.parse(found.instruction)
@@ -309,6 +313,13 @@ def with_prompts(program: ir.Program, texts: Mapping[str, Texts], settings: Mapp
         return replace(prompt, **changes)
 
     return replace(program, prompts=tuple(map(changed, program.prompts)))
+
+
+def constant(value: Any) -> e.Expression:
+    """The expression of a plain value, or of a list of them."""
+    if isinstance(value, list):
+        return e.ListDisplay(NOWHERE, tuple(map(constant, value)))
+    return e.Constant(NOWHERE, value)
 
 
 def _seeded(runner: Runner, seed: int) -> Runner:

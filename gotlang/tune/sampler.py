@@ -285,7 +285,7 @@ class CostModel:
 
     def _ranges(self, row: Row, point: Point) -> dict[str, CostRange]:
         runner = self._points.runner(point)
-        scheme = runner.program.scheme(self._points.plan.scheme)
+        scheme = runner.program.scheme(runner.program.main or self._points.plan.scheme)
         found = estimate(runner.program, scheme, self._sizes, inputs=row.inputs, params=runner.params)
         costs = found.early if self._early else found.costs
         return {"calls": costs.calls} | ({"cost": costs.usd} if costs.usd is not None else {})

@@ -9,17 +9,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast, final
 
 from gotlang.errors import UsageError
 from gotlang.ir.build import build_domain
 from gotlang.ir.evaluate import evaluate
-from gotlang.ir.program import Domain, Param, Program
+from gotlang.ir.program import Domain, Param, Prompt
 from gotlang.operations.names import free_names
-from gotlang.semantics.studies import VARIED
+from gotlang.operations.record import MODEL_SETTINGS
+from gotlang.semantics.varying import MODELS, SCHEME, TEXT_PARTS
+from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.tune.plan import StudyPlan
+from gotlang.tune.tuned import Shot, Texts, used_names
 from gotlang.types import FLOAT
 
 Value = int | float | str | bool | None
@@ -36,7 +39,8 @@ TEXTS = "prompt "
 @dataclass(frozen=True, slots=True)
 class Dimension:
     """One thing that varies, from `low` to `high` or among `choices`. `param` is the param or setting it
-    belongs to, `index` its place in a list."""
+    belongs to, `index` its place in a list, `guard` the condition under which it matters. `unset`: what the
+    untuned program has is not known, and its point leaves it out."""
 
     name: str
     param: str
@@ -47,6 +51,7 @@ class Dimension:
     index: int | None = None
     whole: bool = False
     guard: e.Expression | None = None
+    unset: bool = False
 
     def suggest(self, trial: Any) -> Value:
         """A value from a trial of Optuna."""
@@ -75,17 +80,19 @@ class Dimension:
 @final
 @dataclass(frozen=True, slots=True)
 class Space:
-    """All dimensions, those first that others depend on, and the defaults of every param."""
+    """All dimensions, those first that others depend on, and the defaults of every param. `settings` are the
+    names of those that are no params, `texts` the texts that the study lists for a part of a prompt."""
 
     dimensions: tuple[Dimension, ...]
     defaults: Mapping[str, Any]
     settings: frozenset[str] = frozenset()
+    texts: Mapping[str, Sequence[Texts]] = field(default_factory=dict)
 
     @property
     def start(self) -> dict[str, Value]:
-        """The point of the untuned program. Settings are left out: there they are as the program has them."""
+        """The point of the untuned program. Settings whose value there is not known are left out."""
         chosen = self._active(lambda d: d.default)
-        return {d.name: d.default for d in chosen if d.param not in self.settings}
+        return {d.name: d.default for d in chosen if not d.unset}
 
     def suggest(self, trial: Any) -> dict[str, Value]:
         """A point from a trial of Optuna."""
@@ -191,49 +198,117 @@ def point_text(point: Point, between: str = " ", equals: str = "=") -> str:
 
 
 def space_of(plan: StudyPlan) -> Space:
-    """The space of a study: what `vary` names, else every param with a range that the scheme depends on.
+    """The space of a study: what `vary` names, else every param with a range that a scheme depends on. What
+    only some of the varied schemes use is a dimension only there.
 
     Raises UsageError if nothing varies and no prompt is searched.
     """
     program = plan.program.ir(0)
+    ranges = {vary.text: build_domain(vary.domain) for vary in plan.vary}
     params = {param.name: param for param in program.params}
-    ranges = {vary.name.text: build_domain(vary.domain) for vary in plan.vary}
-    used = used_names(program, plan.scheme)
-    names = list(ranges) or [name for name in params if name in used and params[name].domain is not None]
-    dimensions: list[Dimension] = []
-    settings: set[str] = set()
+    if SCHEME in params or (chosen := ranges.pop(SCHEME, None)) is None:
+        chosen = Domain()
+    schemes = [*dict.fromkeys((plan.scheme, *chosen.choices))]
+    used = {scheme: used_names(program, scheme) for scheme in schemes}
+    found = [Dimension(SCHEME, SCHEME, plan.scheme, choices=tuple(schemes))] if chosen.choices else []
+    texts: dict[str, tuple[Texts, ...]] = {}
+
+    def where(name: str, guard: e.Expression | None = None) -> e.Expression | None:
+        """When a name matters: in the schemes that use it, and if its own condition holds."""
+        users = [scheme for scheme in schemes if name in used[scheme]]
+        return guard if len(users) in (0, len(schemes)) else _both(_one_of(SCHEME, users), guard)
+
+    every = set[str]().union(*used.values())
+    ranged = [name for name in params if name in every and params[name].domain is not None]
+    names = list(ranges) or ([] if found else ranged)
     for name in _in_order(names, params):
         domain = ranges.get(name) or (params[name].domain if name in params else None)
         assert domain is not None  # the checker has seen to it
-        if name not in params:
-            start = domain.choices[0] if domain.choices else domain.low
-            params[name] = Param(name, VARIED[name], start)
-            settings.add(name)
-        dimensions += _dimensions(params[name], domain)
-    if not dimensions and not plan.searches:
+        if name in params:
+            param = params[name]
+            found += _dimensions(replace(param, guard=where(name, param.guard)), domain)
+            continue
+        asked = [p for p in program.prompts if p.name in every] if name == MODELS else []
+        of, _, part = name.rpartition(".")
+        if part in TEXT_PARTS:
+            prompt = program.prompt(of)
+            texts[name] = _own_texts(prompt, part, domain)
+            choices = tuple(range(len(texts[name])))
+            found.append(Dimension(TEXTS + name, TEXTS + name, 0, choices=choices, guard=where(of)))
+            continue
+        for prompt in asked or ([program.prompt(of)] if of else []):
+            setting = "model" if asked else part
+            own = _own_setting(prompt, setting, plan)
+            found.append(_setting(f"{prompt.name}.{setting}", domain, own, where(prompt.name)))
+        if not asked and not of:
+            found.append(_setting(name, domain, None, None))
+    settings = {d.name for d in found if d.param not in params and not d.name.startswith(TEXTS)}
+    if not found and not plan.searches:
         raise UsageError(
             f"nothing varies in the scheme `{plan.scheme}`",
             help="give a param a range, `param tries = 5 in 1..10`, or write `vary tries in 1..10`",
         )
-    defaults = {name: param.default for name, param in params.items()}
-    return Space(tuple(dimensions), defaults, frozenset(settings))
+    defaults: dict[str, Any] = {name: param.default for name, param in params.items()}
+    defaults |= {SCHEME: plan.scheme} if SCHEME in settings else {}
+    return Space(tuple(found), defaults, frozenset(settings), texts)
+
+
+def _own_setting(prompt: Prompt, setting: str, plan: StudyPlan) -> Value:
+    """What a prompt asks with in the untuned program; None if that is not a constant, or not known."""
+    value = dict(prompt.settings).get(setting)
+    if value is None:
+        return plan.model if setting == "model" else None
+    return _encoded(value.value) if isinstance(value, e.Constant) else None
+
+
+def _setting(name: str, domain: Domain, own: Value, guard: e.Expression | None) -> Dimension:
+    """The dimension of a setting. The untuned program's value takes part where it is known."""
+    rule = MODEL_SETTINGS.get(name.rpartition(".")[2])
+    whole = FLOAT not in rule.types if rule is not None else True
+    if domain.choices:
+        choices = tuple(_encoded(choice) for choice in domain.choices)
+        own_first = (own,) if own is not None and own not in choices else ()
+        first = choices[0] if own is None else own
+        return Dimension(name, name, first, choices=(*own_first, *choices), guard=guard, unset=own is None)
+    low, high = domain.low or 0, domain.high or 0
+    if isinstance(own, int | float):
+        low, high = min(low, own), max(high, own)
+    first = low if own is None else own
+    return Dimension(name, name, first, low, high, whole=whole, guard=guard, unset=own is None)
+
+
+def _own_texts(prompt: Prompt, part: str, domain: Domain) -> tuple[Texts, ...]:
+    """The texts of a prompt that a study lists, or the first so many of its examples; its own come first."""
+    if part == "instruction":
+        own = prompt.instruction or prompt.user
+        given = dict.fromkeys(choice for choice in domain.choices if own is None or choice != own.text)
+        return (Texts(), *(Texts(instruction=text) for text in given))
+    counts = domain.choices or range(int(domain.low or 0), int(domain.high or 0) + 1)
+    shots = tuple(Shot(dict(example.inputs), example.output) for example in prompt.examples)
+    return (Texts(), *(Texts(examples=shots[:count]) for count in counts if count < len(shots)))
+
+
+def _one_of(name: str, values: Sequence[str]) -> e.Expression:
+    """The condition that a name has one of these values."""
+    listed = e.ListDisplay(NOWHERE, tuple(e.Constant(NOWHERE, value) for value in values))
+    return e.Compare(NOWHERE, e.Reference(NOWHERE, name), (("in", listed),))
+
+
+def _both(one: e.Expression, other: e.Expression | None) -> e.Expression:
+    return one if other is None else e.Binary(NOWHERE, "and", one, other)
 
 
 def with_texts(space: Space, counts: Mapping[str, int]) -> Space:
-    """A space with this many texts of each part of a prompt to choose from, the first its own."""
-    added = tuple(
-        Dimension(TEXTS + name, TEXTS + name, 0, choices=tuple(range(count)))
-        for name, count in counts.items()
-        if count > 1
-    )
-    return replace(space, dimensions=(*space.dimensions, *added))
-
-
-def used_names(program: Program, scheme: str) -> set[str]:
-    """Every name that a scheme refers to, itself, through what it calls, or in a condition of a param."""
-    found = program.reached(program.scheme(scheme))
-    guards = [param.guard for param in program.params if param.name in found and param.guard is not None]
-    return found.union(*map(free_names, guards))
+    """A space with this many texts of each part of a prompt to choose from, the first its own, in addition to
+    those that the study lists."""
+    dimensions = {dimension.name: dimension for dimension in space.dimensions}
+    for part, count in counts.items():
+        name = TEXTS + part
+        known = dimensions.get(name, Dimension(name, name, 0, choices=(0,)))
+        total = len(known.choices) + count - 1
+        if total > 1:
+            dimensions[name] = replace(known, choices=tuple(range(total)))
+    return replace(space, dimensions=tuple(dimensions.values()))
 
 
 def _in_order(names: list[str], params: Mapping[str, Param]) -> list[str]:

@@ -26,6 +26,7 @@ from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.evaluate.rows import as_table
 from gotlang.options import Options
 from gotlang.runtime.sampler.shared import ROLE
+from gotlang.semantics.varying import SCHEME
 from gotlang.session import Session, run_to_end
 from gotlang.tune.budget import StudyBudget
 from gotlang.tune.judge import FrontPoint, amount, compare_front, front_of, judged_point, named, pick
@@ -343,6 +344,7 @@ class _Study:
         }
         params, settings = points.space.params_and_settings(chosen.trial.point)
         held_out = (picked or judged_point(front)).held_out
+        scheme = settings.get(SCHEME, plan.scheme)
         held = held_out.to_dict() if held_out is not None else {}
         texts = points.chosen_texts(chosen.trial.point)
         return StudyResult(
@@ -352,7 +354,7 @@ class _Study:
             front=front,
             picked=picked,
             finals=met,
-            tuned=Tuned(plan.program.name, plan.scheme, params, texts, settings, held, provenance),
+            tuned=Tuned(plan.program.name, scheme, params, texts, settings, held, provenance),
             spent=spent,
             roles={role: roles[role] for role in ROLES if role in roles},
             simulated=self.model.simulated,

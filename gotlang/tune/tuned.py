@@ -8,7 +8,7 @@ everything else stays, to the character, so that `git diff` shows what changed.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -16,16 +16,17 @@ import msgspec
 
 from gotlang.compiler import Compilation, compile_source
 from gotlang.errors import UsageError
+from gotlang.ir.program import Program
 from gotlang.ir.text import value_text
+from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
 from gotlang.records import InvalidRecord, from_json, from_plain, to_json
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.studies import ASKED
+from gotlang.semantics.varying import ASKED
 from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
 from gotlang.syntax.texts import long_lines, quote
-from gotlang.tune.space import used_names
 from gotlang.writing import real_path, replace_file
 
 P = TypeVar("P", bound=CheckedProgram)
@@ -157,16 +158,34 @@ def _overwrite(path: Path, before: str, after: str) -> None:
 
 def _settings_of(program: CheckedProgram, found: Tuned) -> dict[str, dict[str, Any]]:
     """The tuned settings of every prompt that the tuned scheme uses."""
-    settings = {name: value for name, value in found.settings.items() if name in ASKED}
     ir = program.ir(0)
-    used = used_names(ir, program.scheme(found.scheme).name) if settings else set()
-    return {prompt.name: settings for prompt in ir.prompts if prompt.name in used}
+    used = used_names(ir, program.scheme(found.scheme).name) if found.settings else set()
+    return asked_with((prompt.name for prompt in ir.prompts if prompt.name in used), found.settings)
 
 
 def _formatted(compilation: Compilation) -> dict[str, str]:
     """The canonical texts of a program's files, by name."""
     sources = ((module, compilation.sources[module.span.source]) for module in compilation.modules)
     return {source.name: format_module(module, source) for module, source in sources}
+
+
+def used_names(program: Program, scheme: str) -> set[str]:
+    """Every name that a scheme refers to, itself, through what it calls, or in a condition of a param."""
+    found = program.reached(program.scheme(scheme))
+    guards = [param.guard for param in program.params if param.name in found and param.guard is not None]
+    return found.union(*map(free_names, guards))
+
+
+def asked_with(prompts: Iterable[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings of each of these prompts: its own, `sort.temperature`, before those of all."""
+    return {
+        prompt: {
+            name: settings.get(f"{prompt}.{name}", settings.get(name))
+            for name in ASKED
+            if name in settings or f"{prompt}.{name}" in settings
+        }
+        for prompt in prompts
+    }
 
 
 # ---------------------------------------------------------------- in a program's text
