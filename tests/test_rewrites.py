@@ -21,10 +21,10 @@ from gotlang.models.simulated import SimulatedModel
 from gotlang.span import Source
 from gotlang.syntax.format import format_module
 from gotlang.syntax.parse import parse
-from gotlang.tune.rewrites import Variant, simplest, variant, variants
+from gotlang.tune.rewrites import REWRITES, Variant, simplest, variant, variants
 
 MODELS = ("small", "large")
-SETS = "programs/sets.got"
+PROGRAMS = Path(__file__).parents[1] / "programs"
 
 
 def calls(program: Program, inputs: object, scheme: str, params: dict[str, int]) -> CostRange:
@@ -178,7 +178,7 @@ def test_comments_stay_where_they_are() -> None:
 
 
 def test_a_list_is_split_where_the_score_can_judge_a_part() -> None:
-    program = load("programs/sets.got")
+    program = load(PROGRAMS / "sets.got")
     found = variant(program, "io", "best_of(intersect)+split(set2,merge)")
     assert body(found).startswith(
         dedent("""\
@@ -200,17 +200,17 @@ def test_a_list_is_split_where_the_score_can_judge_a_part() -> None:
 
 
 def test_a_text_is_split_by_a_prompt_and_scored_by_what_can_be_shown_the_part() -> None:
-    found = variant(load("programs/keywords.got"), "io", "best_of(count_countries)+split(split_text,merge)")
+    found = variant(load(PROGRAMS / "keywords.got"), "io", "best_of(count_countries)+split(split_text,merge)")
     assert "text_list = Generate() split_text(text, text_parts)\nforeach part in text_list:" in body(found)
     assert "Score() local_errors(it, part, text, countries)" in body(found)
     assert 'whole = left.whole + " " + right.whole' in body(found)
     assert found.most is not None
-    other = variant(load("programs/keywords.got"), "io", "split(split_sentences,merge)")
+    other = variant(load(PROGRAMS / "keywords.got"), "io", "split(split_sentences,merge)")
     assert other.most is None  # a model says how many sentences there are
 
 
 def test_what_is_switched_off_is_left_out() -> None:
-    program = load("programs/sorting.got")
+    program = load(PROGRAMS / "sorting.got")
     name = "best_of(sort)+refine(repair)+split(numbers,merge)"
     found = variant(program, "io", name)
     assert simplest(found, {}).name == name
@@ -230,3 +230,9 @@ def test_what_cannot_be_rewritten_is_said(tmp_path: Path) -> None:
         variants(load(tmp_path / "other.got"), "far")
     with pytest.raises(UsageError, match=r"cannot be rewritten by `split\(x,merge\)`"):
         variant(compile(GUESS), "near", "best_of(guess)+split(x,merge)")
+
+
+def test_the_page_on_studies_has_every_rewrite() -> None:
+    page = (Path(__file__).parents[1] / "docs/studies.md").read_text("utf-8")
+    for one in REWRITES:
+        assert f"| `{one.name}` | {one.doc} | {one.calls} | {one.needs} |" in page

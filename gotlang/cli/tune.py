@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import ExitStack
+from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -29,11 +30,13 @@ from gotlang.result import dollars
 
 if TYPE_CHECKING:
     from gotlang.api import Options
+    from gotlang.program import CheckedProgram
     from gotlang.tune.budget import StudyBudget
     from gotlang.tune.outcome import StudyResult
     from gotlang.tune.plan import StudyPlan
     from gotlang.tune.search import StudyProgress
     from gotlang.tune.trials import Trial
+    from gotlang.tune.tuned import Tuned
 
 BUDGET = 3
 """The exit code of a study that its budget ended."""
@@ -95,6 +98,10 @@ def tune_command(**chosen: Any) -> int:
         document({**done.to_dict(), "file": None, "applied": []})
         message(error.message, "the result is printed instead, with the file's content under `tuned`")
         return FAILED
+    program = out.with_name(f"{plan.name}.tuned.got")
+    if program.resolve() in {Path(name).resolve() for name in plan.program.compilation.sources}:
+        program = program.with_suffix(".tuned.got")
+    changes = _write_program(plan.program, done.tuned, program)
     if chosen["report"] is not None:
         from gotlang.report.study import report
 
@@ -103,16 +110,33 @@ def tune_command(**chosen: Any) -> int:
     if chosen["apply"] and done.written is not done.front[0]:
         changed = apply(plan.program, done.tuned)
     if chosen["json"]:
-        content = {"file": str(out), "applied": [str(path) for path in changed]}
-        document({**done.to_dict(), **content})
+        applied = [str(path) for path in changed]
+        files = {"file": str(out), "program": str(program) if changes else None, "applied": applied}
+        document({**done.to_dict(), **files})
     else:
         _summary(done, out, quiet=chosen["quiet"])
+        for line in changes:
+            say(line)
         if changed:
             complain(f"written into {', '.join(map(str, changed))}")
         elif chosen["apply"]:
             why = done.held_out.verdict if done.held_out is not None else "the test rows were not run"
             complain(f"nothing written: {why}")
     return BUDGET if done.partial is not None else 0
+
+
+def _write_program(program: CheckedProgram, found: Tuned, path: Path) -> list[str]:
+    """Write the program as a study of its structure has changed it; gives the changes, the lines of a unified
+    diff. None, and nothing is written, where the study changed no structure."""
+    from gotlang.tune.structure import restructured
+    from gotlang.tune.tuned import own_text, tuned
+
+    if restructured(program, found.scheme, found.settings) is program:
+        return []
+    before, after = own_text(program), own_text(tuned(program, found))
+    write_file(str(path), after, "the program")
+    names = program.compilation.source.name, str(path)
+    return list(unified_diff(before.splitlines(), after.splitlines(), *names, n=2, lineterm=""))
 
 
 def _plan(chosen: dict[str, Any]) -> StudyPlan:

@@ -19,6 +19,8 @@ from gotlang.types import FLOAT, INT, STR, ListType, accepts, of_value
 
 SCHEME = "scheme"
 """Varies which scheme runs."""
+STRUCTURE = "structure"
+"""Varies the graph of the study's scheme, by rewrites."""
 MODELS = "models"
 """Varies which model each prompt asks."""
 TEXT_PARTS = ("instruction", "examples")
@@ -100,14 +102,17 @@ class VaryCheck:
             self._param(vary, param)
         elif name == SCHEME:
             self._schemes(vary)
+        elif name == STRUCTURE:
+            self._structure(vary)
         elif name in VARIED:
             self._setting(vary, VARIED[name])
             if name in (*ASKED, MODELS):
                 self._overruled(vary, "model" if name == MODELS else name, None)
         else:
             known = [k for k, v in self.symbols.nodes.items() if isinstance(v, n.Param)]
-            note = f"the settings of all prompts and of runs: {', '.join((SCHEME, *VARIED))}"
-            self.report.unknown("GOT0602", "param", name, vary.name.span, [*known, SCHEME, *VARIED], note)
+            note = f"the settings of all prompts and of runs: {', '.join((SCHEME, STRUCTURE, *VARIED))}"
+            known += [SCHEME, STRUCTURE, *VARIED]
+            self.report.unknown("GOT0602", "param", name, vary.name.span, known, note)
 
     # ------------------------------------------------------------ params
 
@@ -276,6 +281,15 @@ class VaryCheck:
         if set(names) == {own}:
             message, help = f"`{own}` is the study's own scheme: nothing varies", "name others beside it"
             self.report.error("GOT0605", message, vary.domain.span, help=help)
+
+    def _structure(self, vary: n.Vary) -> None:
+        if vary.domain is not None:
+            help = f"write `vary {STRUCTURE}` alone"
+            self.report.error("GOT0604", "the rewrites to choose from are not listed", vary.span, help=help)
+        elif len(self.schemes) > 1:
+            message = f"`vary {STRUCTURE}` rewrites one scheme, and this study varies which one runs"
+            help = "tune each scheme in a study of its own"
+            self.report.error("GOT0604", message, vary.span, help=help)
 
     def _alike(self, own: str, other: str, span: Span) -> None:
         """Report a scheme that does not take the inputs of the study's own, or gives another result."""

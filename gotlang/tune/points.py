@@ -24,7 +24,7 @@ from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
 from gotlang.runtime.sampler.events import Observer
 from gotlang.semantics.studies import BASELINE
-from gotlang.semantics.varying import SCHEME
+from gotlang.semantics.varying import SCHEME, STRUCTURE
 from gotlang.session import Session
 from gotlang.span import NOWHERE
 from gotlang.statistics import bounded
@@ -32,6 +32,7 @@ from gotlang.syntax import expressions as e
 from gotlang.templates import Template
 from gotlang.tune.plan import Constraint, StudyPlan
 from gotlang.tune.space import TEXTS, Point, Space
+from gotlang.tune.structure import variants_of
 from gotlang.tune.tuned import PromptSettings, Texts, asked_with
 
 OF_RESULTS = frozenset({"result", "score", "latency"})
@@ -125,6 +126,7 @@ class PointRunner:
         scores = {s.name: s for s in session.ir.scores}
         self._evaluate = Evaluator(scores, session.runner.functions, session.ir.results)
         self._programs: dict[str, ir.Program] = {}
+        self._variants = variants_of(plan)
         self._metrics = [metric.name for metric in session.ir.metrics]
         self._answered: Row | None = None
 
@@ -263,7 +265,8 @@ class PointRunner:
         self, texts: Mapping[str, Texts], params: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Runner:
         asked = asked_with((prompt.name for prompt in self.session.ir.prompts), settings)
-        program = replace(self._program(texts, asked), main=settings.get(SCHEME, self.plan.scheme))
+        version = settings.get(STRUCTURE, self.plan.scheme)
+        program = replace(self._program(texts, asked, version), main=settings.get(SCHEME, self.plan.scheme))
         base = self.session.runner
         chosen = {name: settings[name] for name in ("concurrency", "schedule") if name in settings}
         return replace(
@@ -274,13 +277,14 @@ class PointRunner:
             limits=base.limits.with_total(chosen["concurrency"]) if "concurrency" in chosen else base.limits,
         )
 
-    def _program(self, texts: Mapping[str, Texts], settings: PromptSettings) -> ir.Program:
-        """The optimized program with other texts and settings of its prompts."""
-        key = repr((sorted(texts.items(), key=str), sorted(settings.items())))
+    def _program(self, texts: Mapping[str, Texts], settings: PromptSettings, version: str) -> ir.Program:
+        """The optimized program with other texts and settings of its prompts, or another variant of it."""
+        key = repr((version, sorted(texts.items(), key=str), sorted(settings.items())))
         if key not in self._programs:
-            program = self.session.ir
-            if texts:
-                options, changed = self.session.options, with_prompts(self.plan.program.ir(0), texts, {})
+            program, varied = self.session.ir, self._variants.get(version)
+            if texts or (varied is not None and varied.rewrites):
+                base = varied.program if varied is not None else self.plan.program
+                options, changed = self.session.options, with_prompts(base.ir(0), texts, {})
                 program = optimize(changed, options.level, options.skipped_passes)
             self._programs[key] = with_prompts(program, {}, settings) if any(settings.values()) else program
         return self._programs[key]

@@ -18,12 +18,13 @@ from gotlang.ir.evaluate import evaluate
 from gotlang.ir.program import Domain, Param, Prompt
 from gotlang.operations.names import free_names
 from gotlang.operations.record import MODEL_SETTINGS
-from gotlang.semantics.varying import MODELS, SCHEME, TEXT_PARTS
+from gotlang.semantics.varying import MODELS, SCHEME, STRUCTURE, TEXT_PARTS, reached
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
 from gotlang.tune.plan import StudyPlan
+from gotlang.tune.structure import variants_of
 from gotlang.tune.tuned import Shot, Texts, used_names
-from gotlang.types import FLOAT
+from gotlang.types import FLOAT, INT
 
 Value = int | float | str | bool | None
 Point = Mapping[str, Value]
@@ -209,18 +210,30 @@ def space_of(plan: StudyPlan) -> Space:
     if SCHEME in params or (chosen := ranges.pop(SCHEME, None)) is None:
         chosen = Domain()
     schemes = [*dict.fromkeys((plan.scheme, *chosen.choices))]
-    used = {scheme: used_names(program, scheme) for scheme in schemes}
-    found = [Dimension(SCHEME, SCHEME, plan.scheme, choices=tuple(schemes))] if chosen.choices else []
+    word, used = SCHEME, {scheme: used_names(program, scheme) for scheme in schemes}
+    introduced: dict[str, Param] = {}
+    if variants := variants_of(plan):
+        word, _ = STRUCTURE, ranges.pop(STRUCTURE)
+        used = {name: reached(one.compiled.checked.symbols, plan.scheme) for name, one in variants.items()}
+        introduced = {
+            number.name: Param(number.name, INT, number.default, domain=Domain(number.low, number.high))
+            for one in variants.values()
+            for number in one.numbers
+        }
+        params |= introduced
+    versions = tuple(used)
+    found = [Dimension(word, word, plan.scheme, choices=versions)] if len(versions) > 1 else []
     texts: dict[str, tuple[Texts, ...]] = {}
 
     def where(name: str, guard: e.Expression | None = None) -> e.Expression | None:
-        """When a name matters: in the schemes that use it, and if its own condition holds."""
-        users = [scheme for scheme in schemes if name in used[scheme]]
-        return guard if len(users) in (0, len(schemes)) else _both(_one_of(SCHEME, users), guard)
+        """When a name matters: in the schemes, or variants of one, that use it, and if its own condition
+        holds."""
+        users = [version for version in versions if name in used[version]]
+        return guard if len(users) in (0, len(versions)) else _both(_one_of(word, users), guard)
 
     every = set[str]().union(*used.values())
     ranged = [name for name in params if name in every and params[name].domain is not None]
-    names = list(ranges) or ([] if found else ranged)
+    names = [*ranges, *introduced] or ([] if found else ranged)
     for name in _in_order(names, params):
         domain = ranges.get(name) or (params[name].domain if name in params else None)
         assert domain is not None  # the checker has seen to it
@@ -249,7 +262,7 @@ def space_of(plan: StudyPlan) -> Space:
             help="give a param a range, `param tries = 5 in 1..10`, or write `vary tries in 1..10`",
         )
     defaults: dict[str, Any] = {name: param.default for name, param in params.items()}
-    defaults |= {SCHEME: plan.scheme} if SCHEME in settings else {}
+    defaults |= {word: plan.scheme} if word in settings else {}
     return Space(tuple(found), defaults, frozenset(settings), texts)
 
 

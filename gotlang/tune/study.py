@@ -37,6 +37,7 @@ from gotlang.tune.prompts import SHARE, propose
 from gotlang.tune.sampler import CostModel, Proposals
 from gotlang.tune.search import Finalist, Search, StudyProgress, finals, front
 from gotlang.tune.space import space_of, with_texts
+from gotlang.tune.structure import simplified
 from gotlang.tune.trials import Trial, TrialStore
 from gotlang.tune.tuned import Tuned
 from gotlang.version import __version__
@@ -343,6 +344,7 @@ class _Study:
             },
         }
         params, settings = points.space.params_and_settings(chosen.trial.point)
+        params, settings = simplified(plan.program, plan.scheme, params, settings)
         held_out = (picked or judged_point(front)).held_out
         scheme = settings.get(SCHEME, plan.scheme)
         held = held_out.to_dict() if held_out is not None else {}

@@ -27,6 +27,7 @@ from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
 from gotlang.syntax.texts import long_lines, quote
+from gotlang.tune.structure import restructured
 from gotlang.writing import real_path, replace_file
 
 P = TypeVar("P", bound=CheckedProgram)
@@ -106,8 +107,9 @@ def tuned(program: P, file: str | Path | Tuned) -> P:
     """
     found = file if isinstance(file, Tuned) else read_tuned(file)
     try:
+        base = restructured(program, found.scheme, found.settings)
         return program.changed(
-            rewritten(program.compilation, found.params, found.texts, _settings_of(program, found))
+            rewritten(base.compilation, found.params, found.texts, _settings_of(program, found))
         )
     except RecursionError:
         raise UsageError("the tuned file has values that are nested too deeply", help=_HELP) from None
@@ -119,6 +121,11 @@ def tuned(program: P, file: str | Path | Tuned) -> P:
         ) from None
 
 
+def own_text(program: CheckedProgram) -> str:
+    """The text of a program's own file, in canonical form."""
+    return _formatted(program.compilation)[program.compilation.source.name]
+
+
 def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
     """Write what a study found into the program's own files; gives those that changed. A file that was
     canonical stays so: columns of params are realigned.
@@ -127,10 +134,11 @@ def apply(program: CheckedProgram, found: Tuned) -> list[Path]:
     longer compile.
     """
     compilation, settings = program.compilation, _settings_of(program, found)
-    done = rewritten(compilation, found.params, found.texts, settings)
+    base = restructured(program, found.scheme, found.settings).compilation
+    done = rewritten(base, found.params, found.texts, settings)
     changed = []
     was, now_is = _formatted(compilation), _formatted(done)
-    for name, source in edited(compilation, found.params, found.texts, settings).items():
+    for name, source in edited(base, found.params, found.texts, settings).items():
         before = compilation.sources[name].text
         if source.text == before:
             continue

@@ -163,7 +163,9 @@ def simplest(found: Variant[P], values: Mapping[str, Any]) -> Variant[P]:
     values = {one.name: one.default for one in found.numbers} | dict(values)
     off = {label for label, switches in found.off.items() if all(values[k] == v for k, v in switches)}
     left = [label for label in found.rewrites if label not in off]
-    return variant(found.original, found.scheme, "+".join(left) or found.scheme) if off else found
+    simple = variant(found.original, found.scheme, "+".join(left) or found.scheme)
+    # Without a rewrite another one's params may have its names.
+    return simple if set(simple.numbers) <= set(found.numbers) else found
 
 
 def _original(program: P, scheme: str) -> Variant[P]:
@@ -207,7 +209,7 @@ def _variant(base: Variant[P], label: str, change: Change, compiled: Compiled) -
         base,
         compiled=compiled,
         rewrites=(*base.rewrites, label),
-        numbers=(*base.numbers, *change.numbers),
+        numbers=(*base.numbers, *(replace(number, by=label) for number in change.numbers)),
         least=_product(base.least, change.least),
         most=None if base.most is None or change.most is None else _product(base.most, change.most),
         off={**off, **({label: (change.off,)} if change.off is not None else {})},
@@ -249,9 +251,10 @@ def _with_params(
     known = [at for at, d in enumerate(declarations) if isinstance(d, n.Param)]
     imports = (n.ImportGot, n.ImportPython, n.ImportCorpus, n.Simulate)
     at = known[-1] + 1 if known else sum(isinstance(d, imports) for d in declarations)
-    place = Span(source.name, 0, 0)
-    if at:
-        place = line_end(source, declarations[at - 1].span.end)
+    place = declarations[at - 1].span if at else Span(source.name, 0, 0)
+    if place.start < place.end:  # nothing that a rewrite has declared
+        end = line_end(source, place.end).end
+        place = Span(source.name, end + 1, end + 1)  # with no blank line above
     module, _ = parse(Source.of("<params>", "".join(f"{number.text}\n" for number in numbers)))
     added = [changed(declared, lambda node: replace(node, span=place)) for declared in module.declarations]
     return (*declarations[:at], *added, *declarations[at:])

@@ -29,5 +29,9 @@ def _changes(stage: Stage) -> Iterator[Change]:
 
 
 BEST_OF = Rewrite(
-    "best_of", "asks n times and keeps the best by its score", "from as many to n times as many", _changes
+    "best_of",
+    "asks n times and keeps the best by its score",
+    "from as many to n times as many",
+    "one sample, and a score; or a constant number of samples",
+    _changes,
 )

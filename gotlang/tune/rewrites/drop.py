@@ -37,5 +37,9 @@ def _changes(stage: Stage) -> Iterator[Change]:
 
 
 DROP = Rewrite(
-    "drop", "asks once, without choosing among samples; or improves nothing", "at most as many", _changes
+    "drop",
+    "asks once, without choosing among samples; or improves nothing",
+    "at most as many",
+    "samples among which one is chosen, or steps that improve",
+    _changes,
 )

@@ -36,5 +36,6 @@ ESCALATE = Rewrite(
     "escalate",
     "asks one model, and another one only where what the first says is not right",
     "from as many to three times as many",
+    "a score with `best` or a prompt that gives a bool, and models as above",
     _changes,
 )

@@ -33,5 +33,9 @@ def _changes(stage: Stage) -> Iterator[Change]:
 
 
 OTHER_PROMPT = Rewrite(
-    "other_prompt", "asks another prompt that takes and gives the same types", "as many as before", _changes
+    "other_prompt",
+    "asks another prompt that takes and gives the same types",
+    "as many as before",
+    "a prompt with parameters of the same types, told apart by type or name",
+    _changes,
 )

@@ -17,6 +17,7 @@ class Rewrite:
     - `name`, `doc`: what it is called in the name of a variant, and what it does.
     - `calls`: its effect on the bounds of the number of calls, in words; `Change.least` and `Change.most`
       are the formulas.
+    - `needs`: what there must be.
     - `changes`: where it applies, and what then stands instead of the stage. The types of the stage decide;
       what does not compile is left out.
     """
@@ -24,4 +25,5 @@ class Rewrite:
     name: str
     doc: str
     calls: str
+    needs: str
     changes: Callable[[Stage], Iterator[Change]]

@@ -35,5 +35,6 @@ REFINE = Rewrite(
     "refine",
     "adds rounds in which a prompt improves the thought, and keeps the best of old and new",
     "from as many to 1 + rounds * (n + 1) times as many",
+    "a prompt that gives the same type and is shown the thought",
     _changes,
 )

@@ -33,12 +33,14 @@ _TAIL = CHOOSERS | MENDERS | {"Score", "Validate", "KeepValid"}
 @final
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A param that a rewrite introduces: a whole number with its range, both ends included."""
+    """A param that a rewrite introduces: a whole number with its range, both ends included; `by` is the name
+    of the rewrite."""
 
     name: str
     default: int
     low: int
     high: int
+    by: str = ""
 
     @property
     def text(self) -> str:

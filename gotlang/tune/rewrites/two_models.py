@@ -37,5 +37,6 @@ TWO_MODELS = Rewrite(
     "two_models",
     "asks two models for the samples among which one is chosen",
     "from as many to 1 + n times as many",
+    "several samples, and `vary model in [...]` or `vary models in [...]`",
     _changes,
 )

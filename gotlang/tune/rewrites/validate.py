@@ -25,5 +25,6 @@ VALIDATE = Rewrite(
     "validate",
     "checks the thought, and lets a prompt improve it up to n times, until it is right",
     "from as many to 2 + 2n times as many",
+    "such a prompt, and a score with `best` or a prompt that gives a bool",
     _changes,
 )

@@ -16,5 +16,9 @@ def _changes(stage: Stage) -> Iterator[Change]:
 
 
 VOTE = Rewrite(
-    "vote", "asks n times and takes the most frequent value", "from as many to n times as many", _changes
+    "vote",
+    "asks n times and takes the most frequent value",
+    "from as many to n times as many",
+    "one sample",
+    _changes,
 )
