@@ -29,9 +29,6 @@ six 1 time in 32, which is less than the 5% that an interval of 95% allows."""
 LARGEST = 1e150
 """Larger measurements count as this, so that sums and squares of many stay finite. Runaway responses, digit
 after digit, give scores that large."""
-MOST_EXACT = 100
-"""Pairs up to which the signed-rank test is exact, which takes time with their cube; for more pairs the
-normal distribution is as good (at 150 to within 0.002)."""
 
 Verdict = Literal["better", "worse", "not significant"]
 
@@ -225,27 +222,3 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
-
-
-def signed_rank(differences: Sequence[float]) -> float:
-    """The p-value of Wilcoxon's one-sided signed-rank test that differences are above 0, ties included.
-
-    Pairs without a difference count half to either side, so that many of them speak for no difference.
-    """
-    if not differences:
-        return 1.0
-    # Twice the rank, so that ties have whole numbers: the first and the last place of the tie together.
-    twice: dict[float, tuple[int, int]] = {}
-    for place, size in enumerate(sorted(map(abs, differences)), 1):
-        twice[size] = (twice.get(size, (place,))[0], place)
-    ranked = [(sum(twice[abs(d)]), d) for d in differences]
-    above = sum(rank for rank, d in ranked if d > 0)
-    moved = [rank for rank, d in ranked if d != 0]
-    if len(moved) > MOST_EXACT:
-        beyond = above - sum(moved) / 2 - 1  # sums of ranks, doubled here, lie 2 apart
-        return 0.5 * math.erfc(beyond / math.sqrt(sum(rank * rank for rank in moved) / 2))
-    ways = [1] + [0] * sum(moved)
-    for rank in moved:
-        for total in range(len(ways) - 1, rank - 1, -1):
-            ways[total] += ways[total - rank]
-    return float(sum(ways[above:]) / 2 ** len(moved))

@@ -28,6 +28,8 @@ from support.studies import course, guess_plan
 from gotlang.cache import open_cache
 from gotlang.cache.coordination import NO_AMOUNT, StoredBudget
 from gotlang.tune.outcome import StudyResult
+from gotlang.tune.plan import read_plan
+from gotlang.tune.search import merged
 from gotlang.tune.study import tune
 from gotlang.tune.trials import Trial, TrialStore
 
@@ -82,9 +84,10 @@ def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def kept_trials(folder: Path) -> dict[int, Trial]:
-    """The trials in the storage of the folder's study."""
+    """The points in the storage of the folder's study."""
     (journal,) = (folder / ".gotc" / "tune").glob("*.journal")
-    return TrialStore(str(journal), journal.stem, [False]).finished()
+    plan = read_plan(folder / "study.got")
+    return merged(plan, TrialStore(str(journal), journal.stem, [False]).finished().values(), plan.train or 0)
 
 
 def kept_answers(folder: Path) -> int:

@@ -19,7 +19,6 @@ from gotlang.cli.output import (
     complain,
     count,
     document,
-    duration,
     harmless,
     message,
     say,
@@ -213,12 +212,12 @@ def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
 @final
 class Watch:
     """Shows the progress of a study, until `stack` closes: a table that is redrawn on a terminal, otherwise a
-    line for each trial."""
+    line for each measurement of a point."""
 
     def __init__(self, plan: StudyPlan, stack: ExitStack) -> None:
         self._plan = plan
         self._started = time.monotonic()
-        self._told: set[int] = set()
+        self._told: dict[int, int] = {}
         self._first: int | None = None
         self._stage = ""
         self._live: Any = None
@@ -234,8 +233,9 @@ class Watch:
         if self._first is None and not progress.stage:
             self._first = len(progress.finished)
             if self._first:
-                complain(f"resuming the study: {self._first} of {progress.trials} trials are done")
-                self._told.update(progress.finished)
+                done = f"{count(self._first, 'point')} on {progress.cells} rows"
+                complain(f"resuming the study: {done} are measured")
+                self._told = {number: len(trial.rows) for number, trial in progress.finished.items()}
         if self._live is not None:
             self._live.update(self._table(progress, budget))
             return
@@ -243,23 +243,19 @@ class Watch:
             self._stage = progress.stage
             complain(self.headline(progress, budget))
         for number, record in progress.finished.items():
-            if number not in self._told:
-                self._told.add(number)
+            if self._told.get(number) != len(record.rows):
+                self._told[number] = len(record.rows)
                 complain(f"{self.headline(progress, budget)} · trial {number}: {self._told_of(record)}")
 
     def headline(self, progress: StudyProgress, budget: StudyBudget) -> str:
-        """Trials, best, spend and time left in one line."""
-        done = len(progress.finished)
-        parts = [f"{done} of {max(done, progress.trials)} trials"]
+        """Points, rows run, the best and the money in one line."""
+        points = count(len(progress.finished), "point")
+        parts = [f"{points}, {progress.cells} of at most {progress.most} rows"]
         best = progress.best
         if best is not None and best.result.values is not None:
             parts.append(f"best {best.result.values[0]:.4g} (trial {best.number})")
         limit = f" of {dollars(self._plan.budget)}" if self._plan.budget is not None else ""
         parts.append(f"{dollars(budget.spent_by_all.most_usd)}{limit}")
-        fresh = done - (self._first or 0)
-        if fresh > 0 and done < progress.trials:
-            seconds = (time.monotonic() - self._started) / fresh * (progress.trials - done)
-            parts.append(f"{duration(seconds)} left")
         if progress.stage:
             parts.append(progress.stage)
         return " · ".join(parts)
@@ -286,7 +282,4 @@ class Watch:
             mark = " *" if record is progress.best else ""
             cells = (f"{record.number}{mark}", value, str(len(record.rows)), record.ended)
             table.add_row(*cells, Text(point_text(record.point)))
-        if progress.number is not None:
-            seen = f"{progress.seen} of {progress.rows}"
-            table.add_row(str(progress.number), "", seen, "racing", Text(point_text(progress.point)))
         return Group(Text(self.headline(progress, budget), style="bold"), table)

@@ -1,6 +1,6 @@
 """Studies: params and prompts that make a program better at no more than the allowed cost.
 
 `plan` says what is asked for, `space` what varies, `points` runs the program at a point, `sampler` and
-`prompts` propose, `search` runs trials that `trials` stores, `budget` limits spending, `outcome` says what
-was found, `study` is all of it.
+`prompts` propose, `allocation` decides by `surrogate` and `prices` what is measured next, `search` measures
+it, `trials` stores it, `budget` limits spending, `outcome` says what was found, `study` is all of it.
 """

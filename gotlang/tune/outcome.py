@@ -13,7 +13,6 @@ from gotlang.result import Displayed
 from gotlang.tune.judge import FrontPoint, HeldOut, judged_point
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.proposer import Proposed
-from gotlang.tune.search import Finalist
 from gotlang.tune.space import Space, point_text
 from gotlang.tune.trials import Trial
 from gotlang.tune.tuned import Tuned
@@ -45,7 +44,6 @@ class StudyResult(Displayed):
     space: Space
     front: Sequence[FrontPoint]
     picked: FrontPoint | None
-    finals: list[Finalist]
     tuned: Tuned
     spent: Spent
     roles: Mapping[str, Spent]
@@ -114,7 +112,6 @@ class StudyResult(Displayed):
             "unmet": self.unmet,
             "winner": _brief(self.winner),
             "written": self.written.names[0],
-            "finals": [finalist.to_dict() for finalist in self.finals],
             "original": {"train": _brief(self.trials[0])["train"]},
             "front": [point.to_dict() for point in self.front],
             "held_out": self.held_out.to_dict() if self.held_out is not None else None,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import secrets
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from statistics import fmean
 from typing import Any, final
 
@@ -22,7 +24,7 @@ from gotlang.ir.evaluate import Evaluator, evaluate
 from gotlang.operations.names import free_names
 from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
-from gotlang.runtime.sampler.events import Observer
+from gotlang.runtime.sampler.events import Asked, Event, Observer, guarded
 from gotlang.semantics.studies import BASELINE
 from gotlang.semantics.varying import SCHEME, STRUCTURE
 from gotlang.session import Session
@@ -131,16 +133,24 @@ class PointRunner:
         self._answered: Row | None = None
 
     async def rows(
-        self, point: Point, rows: Sequence[Row], *, again: int = 0, answers: bool = False
+        self,
+        point: Point,
+        rows: Sequence[Row],
+        *,
+        again: int = 0,
+        answers: bool = False,
+        asked: set[int] | None = None,
     ) -> list[Measured]:
         """Measure these rows; `again` counts how often they were measured before, each time with new samples.
-        `answers` keeps the results.
+        `answers` keeps the results. The samples that they ask for are added to `asked`, by a number each.
 
         A row that the model left partly unanswered runs once more. Raises BudgetExceeded if the budget does
         not allow a row, ModelError if the model no longer answers.
         """
         runner = self.runner(point)
         runner = _seeded(runner, runner.settings.seed + again * _SEED_STEP)
+        if asked is not None:
+            runner = replace(runner, observe=guarded([runner.observe, partial(_note, asked)], {}))
         runs = await self._run(runner, rows)
         lost = [run.row for run in runs if run.missing]
         self._answered = next((run.row for run in runs if run.calls and not run.missing), self._answered)
@@ -324,6 +334,12 @@ def constant(value: Any) -> e.Expression:
     if isinstance(value, list):
         return e.ListDisplay(NOWHERE, tuple(map(constant, value)))
     return e.Constant(NOWHERE, value)
+
+
+def _note(asked: set[int], event: Event) -> None:
+    """Add the samples that an operation asked for."""
+    if isinstance(event, Asked):
+        asked.update(zlib.crc32(f"{event.key} {number}".encode()) for number in event.numbers)
 
 
 def _seeded(runner: Runner, seed: int) -> Runner:

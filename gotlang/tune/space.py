@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast, final
@@ -73,6 +74,14 @@ class Dimension:
         """All its values, if it has finitely many."""
         return self.choices or range(int(self.low), int(self.high) + 1)
 
+    def sample(self, chance: random.Random) -> Value:
+        """A value by chance."""
+        if self.choices:
+            return chance.choice(self.choices)
+        if self.whole:
+            return chance.randint(int(self.low), int(self.high))
+        return chance.uniform(self.low, self.high)
+
     def scaled(self, value: Value) -> float:
         """Where in its range a number is, from 0 to 1."""
         return (float(value or 0) - self.low) / ((self.high - self.low) or 1)
@@ -97,13 +106,17 @@ class Space:
 
     def suggest(self, trial: Any) -> dict[str, Value]:
         """A point from a trial of Optuna."""
+        return self._chosen(lambda dimension: dimension.suggest(trial))
+
+    def _chosen(self, choose: Callable[[Dimension], Value]) -> dict[str, Value]:
+        """The point of which `choose` gives the value of each dimension that is active."""
         chosen: dict[str, Value] = {}
 
-        def choose(dimension: Dimension) -> Value:
-            chosen[dimension.name] = dimension.suggest(trial)
+        def kept(dimension: Dimension) -> Value:
+            chosen[dimension.name] = choose(dimension)
             return chosen[dimension.name]
 
-        list(self._active(choose))
+        list(self._active(kept))
         return chosen
 
     def _active(self, choose: Callable[[Dimension], Value]) -> Iterator[Dimension]:
@@ -129,6 +142,21 @@ class Space:
                 _put(values, dimension, point[dimension.name])
                 touched[dimension.param] = None
         return {name: values[name] for name in touched}
+
+    def sample(self, chance: random.Random) -> dict[str, Value]:
+        """A point by chance."""
+        return self._chosen(lambda dimension: dimension.sample(chance))
+
+    def near(self, point: Point, chance: random.Random) -> dict[str, Value]:
+        """A point that differs from one in a dimension, and in those that depend on it."""
+        other = chance.choice(self.dimensions)
+
+        def choose(dimension: Dimension) -> Value:
+            if dimension is other or dimension.name not in point:
+                return dimension.sample(chance)
+            return point[dimension.name]
+
+        return self._chosen(choose)
 
     def points(self, limit: int) -> list[Point] | None:
         """Every point once, the untuned program's first; None if there are more than `limit` or infinitely

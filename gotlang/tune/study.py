@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import os
 import platform
 import random
@@ -34,8 +35,8 @@ from gotlang.tune.outcome import ROLES, StudyResult, written
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, propose
-from gotlang.tune.sampler import CostModel, Proposals
-from gotlang.tune.search import Finalist, Search, StudyProgress, finals, front
+from gotlang.tune.sampler import CostModel
+from gotlang.tune.search import Search, StudyProgress, behind, front, merged
 from gotlang.tune.space import space_of, with_texts
 from gotlang.tune.structure import simplified
 from gotlang.tune.trials import Trial, TrialStore
@@ -46,7 +47,8 @@ from gotlang.writing import open_own
 FOLDER = Path(".gotc") / "tune"
 """Where studies are stored, relative to the current folder."""
 RESERVE = 1.25
-"""Reserved for the test rows: this many times what the untuned program cost on as many train rows."""
+"""Reserved for the test rows: this many times what the untuned program and the best point cost on as many
+train rows."""
 
 Observe = Callable[[StudyProgress, StudyBudget], None]
 
@@ -188,18 +190,22 @@ class _Study:
         """All steps."""
         points = await self._propose()
         await self._search(points)
-        self.rejected = self.search.proposals.rejected
-        trials = {n: t for n, t in self.store.finished().items() if t.ended != "skipped"}
-        met = await self._finals(points, trials)
-        best = [met[0].trial] if met else []
+        self.rejected = self.search.allocation.rejected
+        trials = self.search.measured()
+        best = [trials[trial.number] for trial in self.search.best]
+        best = [t for t in best if t.feasible and (self._leads(t, trials[0]) or not trials[0].feasible)][:1]
         if len(self.plan.objectives) > 1:
             best += [trial for trial in front(self.plan, trials.values()) if trial not in best]
         chosen = front_of(self.plan, trials, best)
-        return await self._result(points, trials, met, await self._held_out(points, chosen))
+        return await self._result(points, trials, await self._held_out(points, chosen))
+
+    def _leads(self, trial: Trial, original: Trial) -> bool:
+        """Whether a point is better than the untuned program in the first objective, on the rows it ran."""
+        return math.fsum(behind(self.plan, trial.rows, original.rows)) < 0
 
     async def pick(self, wanted: str) -> StudyResult:
         """The stored study, with this point chosen."""
-        trials = {n: t for n, t in self.store.finished().items() if t.ended != "skipped"}
+        trials = merged(self.plan, self.store.finished().values(), len(self.train))
         kept = self.store.kept()
         if not kept.names:
             raise UsageError(
@@ -208,7 +214,7 @@ class _Study:
             )
         chosen = named(trials, kept.names)
         points = await self._propose()
-        return await self._result(points, trials, [], self._compared(chosen, kept.rows), wanted)
+        return await self._result(points, trials, self._compared(chosen, kept.rows), wanted)
 
     async def _propose(self) -> PointRunner:
         """What runs points, with proposed texts where the study searches prompts."""
@@ -223,8 +229,6 @@ class _Study:
             texts, self.proposed = await propose(points, self.train, file, self._tell_proposals)
         self.budget.allow(plan.budget)
         space = with_texts(space, {prompt: len(found) for prompt, found in texts.items()})
-        if plan.sampler.name == "grid":
-            self.plan = plan = replace(plan, trials=min(plan.trials, space.combinations))
         return PointRunner(plan, space, self.session, texts)
 
     def _tell_proposals(self, words: str) -> None:
@@ -233,22 +237,16 @@ class _Study:
     async def _search(self, points: PointRunner) -> None:
         """All trials; why they ended early goes to `partial`."""
         ROLE.set("search")
-        plan, maximize = self.plan, [objective.maximize for objective in self.plan.objectives]
+        plan = self.plan
         costs = CostModel(points, self.train)
-        proposals = Proposals(
-            points.space,
-            plan.sampler,
-            seed=self.session.options.seed,
-            size=plan.parallel,
-            maximize=maximize,
-            estimate=costs.broken,
+
+        def on_known(baseline: Trial, best: Sequence[Trial]) -> None:
+            self._reserve([baseline, *(best[:1] or [baseline])], len(self.split.test))
+            costs.learn(baseline.rows)
+
+        self.search = Search(
+            points, self.store, self.train, lambda p: bool(costs.broken(p)), self.observe, on_known
         )
-
-        def on_baseline(trial: Trial) -> None:
-            self._reserve(trial, len(self.split.test) + (len(self.train) if plan.finals > 1 else 0))
-            costs.learn(trial.rows)
-
-        self.search = Search(points, self.store, proposals, self.train, self.observe, on_baseline)
         try:
             await self.search.run()
         except BudgetExceeded as error:
@@ -262,18 +260,11 @@ class _Study:
         finally:
             self.store.leave()
 
-    def _reserve(self, baseline: Trial, rows: int) -> None:
-        """Reserve what is needed to run two programs on this many rows later."""
+    def _reserve(self, points: Sequence[Trial], rows: int) -> None:
+        """Reserve what is needed to run points on this many rows later."""
         if self.plan.budget is not None:
-            each = mean([row.usd for row in baseline.rows]) or 0.0
-            self.budget.allow(max(0.0, self.plan.budget - RESERVE * 2 * each * rows))
-
-    async def _finals(self, points: PointRunner, trials: Mapping[int, Trial]) -> list[Finalist]:
-        self._reserve(trials[0], len(self.split.test))
-        self.budget.refused = 0
-        self.search.show_stage("finals")
-        async with self._alone():
-            return await finals(points, trials, self.train)
+            each = sum(mean([row.usd for row in trial.rows]) or 0.0 for trial in points)
+            self.budget.allow(max(0.0, self.plan.budget - RESERVE * each * rows))
 
     async def _held_out(self, points: PointRunner, chosen: Sequence[FrontPoint]) -> list[FrontPoint]:
         """The front on the test rows, which are read only now: the original, the best point and, of several
@@ -312,7 +303,6 @@ class _Study:
         self,
         points: PointRunner,
         trials: dict[int, Trial],
-        met: list[Finalist],
         front: Sequence[FrontPoint],
         wanted: str | None = None,
     ) -> StudyResult:
@@ -355,7 +345,6 @@ class _Study:
             space=points.space,
             front=front,
             picked=picked,
-            finals=met,
             tuned=Tuned(plan.program.name, scheme, params, texts, settings, held, provenance),
             spent=spent,
             roles={role: roles[role] for role in ROLES if role in roles},

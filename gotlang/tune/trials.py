@@ -23,11 +23,9 @@ from gotlang import keys
 from gotlang.errors import GotError, UsageError
 from gotlang.processes import has_ended, process_name
 from gotlang.records import InvalidRecord, from_json, from_plain, to_json
-from gotlang.tune.points import Measured, mean
+from gotlang.tune.points import Measured
 from gotlang.tune.space import Point, Space
 
-DEFAULT_FIRST = 8
-"""Rows after which a race looks first."""
 WAIT_S = 0.02
 """Between two looks at whether other workers have finished."""
 _ATTEMPTS = 4
@@ -48,14 +46,21 @@ class TrialResult:
 @final
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A finished trial. `ended` is `complete`, or why it stopped early: `pruned`, `infeasible`, `failed`; a
-    `skipped` one was never to be run."""
+    """A measurement of a point: the cells from `first` on, one for each of `rows`. `result` is that of all
+    cells of the point so far, `asked` are the samples that the first ones asked for.
+
+    `ended` is `complete`, or `failed` if no row has a result; a `skipped` trial was never to be run. Of all
+    trials of a point together (see `merged`) it says whether it ran on all train rows (`complete`), or else
+    why not: `infeasible`, `pruned`.
+    """
 
     number: int
     point: Point
     rows: tuple[Measured, ...]
     result: TrialResult
     ended: str
+    first: int = 0
+    asked: tuple[int, ...] = ()
 
     @property
     def feasible(self) -> bool:
@@ -71,6 +76,8 @@ class _Stored(Struct, frozen=True):
     ended: str
     values: tuple[float, ...] | None
     excess: dict[str, float]
+    first: int = 0
+    asked: tuple[int, ...] = ()
 
 
 class Kept(Struct, frozen=True):
@@ -80,16 +87,6 @@ class Kept(Struct, frozen=True):
     names: dict[int, tuple[str, ...]] = {}
     rows: dict[int, tuple[Measured, ...]] = {}
     planned: int = 0
-
-
-def looks(rows: int, first: int = DEFAULT_FIRST) -> list[int]:
-    """After how many rows a race looks: after `first`, then after half as many again, at last after all."""
-    found: list[int] = []
-    seen = first
-    while seen < rows:
-        found.append(seen)
-        seen += max(1, seen // 2)
-    return [*found, rows]
 
 
 @final
@@ -113,6 +110,7 @@ class TrialStore:
         self._takeover = takeover
         self._finished: dict[int, Trial] = {}
         self._mine: dict[int, int] = {}
+        self._ahead: list[int] = []
         directions: Any = ["maximize" if upwards else "minimize" for upwards in maximize]
         self.study: Any = _open_study(storage, name, directions)
         self._storage: Any = self.study._storage
@@ -135,6 +133,8 @@ class TrialStore:
         """The number of a new trial for this worker to run, below `limit`; None if there is none left."""
         import optuna
 
+        if self._ahead and self._ahead[0] < limit:
+            return self._ahead.pop(0)
         if len(self._trials()) >= limit:
             return None
         template = optuna.trial.create_trial(state=self._states.RUNNING, user_attrs={"worker": self.worker})
@@ -142,8 +142,14 @@ class TrialStore:
         number = self._take(int(self._storage.get_trial(trial_id).number), trial_id)
         if number < limit:
             return number
-        self._save(Trial(number, {}, (), TrialResult(None, {}), "skipped"))  # another worker was faster
+        self._ahead.append(number)  # another worker was faster: this is one of the next measurements
         return None
+
+    def skip(self) -> None:
+        """End what was claimed and is not to be run, at the end of a search."""
+        for number in self._ahead:
+            self._save(Trial(number, {}, (), TrialResult(None, {}), "skipped"))
+        self._ahead.clear()
 
     def _take(self, number: int, trial_id: int) -> int:
         self._storage.set_trial_user_attr(trial_id, "worker", self.worker)
@@ -165,19 +171,20 @@ class TrialStore:
             storage.set_trial_param(trial_id, name, value, distribution)
         for name, excess in trial.result.excess.items():
             storage.set_trial_system_attr(trial_id, f"constraints:{name}", excess)
-        if len(self.study.directions) == 1:
-            # Each is a write of its own, and storages are slow: as many as a race has looks are plenty.
-            for seen in looks(len(trial.rows)):
-                so_far = mean([row.objectives[0] for row in trial.rows[:seen]])
-                if so_far is not None:
-                    storage.set_trial_intermediate_value(trial_id, seen, so_far)
         self._save(trial)
 
     def _save(self, trial: Trial) -> None:
         trial_id = self._mine.pop(trial.number)
         values = trial.result.values
-        result = {"values": list(values) if values else None, "excess": dict(trial.result.excess)}
-        stored = {"point": dict(trial.point), "rows": to_json(trial.rows), "ended": trial.ended, **result}
+        stored = {
+            "point": dict(trial.point),
+            "rows": to_json(trial.rows),
+            "ended": trial.ended,
+            "values": list(values) if values else None,
+            "excess": dict(trial.result.excess),
+            "first": trial.first,
+            "asked": list(trial.asked),
+        }
         for key, value in stored.items():
             self._storage.set_trial_user_attr(trial_id, key, value)
         state = self._states.COMPLETE if values else self._states.FAIL
@@ -203,6 +210,7 @@ class TrialStore:
         for trial_id in self._mine.values():
             self._storage.set_trial_user_attr(trial_id, "worker", "")
         self._mine.clear()
+        self._ahead.clear()
 
     def finished(self, below: int | None = None) -> dict[int, Trial]:
         """The finished trials by number, those below a number if one is given."""
@@ -218,7 +226,9 @@ class TrialStore:
                     help="another `--storage` starts the study anew, with responses from the cache",
                 ) from None
             result = TrialResult(stored.values or None, stored.excess)
-            self._finished[trial.number] = Trial(trial.number, stored.point, rows, result, stored.ended)
+            self._finished[trial.number] = Trial(
+                trial.number, stored.point, rows, result, stored.ended, stored.first, stored.asked
+            )
         return {n: trial for n, trial in sorted(self._finished.items()) if below is None or n < below}
 
     async def wait(self, below: int) -> dict[int, Trial]:

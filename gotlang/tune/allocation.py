@@ -1,0 +1,305 @@
+"""Where the next dollar teaches most: which point is to run on which rows.
+
+A cell is a point on a row. All points see the same rows in the same order, and equal requests get equal
+samples, so points are compared by their leads over the untuned program, cell by cell. Beyond the train rows
+cells repeat them with new samples. A model of all points (`surrogate`) says what each may be worth, `prices`
+what its next cells would cost; the cells with the largest expected gain for their price are measured, and all
+whose price is next to nothing. It ends when what could still be gained is small.
+
+The expected gain is that of choosing with the knowledge the cells bring (the knowledge gradient: Frazier,
+Powell and Dayanik, 2008), by joint draws from the model. With several objectives each draw weighs them
+differently, so that the whole front is searched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from gotlang.tune.plan import SEEDS
+from gotlang.tune.points import mean
+from gotlang.tune.prices import Prices
+from gotlang.tune.space import Point, Space
+from gotlang.tune.surrogate import Surrogate, gaps_of
+
+FIRST = 4
+"""Rows on which a point runs first."""
+AT_ONCE = 8
+"""Measurements that are planned from the same knowledge, and so can be shared by workers."""
+LISTING = 0.2
+"""A finite space is run in whole, on the first rows, for at most this share of the search."""
+UNLIKELY = 0.02
+"""Points that are feasible with a smaller probability are not run for being free."""
+MOST_FREE = 64
+"""Measurements planned at once if they cost next to nothing."""
+NEARLY_FREE = 0.1
+"""That is: less than this share of what the untuned program costs."""
+PASSES = 4
+"""How often, at most, a point runs on the train rows, each time with new samples."""
+ENOUGH = 0.002
+OF_LEAD = 0.02
+"""It ends when the expected gain is below this share of the untuned program's objective, or of the lead over
+it if that is more."""
+RELEVANT = 0.1
+"""Points with less than this share of the largest expected gain of a point wait."""
+DRAWS = 128
+MOST_RIVALS = 4
+"""Points of the front that run on the cells of those that are compared with them."""
+_BELIEF = 4
+"""Rows that the spread of all points' rows counts for, beside a point's own."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A point's cells from `first` up to `last`, to be measured."""
+
+    point: Point
+    first: int
+    last: int
+
+
+@final
+@dataclass(slots=True)
+class Known:
+    """What was measured of a point: by cell its leads over the untuned program in each objective (above 0 is
+    worse) and its excess over each bound (above 0 violates it), None where unknown. `asked` are the samples
+    that its first cells asked for, `cost` is the mean cost of a cell without a cache. `failed`: no cell has a
+    result."""
+
+    point: Point
+    cells: int
+    leads: Sequence[Sequence[float | None]]
+    excess: Sequence[Sequence[float | None]]
+    asked: Sequence[int]
+    cost: float
+    failed: bool = False
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it violates no constraint on its own cells."""
+        return not self.failed and all((mean(over) or 0.0) <= 0 for over in self.excess)
+
+
+@final
+@dataclass(slots=True)
+class Allocation:
+    """Plans measurements. `rows` is how many train rows there are, `most` how many cells may be measured;
+    `scale` is the untuned program's mean in each objective. `refuse` says that a point surely violates a
+    constraint, before any call. Equal knowledge gives equal plans."""
+
+    space: Space
+    rows: int
+    most: int
+    seed: int
+    refuse: Callable[[Point], bool]
+    rejected: int = 0
+    _models: dict[object, Surrogate] = field(default_factory=dict)
+    _refused: dict[str, bool] = field(default_factory=dict)
+
+    def plan(
+        self, known: Sequence[Known], new: Sequence[Point], scale: Sequence[float], *, finite: bool
+    ) -> tuple[list[Cells], list[int]]:
+        """What to measure next, nothing if the search is over; and the places of the best in `known`.
+
+        `known` starts with the untuned program. `new` are points that were not measured: all that there are
+        in a `finite` space, else those that are proposed.
+        """
+        base = known[0]
+        new = [point for point in new if not self._is_refused(point)]
+        first = min(FIRST, self.rows)
+        if len(known) == 1:
+            spread = self._spread(new, min(len(new), 2 * AT_ONCE))
+            planned = self._within([Cells(point, 0, first) for point in spread], known, [0])
+            return planned or self._closing(known, [0]), [0]
+        candidates = [*(each.point for each in known), *new]
+        gaps = gaps_of(self.space, candidates)
+        prices = self._prices(gaps, known)
+        gains, left, best, able, means = self._gains(gaps, known, len(candidates), scale)
+        firsts = {p: prices.price(p, 0, first) for p in range(len(known), len(candidates))}
+        whole = sum(firsts.values()) + first * base.cost * len(known)
+        listed = finite and whole <= LISTING * self.most * base.cost
+        chosen: list[tuple[float, Cells]] = []
+        least = max(1e-12, RELEVANT * float(max(gains)))
+        free: list[Cells] = []
+        for place, point in enumerate(candidates):
+            start = known[place].cells if place < len(known) else 0
+            near = listed or (place in firsts and firsts[place] <= NEARLY_FREE * base.cost * first)
+            if place in firsts and near and able[place] > UNLIKELY:
+                free.append(Cells(point, 0, first))
+            if place == 0 or gains[place] < least or (place < len(known) and known[place].failed):
+                continue
+            stop = self._look(start)
+            if stop <= start:
+                continue
+            price = firsts[place] if place in firsts else prices.price(place, start, stop)
+            worth = gains[place] * (1 - math.sqrt(start / stop)) / price
+            chosen.append((worth, Cells(point, start, stop)))
+        enough = self._enough(known, scale, best)
+        over = left <= enough
+        if over and len(best) == 1:  # of points that are as good, one that has run on all train rows
+            run = [p for p, k in enumerate(known) if k.feasible and k.cells >= self.rows]
+            run = [p for p in run if means[0, p] <= means[0, best[0]] + enough]
+            best = [min(run, key=lambda p: float(means[0, p]))] if run else best
+        if over and not (finite and free):
+            return self._closing(known, best), best
+        chosen.sort(key=lambda each: -each[0])
+        planned = [cells for _, cells in chosen[: AT_ONCE if not over else 0]]
+        planned += [cells for cells in free[:MOST_FREE] if cells not in planned]
+        planned = self._within(self._with_rivals(planned, known, best), known, best)
+        return planned or self._closing(known, best), best
+
+    def _within(self, planned: Sequence[Cells], known: Sequence[Known], best: Sequence[int]) -> list[Cells]:
+        """As much of a plan as may be measured if the best is to run on all train rows in the end."""
+        out, last = list[Cells](), {0, *best[:MOST_RIVALS]}
+        spent = sum(each.cells for each in known)
+        spent += sum(max(0, self.rows - known[place].cells) for place in last)
+        spent += self.rows - min(FIRST, self.rows) if last == {0} else 0
+        for cells in planned:
+            spent += cells.last - cells.first
+            if spent <= self.most:
+                out.append(cells)
+        return out
+
+    def _look(self, seen: int) -> int:
+        """After how many cells a point is looked at next."""
+        if seen < FIRST:
+            return min(FIRST, self.rows)
+        if seen < self.rows:
+            return self.rows if 3 * seen > 2 * self.rows else min(2 * seen, self.rows)
+        return min(seen + max(1, self.rows // 2), PASSES * self.rows)
+
+    def _with_rivals(
+        self, planned: Sequence[Cells], known: Sequence[Known], best: Sequence[int]
+    ) -> list[Cells]:
+        """The plan, with the untuned program and the best so far on the same cells: the former goes first."""
+        last = max((cells.last for cells in planned), default=0)
+        if last > known[0].cells:
+            return [Cells(known[0].point, known[0].cells, last)]
+        further = [
+            Cells(known[place].point, known[place].cells, last)
+            for place in best[:MOST_RIVALS]
+            if known[place].cells < last and all(c.point != known[place].point for c in planned)
+        ]
+        return [*planned, *further]
+
+    def _closing(self, known: Sequence[Known], best: Sequence[int]) -> list[Cells]:
+        """What is missing for the best to have run on all train rows."""
+        places = [0, *(place for place in best[:MOST_RIVALS] if place)]
+        short = [place for place in places if known[place].cells < self.rows]
+        short = [0] if 0 in short else short
+        return [Cells(known[place].point, known[place].cells, self.rows) for place in short]
+
+    def _enough(self, known: Sequence[Known], scale: Sequence[float], best: Sequence[int]) -> float:
+        """Below which expected gain, in units of `scale`, the search ends."""
+        leads = [
+            abs(mean(known[place].leads[at]) or 0.0) / scale[at] for place in best for at in range(len(scale))
+        ]
+        return max(ENOUGH, OF_LEAD * max(leads, default=0.0))
+
+    def _is_refused(self, point: Point) -> bool:
+        key = repr(sorted(point.items()))
+        if key not in self._refused:
+            self._refused[key] = self.refuse(point)
+            self.rejected += self._refused[key]
+        return self._refused[key]
+
+    def _spread(self, points: Sequence[Point], count: int) -> list[Point]:
+        """Points that lie far apart, the first the farthest from the untuned program."""
+        import numpy as np
+
+        if not points:
+            return []
+        gaps = sum(gaps_of(self.space, [self.space.start, *points]))
+        nearest, chosen = np.array(gaps[0]), list[int]()
+        while len(chosen) < count:
+            place = int(nearest.argmax())
+            chosen.append(place)
+            nearest = np.minimum(nearest, gaps[place])
+            nearest[place] = -1.0
+        return [points[place - 1] for place in chosen if place]
+
+    def _model(self, name: object) -> Surrogate:
+        return self._models.setdefault(name, Surrogate())
+
+    def _prices(self, gaps: Sequence[Any], known: Sequence[Known]) -> Prices:
+        return Prices(
+            gaps,
+            {place: each.asked for place, each in enumerate(known)},
+            {place: each.cost for place, each in enumerate(known)},
+            {place: each.cells for place, each in enumerate(known)},
+            known[0].cost or 1.0,
+            (self._model("cost"), self._model("fresh")),
+        )
+
+    def _gains(
+        self, gaps: Sequence[Any], known: Sequence[Known], size: int, scale: Sequence[float]
+    ) -> tuple[Any, float, list[int], Any, Any]:
+        """By how much each candidate is expected to be better than the best where it is better at all; the
+        same of all together; the places of the best, one if there is one objective; how likely each is
+        feasible; and the model's means by draw."""
+        import numpy as np
+
+        rng = np.random.default_rng([self.seed % SEEDS, len(known), sum(each.cells for each in known)])
+        weights = np.ones((DRAWS, 1)) if len(scale) == 1 else rng.dirichlet(np.ones(len(scale)), DRAWS)
+        losses, means = np.zeros((DRAWS, size)), np.zeros((DRAWS, size))
+        for at, unit in enumerate(scale):
+            rows = {p: [x / unit for x in k.leads[at] if x is not None] for p, k in enumerate(known)}
+            center, drawn = self._draws(("lead", at), gaps, rows, rng, size)
+            losses += weights[:, [at]] * drawn
+            means += weights[:, [at]] * center
+        beyond = np.zeros((DRAWS, size))
+        for at in range(len(known[0].excess)):
+            rows = {p: [x for x in k.excess[at] if x is not None] for p, k in enumerate(known)}
+            usual = max((abs(x) for xs in rows.values() for x in xs), default=0.0)
+            if usual > 0:
+                rows = {p: [x / usual for x in xs] for p, xs in rows.items()}
+                _, drawn = self._draws(("excess", at), gaps, rows, rng, size, own=True)
+                beyond += np.where(drawn > 1e-9, 0.1 + drawn, 0.0)
+        worst = float(losses.max() - losses.min()) + 1.0
+        losses += worst * beyond
+        fit = [p for p, each in enumerate(known) if each.feasible] or [0]
+        best = [fit[int(i)] for i in means[:, fit].argmin(axis=1)]
+        at_best = losses[np.arange(DRAWS), best]
+        gains = np.maximum(0.0, at_best[:, None] - losses).mean(axis=0)
+        left = float((at_best - losses.min(axis=1)).mean())
+        for place, each in enumerate(known):
+            gains[place] = 0.0 if each.failed else gains[place]
+        able = (beyond <= 0).mean(axis=0)
+        return gains, left, sorted(set(best), key=lambda place: (-best.count(place), place)), able, means
+
+    def _draws(
+        self,
+        name: object,
+        gaps: Sequence[Any],
+        rows: dict[int, list[float]],
+        rng: Any,
+        size: int,
+        *,
+        own: bool = False,
+    ) -> tuple[Any, Any]:
+        """The model's means of a quantity, and joint draws; `own`: of a point that was measured its own mean
+        counts, with its own error."""
+        import numpy as np
+
+        places = [place for place, values in rows.items() if values]
+        counts = {place: len(rows[place]) for place in places}
+        middles = {place: math.fsum(rows[place]) / counts[place] for place in places}
+        squares = {p: math.fsum((x - middles[p]) ** 2 for x in rows[p]) for p in places}
+        usual = sum(squares.values()) / max(1, sum(counts[p] - 1 for p in places if squares[p] > 0))
+        errors = {p: (squares[p] + _BELIEF * usual) / (counts[p] - 1 + _BELIEF) / counts[p] for p in places}
+        errors = {p: 0.0 if p == 0 and not own else e if squares[p] or p else 0.0 for p, e in errors.items()}
+        center, covariance = self._model(name).posterior(
+            gaps, places, [middles[p] for p in places], [errors[p] for p in places]
+        )
+        jitter = 1e-9 * (float(np.trace(covariance)) / size + 1e-12)
+        values, vectors = np.linalg.eigh(covariance + jitter * np.eye(size))
+        half = vectors * np.sqrt(values.clip(0.0))
+        drawn = center + rng.standard_normal((DRAWS, size)) @ half.T
+        if own:
+            noise = rng.standard_normal((DRAWS, len(places)))
+            at = np.array(places, int)
+            drawn[:, at] = [middles[p] for p in places] + noise * np.sqrt([errors[p] for p in places])
+        return center, drawn

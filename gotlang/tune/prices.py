@@ -1,0 +1,89 @@
+"""What a measurement would cost: what the cache lacks of it.
+
+A sample is told apart by its request and its number, so points share most of their samples: the first five of
+ten are the five of another point. What a point asked for on its first rows is recorded. The same rows of the
+record tell what it would pay on further rows, where other points have been: what none of them asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+from gotlang.tune.surrogate import Surrogate
+
+LEAST = 0.01
+"""The least price of a cell, as a share of the untuned program's: what is free in money takes time."""
+_FEW = 6
+"""Points below which nothing is known of others than those that were measured."""
+
+
+@final
+class Prices:
+    """Prices of cells (a point on a row), in US dollars, or in calls where no price is known.
+
+    `asked` are the samples that each measured point asked for on the first rows, `costs` the mean cost of its
+    cells without a cache, `cells` how many it has; all by the point's place in the list of candidates.
+    """
+
+    def __init__(
+        self,
+        gaps: Sequence[Any],
+        asked: Mapping[int, Sequence[int]],
+        costs: Mapping[int, float],
+        cells: Mapping[int, int],
+        base: float,
+        surrogates: tuple[Surrogate, Surrogate],
+    ) -> None:
+        import numpy as np
+
+        self._cells, self._base = dict(cells), base
+        self._columns: dict[int, int] = {}
+        for ids in asked.values():
+            for each in ids:
+                self._columns.setdefault(each, len(self._columns))
+        self._ids: dict[int, Any] = {
+            place: np.array([self._columns[each] for each in ids], int) for place, ids in asked.items()
+        }
+        self._unions: dict[int, Any] = {}
+        places = [place for place, ids in self._ids.items() if len(ids) and costs.get(place, 0) > 0]
+        size = len(gaps[0]) if gaps else 1
+        self._costs, self._fresh = np.full(size, base), np.ones(size)
+        if len(places) >= _FEW:
+            times = np.zeros(len(self._columns), int)
+            for columns in self._ids.values():
+                times[columns] += 1
+            shares = [float((times[self._ids[p]] == 1).mean()) for p in places]
+            logs = [math.log(costs[place]) for place in places]
+            for_costs, for_shares = surrogates
+            self._costs = np.exp(for_costs.posterior(gaps, places, logs, [1e-4] * len(places))[0])
+            self._fresh = for_shares.posterior(gaps, places, shares, [1e-3] * len(places))[0].clip(0, 1)
+        for place in places:
+            self._costs[place] = costs[place]
+
+    def price(self, place: int, first: int, last: int) -> float:
+        """The cells of a candidate from `first` up to `last`, without it."""
+        known, total, at = place in self._ids, 0.0, first
+        while at < last:
+            later = (cells for other, cells in self._cells.items() if other != place and at < cells < last)
+            stop = min(later, default=last)
+            if known:
+                share = 1.0 - float(self._union(at, place).mean()) if len(self._ids[place]) else 1.0
+            else:
+                share = float(self._fresh[place]) if any(cells > at for cells in self._cells.values()) else 1
+            total += (stop - at) * max(share * float(self._costs[place]), LEAST * self._base)
+            at = stop
+        return total
+
+    def _union(self, cell: int, place: int) -> Any:
+        """Which samples of a point have been asked for by those that were measured on a cell."""
+        import numpy as np
+
+        if cell not in self._unions:
+            seen = np.zeros(len(self._columns), bool)
+            for other, cells in self._cells.items():
+                if cells > cell and other in self._ids:
+                    seen[self._ids[other]] = True
+            self._unions[cell] = seen
+        return self._unions[cell][self._ids[place]]

@@ -1,0 +1,114 @@
+"""What the points of a space are worth, as far as is known: a Gaussian process over them.
+
+Points that are near each other have nearly the same mean, so what was measured of some says something of all,
+and the best of many noisy means is not taken for the truth (the winner's curse).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+from gotlang.tune.space import Point, Space
+
+_SCALES = (0.2, 0.4, 0.8, 1.6, 3.2)
+_NOISES = (0.5, 1.0)
+_SIGNALS = (0.3, 1.0, 3.0)
+_PASSES = 2
+_NUGGET = 1e-6
+"""Of the spread, so that matrices can be inverted where points are alike."""
+_USUAL = 0.6
+"""Length scales that are tried, as shares of a dimension's range; the usual one is likeliest beforehand, so
+that a few points do not claim that nothing matters."""
+_GROWTH = 1.15
+"""Scales are looked for again once so many times more points are known."""
+
+
+@final
+class Surrogate:
+    """One quantity over points; `scales` are kept between fits, and looked for again as points are added."""
+
+    def __init__(self) -> None:
+        self._scales: list[float] = []
+        self._noise, self._signal = 1.0, 1.0
+        self._known = 0
+
+    def posterior(
+        self, gaps: Sequence[Any], places: Sequence[int], values: Sequence[float], errors: Sequence[float]
+    ) -> tuple[Any, Any]:
+        """The means and the covariance of all points, by the values of those at `places`.
+
+        `gaps` are the squared distances of all points in each dimension (see `gaps_of`), `errors` the
+        variances of the values. Of one point, or where no value differs, all have the mean of the values.
+        """
+        import numpy as np
+
+        found, wrong, at = np.array(values), np.array(errors), list(places)
+        weights = 1 / (wrong + (found.var() or 1.0))
+        center = float(np.average(found, weights=weights))
+        spread = float(found.var())
+        size = len(gaps[0]) if gaps else 1
+        if spread <= 1e-18 * max(1.0, center * center) or not gaps:
+            return np.full(size, center), np.zeros((size, size))
+        centered = found - center
+        near = [gap[np.ix_(at, at)] for gap in gaps]
+        if len(self._scales) != len(gaps) or len(at) > _GROWTH * self._known:
+            self._fit(near, centered, wrong, spread)
+            self._known = len(at)
+        signal = self._signal * spread
+        covariance = signal * _kernel([gap[:, at] for gap in gaps], self._scales)
+        inner = covariance[at] + np.diag(self._noise * wrong + _NUGGET * spread)
+        half = np.linalg.solve(np.linalg.cholesky(inner), covariance.T)
+        mean = center + covariance @ np.linalg.solve(inner, centered)
+        return mean, signal * _kernel(gaps, self._scales) - half.T @ half
+
+    def _fit(self, gaps: Sequence[Any], values: Any, errors: Any, spread: float) -> None:
+        """Find the likeliest scales, noise and signal among a few candidates each."""
+        import numpy as np
+
+        def likelihood(scales: Sequence[float], noise: float, signal: float) -> float:
+            inner = signal * spread * _kernel(gaps, scales) + np.diag(noise * errors + _NUGGET * spread)
+            lower = np.linalg.cholesky(inner)
+            half = np.linalg.solve(lower, values)
+            usual = 0.5 * float((np.log(np.array(scales) / _USUAL) ** 2).sum())
+            return -0.5 * float(half @ half) - float(np.log(np.diag(lower)).sum()) - usual
+
+        scales = self._scales if len(self._scales) == len(gaps) else [0.8] * len(gaps)
+        noise, signal = self._noise, self._signal
+        best = likelihood(scales, noise, signal)
+        for _ in range(_PASSES):
+            for place in range(len(gaps)):
+                for scale in _SCALES:
+                    tried = [*scales[:place], scale, *scales[place + 1 :]]
+                    if (found := likelihood(tried, noise, signal)) > best:
+                        best, scales = found, tried
+            for more in _NOISES:
+                for most in _SIGNALS:
+                    if (found := likelihood(scales, more, most)) > best:
+                        best, noise, signal = found, more, most
+        self._scales, self._noise, self._signal = scales, noise, signal
+
+
+def _kernel(gaps: Sequence[Any], scales: Sequence[float]) -> Any:
+    import numpy as np
+
+    return np.exp(-0.5 * sum(gap / scale**2 for gap, scale in zip(gaps, scales, strict=True)))
+
+
+def gaps_of(space: Space, points: Sequence[Point]) -> list[Any]:
+    """For each dimension the squared distances of points in it: 0 to 1, and 1 for other choices, and for a
+    dimension that only one of the two has."""
+    import numpy as np
+
+    out = []
+    for dimension in space.dimensions:
+        values = [point.get(dimension.name) for point in points]
+        if dimension.choices:
+            codes = np.array([-1 if v is None else dimension.choices.index(v) for v in values])
+            out.append((codes[:, None] != codes[None, :]).astype(float))
+            continue
+        places = np.array([0.0 if value is None else dimension.scaled(value) for value in values])
+        absent = np.array([value is None for value in values])
+        apart = np.subtract.outer(places, places) ** 2
+        out.append(np.where(absent[:, None] != absent[None, :], 1.0, apart))
+    return out

@@ -1,0 +1,158 @@
+"""Where a search spends: what it measures of programs whose worth is known, and what that costs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+import pytest
+
+pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+
+from gotlang.tune.allocation import FIRST, PASSES, Allocation, Cells, Known
+from gotlang.tune.prices import LEAST, Prices
+from gotlang.tune.sampler import key_of
+from gotlang.tune.space import Dimension, Point, Space
+from gotlang.tune.surrogate import Surrogate, gaps_of
+
+ROWS = 30
+Worth = Callable[[Point], float]
+
+
+def searched(
+    space: Space,
+    worth: Worth,
+    *,
+    noise: float,
+    seed: int,
+    cost: Worth = lambda _: 1.0,
+    asked: Callable[[Point], Sequence[int]] | None = None,
+    bound: float | None = None,
+    trials: int = 40,
+) -> tuple[Point, dict[str, list[float]]]:
+    """The point that a search of these points ends with, and what was measured of each."""
+    rng = random.Random(f"{seed} rows")
+    easy = [rng.gauss(0, 2) for _ in range(PASSES * ROWS)]
+    points = space.points(1000)
+    assert points is not None
+    allocation = Allocation(space, ROWS, trials * ROWS, seed, lambda _: False)
+    seen: dict[str, list[float]] = {}
+    order: list[Point] = []
+    planned, best = [Cells(points[0], 0, FIRST)], [0]
+    while planned:
+        for cells in planned:
+            found = seen.setdefault(key_of(cells.point), [])
+            assert len(found) == cells.first < cells.last, "each cell is measured once, in order"
+            order += [] if found else [cells.point]
+            draw = random.Random(f"{seed} {key_of(cells.point)} {cells.first}")
+            found += [
+                worth(cells.point) + easy[i] + draw.gauss(0, noise) for i in range(cells.first, cells.last)
+            ]
+        base = seen[key_of(order[0])]
+        known = []
+        for place, point in enumerate(order):
+            leads = [a - b for a, b in zip(seen[key_of(point)], base, strict=False)]
+            over = [[cost(point) - bound] * len(leads)] if bound is not None else []
+            ids = asked(point) if asked is not None else range(100 * place, 100 * place + 20)
+            known.append(Known(point, len(seen[key_of(point)]), [leads], over, ids, cost(point)))
+        new = [point for point in points if key_of(point) not in seen]
+        planned, best = allocation.plan(known, new, [abs(fmean(base))], finite=True)
+    return order[best[0]], seen
+
+
+PEAK = Space(tuple(Dimension(n, n, d, 1, 10, whole=True) for n, d in (("a", 6), ("b", 3))), {"a": 6, "b": 3})
+
+
+def peak(point: Point) -> float:
+    a, b = (float(point[name] or 0) for name in "ab")
+    return 10 + (a - 3) ** 2 / 2 + (b - 7) ** 2 / 2
+
+
+def test_a_peak_is_found_for_a_part_of_what_all_rows_of_all_trials_cost() -> None:
+    spent, exact = [], 0
+    for seed in range(6):
+        found, seen = searched(PEAK, peak, noise=3.0, seed=seed)
+        spent.append(sum(map(len, seen.values())))
+        exact += peak(found) == 10
+    assert exact >= 5
+    assert fmean(spent) < 0.3 * 40 * ROWS
+
+
+def test_what_breaks_the_bound_never_wins() -> None:
+    for seed in range(3):
+        found, _ = searched(
+            PEAK, lambda p: -peak(p), noise=1.0, seed=seed, cost=lambda p: float(p["a"] or 0), bound=6.0
+        )
+        assert float(found["a"] or 0) <= 6
+
+
+def test_points_that_cost_next_to_nothing_are_all_run() -> None:
+    _, apart = searched(PEAK, peak, noise=1.0, seed=1)
+    _, shared = searched(PEAK, peak, noise=1.0, seed=1, asked=lambda _: range(20))
+    assert len(shared) == 100 > len(apart)
+
+
+def test_a_search_of_equals_ends_early() -> None:
+    for seed in range(3):
+        _, seen = searched(PEAK, lambda _: 10.0, noise=0.01, seed=seed)
+        assert sum(map(len, seen.values())) < 0.2 * 40 * ROWS
+
+
+def test_a_search_keeps_within_its_trials() -> None:
+    for trials in (1, 2, 5):
+        _, seen = searched(PEAK, peak, noise=9.0, seed=2, trials=trials)
+        assert sum(map(len, seen.values())) <= (trials + 1) * ROWS
+
+
+# ---------------------------------------------------------------- prices
+
+
+def test_what_others_asked_for_is_free() -> None:
+    line = Space((Dimension("k", "k", 5, 1, 10, whole=True),), {"k": 5})
+    points: list[Point] = [{"k": k} for k in (5, 10, 3)]
+    asked = {0: range(5), 1: range(10), 2: range(3)}
+    prices = Prices(
+        gaps_of(line, points),
+        asked,
+        {0: 5.0, 1: 10.0, 2: 3.0},
+        {0: 8, 1: 4, 2: 4},
+        5.0,
+        (Surrogate(), Surrogate()),
+    )
+    assert prices.price(2, 4, 8) == pytest.approx(4 * LEAST * 5.0), "the first three of five"
+    assert prices.price(1, 4, 8) == pytest.approx(4 * 5.0), "the first five of ten are there"
+    assert prices.price(1, 4, 12) == pytest.approx(4 * 5.0 + 4 * 10.0), "and further on they are not"
+
+
+# ---------------------------------------------------------------- what points are worth
+
+LINE = Space((Dimension("x", "x", 10, 0, 20, whole=True), Dimension("c", "c", "a", choices=("a", "b"))), {})
+
+
+def hollow(point: Point) -> float:
+    """A hollow at 14, and half as good again with b."""
+    return (float(point["x"] or 0) - 14) ** 2 / 20 + (2.0 if point["c"] == "a" else 0.0)
+
+
+def test_points_together_are_nearer_to_the_truth_than_each_alone() -> None:
+    alone, together = 0.0, 0.0
+    for seed in range(10):
+        rng = random.Random(seed)
+        points: list[Point] = [{"x": rng.randint(0, 20), "c": rng.choice("ab")} for _ in range(40)]
+        points = list({key_of(point): point for point in points}.values())
+        values = [hollow(point) + rng.gauss(0, 0.9) for point in points]
+        mean, _ = Surrogate().posterior(
+            gaps_of(LINE, points), range(len(points)), values, [0.81] * len(points)
+        )
+        alone += sum((v - hollow(p)) ** 2 for v, p in zip(values, points, strict=True))
+        together += sum((m - hollow(p)) ** 2 for m, p in zip(mean, points, strict=True))
+    assert together < 0.6 * alone
+
+
+def test_without_noise_each_point_is_worth_what_it_is() -> None:
+    rng = random.Random(1)
+    points: list[Point] = [{"x": x, "c": rng.choice("ab")} for x in range(21)]
+    values = [hollow(point) for point in points]
+    mean, _ = Surrogate().posterior(gaps_of(LINE, points), range(21), values, [0.0] * 21)
+    assert list(mean) == pytest.approx(values, abs=0.01)
