@@ -20,7 +20,7 @@ from gotlang.tune.plan import read_plan
 from gotlang.tune.space import space_of
 
 PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^```(got|python|sh)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def test_the_page_is_true(tmp_path: Path) -> None:
