@@ -44,7 +44,18 @@ def test_the_report_needs_no_network(tmp_path: Path) -> None:
     assert "rows that the search never saw" in page
     assert page.count("Not drawn") == 0
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=.(?!data:)", page)
-    for name in ("History", "Importance", "Pair of params", "Slices", "Rows seen", "Simulated", "satisfied"):
+    for name in (
+        "History",
+        "Importance",
+        "Pair of params",
+        "Slices",
+        "Rows seen",
+        "Simulated",
+        "kept",
+        "What to do next",
+        "Money",
+        "The front",
+    ):
         assert name in page
 
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 EVERY_S = 5.0
 """Between plain lines."""
+OUTAGE_S = 8.0
+"""After so many seconds of failed requests alone a model counts as out."""
+REMIND_S = 60.0
+"""Between two lines that say so."""
 _REDRAWS_PER_SECOND = 8
 _BAR = 24
 """The columns of the bar of rows."""
@@ -58,6 +62,7 @@ class Progress:
         self.unsaved = 0
         self._trouble = ""
         self._retry: tuple[Retrying, float] | None = None
+        self._out: tuple[float, str] | None = None
         self._now = now
         self._started = now()
         self._running: dict[int, Operation] = {}
@@ -78,12 +83,14 @@ class Progress:
                     if isinstance(sample, tuple):
                         self._notify()
                         self.paid += sample[1] == "model"
+                        self._out = None if sample[1] == "model" else self._out
                         self.cached += sample[1] != "model"
             case Failure():
                 self.failed += 1
                 self.lost += event.fatal
             case Retrying():
                 self._retry = event, self._now()
+                self._out = self._out or (self._now(), time.strftime("%H:%M:%S"))
             case Unsaved():
                 self.unsaved += event.more
                 if event.reason and not self._trouble:
@@ -162,6 +169,14 @@ class Progress:
         groups = (far, [self._retries()], [operations], found)
         return [line for parts in groups if (line := " · ".join(part for part in parts if part))]
 
+    @property
+    def outage(self) -> str:
+        """`no response since 14:03:12 (2 min): HTTP 503`, while all requests fail; empty otherwise."""
+        out, retry = self._out, self._retry
+        if out is None or retry is None or (lasts := self._now() - out[0]) < OUTAGE_S:
+            return ""
+        return f"{retry[0].model}: no response since {out[1]} ({duration(lasts)}): {cut(retry[0].reason, 60)}"
+
     def _retries(self) -> str:
         """`retry 3 of 6 in 8 s: HTTP 500`, until the next completion; empty without one."""
         if self._retry is None:
@@ -214,6 +229,33 @@ def display(progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S
         lost = progress.not_cached()
         if lost is not None and (failed or progress.rows is not None):
             complain(lost)  # else it is among the notes of the result
+
+
+@contextmanager
+def outages(progress: Progress) -> Iterator[None]:
+    """Say within the block that a model does not respond, after `OUTAGE_S` and every `REMIND_S` from then on,
+    and when it responds again."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        told, last = None, False
+        while not last:
+            last = ended.wait(0.5)
+            now, outage = time.monotonic(), progress.outage
+            if outage and (told is None or now - told >= REMIND_S):
+                told = now
+                complain(f"{outage}; requests are retried, Ctrl-C ends it, the same command goes on later")
+            elif not outage and told is not None:
+                told = None
+                complain("the model responds again")
+
+    thread = threading.Thread(target=watch, name="outages", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _redraws(stream: TextIO) -> bool:

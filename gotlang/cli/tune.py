@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from contextlib import ExitStack
@@ -29,6 +30,7 @@ from gotlang.result import dollars
 
 if TYPE_CHECKING:
     from gotlang.api import Options
+    from gotlang.cli.progress import Progress
     from gotlang.program import CheckedProgram
     from gotlang.tune.budget import StudyBudget
     from gotlang.tune.outcome import StudyResult
@@ -47,6 +49,7 @@ _MOST_LINES = 8
 @opt.text("--study", "NAME", "Which study of FILE. [default: the only one]")
 @opt.row_options
 @opt.whole("--trials", "Instead of the study's own number.")
+@opt.whole("--test", "Test rows instead of the study's own number; those that ran before count.")
 @click.option("--max-usd", type=opt.DOLLARS, help="Spend no more, over all roles, workers and restarts.")
 @opt.text("--storage", "URL", "A file, or any storage URL of Optuna, for several workers.")
 @opt.flag("--resume", "Continue a study; take over trials of workers on other machines.")
@@ -69,6 +72,7 @@ def tune_command(**chosen: Any) -> int:
     --storage share the work.
     """
     from gotlang.cli.inputs import report_inferred
+    from gotlang.cli.progress import Progress, outages
     from gotlang.tune.study import tune
     from gotlang.tune.tuned import apply
 
@@ -85,7 +89,10 @@ def tune_command(**chosen: Any) -> int:
     check_writable(chosen["report"], "--report")
     with ExitStack() as stack:
         quiet = chosen["quiet"] or chosen["json"]
-        watch = (lambda *_: None) if quiet else Watch(plan, stack)
+        progress = options.observe
+        assert isinstance(progress, Progress)
+        stack.enter_context(outages(progress))
+        watch = (lambda *_: None) if quiet else Watch(plan, stack, progress)
         try:
             done = tune(plan, options, takeover=chosen["resume"], picked=chosen["pick"], observe=watch)
         except KeyboardInterrupt:
@@ -101,10 +108,11 @@ def tune_command(**chosen: Any) -> int:
     if program.resolve() in {Path(name).resolve() for name in plan.program.compilation.sources}:
         program = program.with_suffix(".tuned.got")
     changes = _write_program(plan.program, done.tuned, program)
+    command = f"gotc tune {shlex.quote(chosen['file'])}"
     if chosen["report"] is not None:
         from gotlang.report.study import report
 
-        write_file(chosen["report"], report(done), "--report")
+        write_file(chosen["report"], report(done, command, str(out)), "--report")
     changed: list[Path] = []
     if chosen["apply"] and done.written is not done.front[0]:
         changed = apply(plan.program, done.tuned)
@@ -113,7 +121,7 @@ def tune_command(**chosen: Any) -> int:
         files = {"file": str(out), "program": str(program) if changes else None, "applied": applied}
         document({**done.to_dict(), **files})
     else:
-        _summary(done, out, quiet=chosen["quiet"])
+        _summary(done, out, command, quiet=chosen["quiet"])
         for line in changes:
             say(line)
         if changed:
@@ -145,7 +153,7 @@ def _plan(chosen: dict[str, Any]) -> StudyPlan:
     from gotlang.tune.plan import read_plan
 
     plan = read_plan(chosen["file"], chosen["study"], storage=chosen["storage"])
-    given = {"trials": chosen["trials"], "budget": chosen["max_usd"]}
+    given = {"trials": chosen["trials"], "test": chosen["test"], "budget": chosen["max_usd"]}
     source = click.get_current_context().get_parameter_source
     if source("max_usd") is ParameterSource.DEFAULT_MAP and plan.budget is not None:
         given["budget"] = min(plan.budget, chosen["max_usd"])  # a file's limit for all runs raises no study's
@@ -175,19 +183,35 @@ def _options(plan: StudyPlan, chosen: dict[str, Any]) -> Options:
     return replace(options, observe=Progress(notice=notice))
 
 
-def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
-    from gotlang.tune.judge import VERDICTS
+def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None:
+    from gotlang.tune.advice import cells, next_steps, not_mattering
+    from gotlang.tune.judge import VERDICTS, amount
     from gotlang.tune.space import point_text
 
-    values = {**done.tuned.params, **done.tuned.settings}
-    say(point_text(values) or "the original")
+    say(f"{done.judged.title}: {point_text(done.winner.point)}" if done.winner.point else "the original")
     if done.held_out is None:
-        say(f"not compared with the original: {done.partial}")
+        say(f"not compared with the original: {done.partial or 'its test rows were not run'}")
     else:
         say(f"{done.held_out.verdict}: {VERDICTS[done.held_out.verdict]}")
         for found in done.held_out.compared:
             if not done.held_out.unchanged and None not in (found.original, found.tuned):
-                say(f"  {found.name}: {found}")
+                say(f"  {found.name}: {found}" + (f" {found.verdict}" if found.verdict else ""))
+        for bounded in done.held_out.constraints:
+            if bounded.text != "failures" or bounded.violated:
+                say(f"  {bounded.text}: {bounded}")
+    if len(done.front) > 2:
+        say("front:")
+        for point in done.front:
+            value = "–" if not point.trial.result.values else f"{point.trial.result.values[0]:.4g}"
+            judged = point.held_out.verdict if point.held_out is not None else "not on test rows"
+            value = value if point.held_out is None else f"{point.held_out.compared[0].tuned or 0:.4g}"
+            verdict = "" if point is done.front[0] else f", {judged}"
+            cost = amount("cost", point.cost)
+            say(f"  {point.title}: {value} at {cost} a row{verdict} · {point_text(point.trial.point)}")
+    whose = "the original's values" if done.written is done.front[0] else done.written.title
+    say(f"{out} holds {whose}")
+    for step in next_steps(done, command, str(out)):
+        say(f"next: {step}")
     for name, texts in done.tuned.texts.items():
         if texts.instruction is not None:
             say(f"  prompt {name}: {texts.instruction.strip()}")
@@ -200,8 +224,12 @@ def _summary(done: StudyResult, out: Path, *, quiet: bool) -> None:
         complain(f"no trial satisfied `{constraint}`")
     simulated = " (simulated)" if done.simulated else ""
     ended = ", ".join(f"{times} {word}" for word, times in done.ended.items())
-    complain(f"{count(len(done.trials), 'trial')} ({ended}), {done.rejected} rejected before any call")
-    complain(f"spent {done.spent} of {done.model}{simulated}; result in {out}")
+    complain(f"{cells(done)} ({ended}), {done.rejected} rejected before any call")
+    if idle := not_mattering(done):
+        complain(f"found not to matter: {', '.join(idle)}")
+    complain(f"spent {done.spent} of {done.model}{simulated}")
+    for role, spent in done.roles.items():
+        complain(f"  {role}: {spent}")
     for one in done.endpoints:
         complain(f"endpoint: {harmless(str(one))}")
     if done.partial is not None:
@@ -214,8 +242,10 @@ class Watch:
     """Shows the progress of a study, until `stack` closes: a table that is redrawn on a terminal, otherwise a
     line for each measurement of a point."""
 
-    def __init__(self, plan: StudyPlan, stack: ExitStack) -> None:
+    def __init__(self, plan: StudyPlan, stack: ExitStack, requests: Progress) -> None:
         self._plan = plan
+        self._requests = requests
+        self._shown: Any = ""
         self._started = time.monotonic()
         self._told: dict[int, int] = {}
         self._first: int | None = None
@@ -225,7 +255,8 @@ class Watch:
             from rich.console import Console
             from rich.live import Live
 
-            live = Live(console=Console(stderr=True), refresh_per_second=4, transient=True)
+            console = Console(stderr=True)
+            live = Live(get_renderable=self._draw, console=console, refresh_per_second=4, transient=True)
             self._live = stack.enter_context(live)
 
     def __call__(self, progress: StudyProgress, budget: StudyBudget) -> None:
@@ -237,7 +268,7 @@ class Watch:
                 complain(f"resuming the study: {done} are measured")
                 self._told = {number: len(trial.rows) for number, trial in progress.finished.items()}
         if self._live is not None:
-            self._live.update(self._table(progress, budget))
+            self._shown = self._table(progress, budget)
             return
         if progress.stage != self._stage:
             self._stage = progress.stage
@@ -246,6 +277,13 @@ class Watch:
             if self._told.get(number) != len(record.rows):
                 self._told[number] = len(record.rows)
                 complain(f"{self.headline(progress, budget)} · trial {number}: {self._told_of(record)}")
+
+    def _draw(self) -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        outage = self._requests.outage
+        return Group(self._shown, Text(outage, style="bold red")) if outage else self._shown
 
     def headline(self, progress: StudyProgress, budget: StudyBudget) -> str:
         """Points, rows run, the best and the money in one line."""

@@ -5,14 +5,27 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, combinations
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final, final
 
-from gotlang.report.charts import BELOW, RIGHT, TOP, Chart, Dot, Quantity, Whisker, intervals, plane, scatter
+from gotlang.report.charts import (
+    BELOW,
+    RIGHT,
+    TOP,
+    Chart,
+    Dot,
+    Quantity,
+    Whisker,
+    brief,
+    intervals,
+    plane,
+    scatter,
+)
 from gotlang.report.page import page
-from gotlang.tune.judge import VERDICTS, HeldOut, amount
-from gotlang.tune.outcome import StudyResult
-from gotlang.tune.points import bound, mean
+from gotlang.tune.advice import cells, next_steps, not_mattering
+from gotlang.tune.judge import VERDICTS, FrontPoint, HeldOut, amount, cost_of
+from gotlang.tune.outcome import ROLES, StudyResult
 from gotlang.tune.space import decoded
 from gotlang.tune.trials import Trial
 from gotlang.tune.tuned import Texts
@@ -20,14 +33,17 @@ from gotlang.tune.tuned import Texts
 SHADES: Final = 5
 """Shades of color of trials; the last, which is the strongest, is that of the best."""
 WIDE: Final = 1100.0
+INPUT: Final = 120
+"""Letters of an input that are shown."""
 
 
-def report(done: StudyResult) -> str:
-    """The page."""
+def report(done: StudyResult, command: str = "gotc tune STUDY.got", file: str = "") -> str:
+    """The page. `command` ran the study, `file` is the tuned file."""
     plan, held_out = done.plan, done.held_out
     tuned = held_out is not None and not held_out.unchanged
     defaults = {param.name: param.default for param in plan.program.ir(0).params}
-    values = {**done.tuned.params, **done.tuned.settings}
+    found = {**done.space.params_and_settings(done.winner.point)[0]}
+    found |= done.space.params_and_settings(done.winner.point)[1]
     return page(
         "study.html",
         done.to_dict(),
@@ -38,11 +54,18 @@ def report(done: StudyResult) -> str:
         verdicts=VERDICTS,
         tuned=tuned,
         changes=_changes(done, held_out) if tuned and held_out is not None else None,
-        constraints=list(_constraints(done)),
-        params=[(name, defaults.get(name, ""), value) for name, value in values.items()],
+        roles=ROLES,
+        steps=next_steps(done, command, file or f"{plan.name}.tuned.json"),
+        idle=not_mattering(done),
+        cells=cells(done),
+        front=_front(done) if len(done.front) > 1 else None,
+        changed=_changed(done),
+        params=[(name, defaults.get(name, ""), value) for name, value in found.items()],
         prompts=[_prompt(done, name, texts) for name, texts in done.tuned.texts.items() if texts != Texts()],
         figures=list(charts(done)),
         amount=amount,
+        number=_number,
+        command=command,
         point=_point,
     )
 
@@ -64,15 +87,65 @@ def _changes(done: StudyResult, held_out: HeldOut) -> Chart | None:
     return intervals("relative change, 95% CI", found, "{:+.0%}".format) if found else None
 
 
-def _constraints(done: StudyResult) -> Iterator[tuple[str, float, float, str, bool]]:
-    """Each constraint's text, its quantity of the original and the tuned program on the rows of the search,
-    the limit, and whether it is satisfied."""
-    for place, constraint in enumerate(done.plan.constraints):
-        base, tuned = (mean([m.quantities[place] for m in r.rows]) for r in (done.trials[0], done.winner))
-        if base is not None and tuned is not None:
-            limit = f"{'at least' if constraint.least else 'at most'} {bound(constraint, base):.4g}"
-            satisfied = done.winner.result.excess.get(constraint.text, 0.0) <= 0
-            yield constraint.text, base, tuned, limit, satisfied
+@final
+@dataclass(frozen=True, slots=True)
+class ChangedRow:
+    """A test row that the two programs did not do equally well: its inputs, both answers, and both values of
+    the first objective. `better` says that the tuned one did it better."""
+
+    number: int
+    inputs: str
+    answers: tuple[str | None, str | None]
+    values: tuple[float, float]
+    better: bool
+
+
+def _changed(done: StudyResult) -> list[ChangedRow]:
+    """The rows that differ, those that got worse most first."""
+    pairs = list(zip(done.front[0].measured, done.judged.measured, strict=False))
+    sign = done.plan.objectives[0].sign
+    inputs = {row.number: row.inputs for row in done.plan.read_rows(done.tested).rows} if pairs else {}
+    found = []
+    for number, (a, b) in zip(done.tested, pairs, strict=False):
+        before, after = a.objectives[0], b.objectives[0]
+        if before is not None and after is not None and before != after:
+            text = ", ".join(f"{name} = {brief(str(value), INPUT)}" for name, value in inputs[number].items())
+            answers = (a.answer or a.failure, b.answer or b.failure)
+            found.append(ChangedRow(number, text, answers, (before, after), sign * (after - before) < 0))
+    return sorted(found, key=lambda row: sign * (row.values[0] - row.values[1]))
+
+
+def _front(done: StudyResult) -> Chart:
+    """The front in the first objective and the second, or the cost. Points that ran on test rows are green
+    and have intervals; the others, and all other trials in the background, are where the search saw them."""
+    first, several = done.plan.objectives[0].text, len(done.plan.objectives) > 1
+    second = done.plan.objectives[1].text if several else "cost"
+
+    def place(point: FrontPoint) -> tuple[float, float, tuple[float, ...]] | None:
+        values = point.trial.result.values
+        across = values[1] if several and values else point.cost
+        if point.held_out is None:
+            return None if values is None or across is None else (across, values[0], ())
+        known = {each.name: each for each in point.held_out.compared}
+        up, x = known[first], known[second].tuned
+        return None if x is None or up.tuned is None else (x, up.tuned, (up.interval.low, up.interval.high))
+
+    dots = [
+        Dot(values[1] if several else cost, values[0], f"trial {t.number}: {_point(t)}", "dot off")
+        for t in done.trials.values()
+        if (values := t.result.values) and (cost := cost_of(t, done.trials[0])) is not None
+    ]
+    for point in done.front:
+        if (at := place(point)) is not None:
+            name = point.title + ("" if point.held_out else " (not on test rows)")
+            title = f"{name}: {_point(point.trial)}"
+            dots.append(
+                Dot(at[0], at[1], title, "point front" if at[2] else "point", point.title, ends=at[2])
+            )
+    shown = [end for dot in dots for end in (dot.y, *dot.ends) if math.isfinite(end)]
+    money = "${:g}".format if second == "cost" else "{:,g}".format
+    across = Quantity(second, [dot.x for dot in dots], zero=False, text=money, ticks=4)
+    return scatter(across, Quantity(first, shown, zero=False), dots)
 
 
 def _prompt(done: StudyResult, name: str, texts: Texts) -> tuple[Any, ...]:
@@ -85,6 +158,10 @@ def _prompt(done: StudyResult, name: str, texts: Texts) -> tuple[Any, ...]:
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     words = [(kind, " ".join(old[a:b]), " ".join(new[c:d])) for kind, a, b, c, d in matcher.get_opcodes()]
     return name, words, texts.examples or ()
+
+
+def _number(value: float | None, sign: bool = False) -> str:
+    return "–" if value is None or not math.isfinite(value) else f"{value:{'+' if sign else ''}.4g}"
 
 
 def _point(trial: Trial) -> str:
@@ -106,8 +183,6 @@ def charts(done: StudyResult) -> Iterator[tuple[str, str, list[Chart] | str]]:
         ("Slices", "Each param by itself. Darker trials are better.", _slices),
         ("Parallel coordinates", "A line is a trial; dashed ones violate a constraint.", _parallel),
     ]
-    if len(done.plan.objectives) > 1:
-        drawn = [("Pareto front", "Trials by two objectives; Pareto-optimal ones are green.", _fronts)]
     for title, caption, make in drawn:
         try:
             yield title, caption, make(_Search(done)) or "no param varied"
@@ -137,7 +212,6 @@ class _Search:
             r.number: f"q{SHADES - 1 - SHADES * rank // len(best_first)}" if r.feasible else "off"
             for rank, r in enumerate(best_first)
         }
-        self.pareto = {point.trial.number for point in done.front}
 
     def value(self, trial: Trial) -> float:
         """Its first objective."""
@@ -160,13 +234,8 @@ class _Search:
         for trial in self.trials:
             x, y = self.quantity(trial, across), self.quantity(trial, up)
             if x is not None and y is not None:
-                kind = "point front" if trial.number in self.pareto else f"dot {self.shades[trial.number]}"
-                found.append(Dot(x, y, self.title(trial), kind))
+                found.append(Dot(x, y, self.title(trial), f"dot {self.shades[trial.number]}"))
         return found
-
-
-def _fronts(search: _Search) -> list[Chart]:
-    return [scatter(a, b, search.dots(a, b)) for a, b in combinations(search.objectives, 2)]
 
 
 def _history(search: _Search) -> list[Chart]:

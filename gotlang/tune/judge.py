@@ -308,7 +308,7 @@ def front_of(plan: StudyPlan, trials: Mapping[int, Trial], best: Sequence[Trial]
 
     With one objective these are its best point, and those that are cheaper and not worse than any as cheap.
     """
-    original, costs = trials[0], {n: _cost(trial, trials[0]) for n, trial in trials.items()}
+    original, costs = trials[0], {n: cost_of(trial, trials[0]) for n, trial in trials.items()}
     best = best or [original]
 
     def order(trial: Trial) -> tuple[float, ...]:
@@ -324,7 +324,8 @@ def front_of(plan: StudyPlan, trials: Mapping[int, Trial], best: Sequence[Trial]
         able = [t for t in trials.values() if t.ended == "complete" and t.feasible and t.result.values]
         top = with_cost(best[0])
         rivals += [t for t in able if with_cost(t)[1:] < top[1:] and not _beaten(t, able, with_cost)]
-    found = {t.number: t for t in sorted(rivals, key=order)}
+    distinct = {tuple(trial.point.items()): trial for trial in reversed(rivals)}
+    found = {t.number: t for t in sorted(distinct.values(), key=order)}
     knee = _knee([t for t in found.values() if t.result.values], with_cost) or best[0]
     kept = {best[0].number, knee.number, *_spread(list(found), MOST - 2)} - {0}
     points = []
@@ -338,11 +339,11 @@ def front_of(plan: StudyPlan, trials: Mapping[int, Trial], best: Sequence[Trial]
 def named(trials: Mapping[int, Trial], names: Mapping[int, tuple[str, ...]]) -> list[FrontPoint]:
     """The same front again, from the names of its points by the numbers of their trials."""
     return [
-        FrontPoint(each, trials[n], _cost(trials[n], trials[0])) for n, each in names.items() if n in trials
+        FrontPoint(each, trials[n], cost_of(trials[n], trials[0])) for n, each in names.items() if n in trials
     ]
 
 
-def _cost(trial: Trial, original: Trial) -> float | None:
+def cost_of(trial: Trial, original: Trial) -> float | None:
     """Dollars per row: what the original costs on all its rows, and by how much this costs more on those
     that it ran on."""
     lead, whole = (
@@ -424,7 +425,7 @@ def pick(
                 return point
         number = int(wanted[1:]) if wanted[:1] == "p" and wanted[1:].isdecimal() else 0
         if number and number in trials:
-            return FrontPoint((f"p{number}",), trials[number], _cost(trials[number], trials[0]))
+            return FrontPoint((f"p{number}",), trials[number], cost_of(trials[number], trials[0]))
         raise UsageError(f"the study has no point `{wanted}`", help=f"there are {known}")
     try:
         most = float(text.removeprefix("$"))

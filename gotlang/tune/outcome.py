@@ -35,8 +35,9 @@ class StudyResult(Displayed):
     that spent something; `usd` and `calls` are what is known of it to have been charged. `proposed` is what
     each optimizer of prompts yielded.
 
-    `front` are the points to choose from, the original first. The verdict is about one of them, `judged`; the
-    tuned file holds `written`: that point if it is better, else the original, or what the user `picked`.
+    `trained` and `tested` are the numbers of the train and the test rows. `front` are the points to choose
+    from, the original first. The verdict is about one of them, `judged`; the tuned file holds `written`: that
+    point if it is better, else the original, or what the user `picked`.
     """
 
     plan: StudyPlan
@@ -55,6 +56,8 @@ class StudyResult(Displayed):
     storage: str | None
     study: Any = None
     endpoints: Sequence[Address] = ()
+    trained: Sequence[int] = ()
+    tested: Sequence[int] = ()
     proposed: Sequence[Proposed] = ()
 
     @property

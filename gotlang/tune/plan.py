@@ -129,7 +129,8 @@ class StudyPlan:
         parts += [c.text for c in self.constraints]
         parts += [repr((v.text, v.domain)) for v in self.vary]
         parts += [(s.prompts, s.optimizer.name, dict(s.optimizer.arguments)) for s in self.searches]
-        parts += [self.scheme, self.train, self.test, self.split_seed, self.parallel, self.seed]
+        test = self.test if self.train is None else None  # else the search does not depend on it
+        parts += [self.scheme, self.train, test, self.split_seed, self.parallel, self.seed]
         parts += [self.failed, self.batching, self.early_stop, sorted(self.columns.items())]
         parts += [(m.name, dict(m.arguments)) if m else "" for m in (self.sampler, self.race)]
         parts += [self.selection] if self.selection != ALL else []

@@ -356,6 +356,8 @@ class _Study:
             storage=self.storage,
             study=self.store.study,
             endpoints=self.session.endpoints,
+            trained=self.split.train,
+            tested=self.split.test,
             proposed=self.proposed,
         )
 

@@ -1,0 +1,124 @@
+"""What a study says besides its verdict: what did not matter, which range was too narrow, what to do next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from gotlang.statistics import FEWEST_ROWS
+from gotlang.tune.judge import amount
+from gotlang.tune.outcome import StudyResult
+from gotlang.tune.points import leads, mean
+from gotlang.tune.space import Dimension, decoded
+from gotlang.tune.trials import Trial
+
+_CHANCE = 1.645
+"""The standard normal value that chance exceeds 1 time in 20."""
+
+
+def not_mattering(done: StudyResult) -> list[str]:
+    """The dimensions whose values differ in the first objective by no more than chance would."""
+    ahead = {
+        n: leads(t.rows, done.trials[0].rows, lambda row: row.objectives[0]) for n, t in done.trials.items()
+    }
+    noise = _noise(ahead)
+    return [d.name for d in done.space.dimensions if noise > 0 and not _matters(d, done.trials, ahead, noise)]
+
+
+def _noise(ahead: Mapping[int, list[float]]) -> float:
+    """The variance of one row's lead over the untuned program."""
+    known = [values for number, values in ahead.items() if number and len(values) > 1]
+    squares = math.fsum(math.fsum((x - sum(v) / len(v)) ** 2 for x in v) for v in known)
+    return squares / max(1, sum(len(values) - 1 for values in known))
+
+
+def _matters(
+    dimension: Dimension, trials: Mapping[int, Trial], ahead: Mapping[int, list[float]], noise: float
+) -> bool:
+    """Whether the means by value differ by more than rows do by chance (chi-squared, at 5%), or too little is
+    known to say that they do not."""
+    groups: dict[object, list[float]] = {}
+    for number, trial in trials.items():
+        if dimension.name in trial.point:
+            value = trial.point[dimension.name]
+            third = value if dimension.choices else min(2, int(3 * dimension.scaled(value)))
+            groups.setdefault(third, []).extend(ahead[number])
+    known = [values for values in groups.values() if len(values) >= FEWEST_ROWS]
+    if len(known) < 2 or len(known) < len(groups):
+        return True
+    whole = math.fsum(map(math.fsum, known)) / sum(map(len, known))
+    apart = math.fsum(len(v) * (math.fsum(v) / len(v) - whole) ** 2 for v in known) / noise
+    free = len(known) - 1
+    return apart > free * (1 - 2 / (9 * free) + _CHANCE * math.sqrt(2 / (9 * free))) ** 3
+
+
+def edges(done: StudyResult) -> list[str]:
+    """The best values at an end of their range, unless the dimension does not matter."""
+    point, idle = done.winner.point, set(not_mattering(done))
+    found = []
+    for dimension in done.space.dimensions:
+        value = point.get(dimension.name)
+        if dimension.choices or dimension.name in idle or not done.winner.number:
+            continue
+        if value in (dimension.low, dimension.high) and dimension.low < dimension.high:
+            ends = f"{dimension.low:g} to {dimension.high:g}"
+            wider = "widen it" if value == dimension.high else "widen it if it can be lower"
+            found.append(
+                f"`{dimension.name}` is best at {decoded(value)}, the end of its range {ends}: {wider}"
+            )
+    return found
+
+
+def next_steps(done: StudyResult, command: str, file: str) -> list[str]:
+    """What to do next, in sentences. `command` ran the study, `file` is the tuned file."""
+    return [*_by_verdict(done, command, file), *edges(done)]
+
+
+def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
+    held, program = done.held_out, done.plan.program.compilation.source.name
+    if done.written is not done.front[0]:
+        yield f"use {done.written.title}: `gotc run {program} --tuned {file}`"
+    if held is None:
+        more = f"more money than {amount('cost', done.plan.budget)}"
+        yield f"let the study go on to the test rows with {more}: `{command} --max-usd USD`"
+    elif held.verdict == "better" and done.picked is None:
+        yield f"or write it into the program: `{command} --apply`"
+    elif held.verdict == "not significant":
+        yield from _more_rows(done, command)
+    elif held.verdict == "trade-off":
+        others = " or ".join(f"`{command} --pick {name}`" for name in ("best", "knee"))
+        yield f"choose: {others} writes that point, or any of the front"
+    elif held.verdict == "constraint violated":
+        yield "choose a point that keeps the constraints on held-out rows, or allow more in the study"
+    elif held.verdict == "no feasible trial":
+        yield f"allow more than {', '.join(f'`{text}`' for text in done.unmet) or 'the constraints'}"
+    elif held.verdict == "no improvement found":
+        yield "vary other params, prompts or models: in this space nothing better was found"
+    if done.partial is not None and held is not None:
+        yield f"the budget ended the study early: `{command} --max-usd USD` goes on with more"
+
+
+def _more_rows(done: StudyResult, command: str) -> Iterator[str]:
+    held = done.held_out
+    if held is None or held.more_rows is None:
+        yield "the difference is too small for a number of rows within reason to decide it"
+        return
+    cost = "" if held.more_usd is None else f" at about {amount('cost', held.more_usd)}"
+    left = len(done.plan.read_rows().rows) - len(done.trained) - held.rows
+    words = f"{held.more_rows} more test rows would decide it{cost}"
+    if held.more_rows <= left:
+        yield f"{words}: `{command} --test {held.rows + held.more_rows}`"
+    else:
+        yield f"{words}; the data has {max(0, left)} more, add rows"
+
+
+def cells(done: StudyResult) -> str:
+    """`36 points, 412 cells (a point on a row); apart they cost $0.0210, $0.0048 was paid (23%)`."""
+    count = sum(len(trial.rows) for trial in done.trials.values())
+    words = f"{len(done.trials)} points, {count:,} cells (a point on a train row)"
+    apart = mean([row.usd for trial in done.trials.values() for row in trial.rows])
+    paid = done.roles["search"].usd if "search" in done.roles else 0.0
+    if not apart or paid is None:
+        return words
+    whole = f"apart they cost {amount('cost', apart * count)}"
+    return f"{words}; {whole}, {amount('cost', paid)} was paid ({paid / (apart * count):.0%})"
