@@ -90,6 +90,11 @@ class Bounded:
         return not over <= self.tolerance or certain
 
     @property
+    def tolerated(self) -> bool:
+        """Whether it is kept only because of the tolerance."""
+        return not self.violated and self.excess.mean > _ROUNDING * abs(self.bound)
+
+    @property
     def percent(self) -> list[float] | None:
         """The excess and its interval in percent of the bound; None for a bound of 0."""
         ends = self.excess.mean, self.excess.low, self.excess.high
@@ -102,7 +107,7 @@ class Bounded:
             "" if self.percent is None else " ({:+.2f}%, 95% CI {:+.2f}% to {:+.2f}%)".format(*self.percent)
         )
         state = "violated" if self.violated else "kept"
-        within = ", within the tolerance" if self.excess.mean > 0 and not self.violated else ""
+        within = ", within the tolerance" if self.tolerated else ""
         tuned = "–" if self.tuned is None else f"{self.tuned:.4g}"
         return f"{tuned} where {limit}{shares}: {state}{within}"
 

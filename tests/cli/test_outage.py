@@ -1,4 +1,4 @@
-"""A model that is out for a while: a study says so while it lasts, goes on by itself, and pays nothing twice."""
+"""A model that is out for a while: a study says so while it lasts, and goes on by itself."""
 
 from __future__ import annotations
 
@@ -50,4 +50,3 @@ def test_an_outage_is_said_while_it_lasts(tmp_path: Path) -> None:
         charged = server.charged
         paid = (charged.input_tokens + 2 * charged.output_tokens) / 1e6
         assert abs(document["spent"]["usd"] - paid) < 1e-9
-        assert document["spent"]["uncertain_calls"] == 0

@@ -1,0 +1,253 @@
+"""Verdicts on held-out rows, the front of a study, and points that a user picks from it."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+
+from support.gotc import document, gotc
+from support.studies import guess_plan, guess_study
+
+from gotlang.errors import UsageError
+from gotlang.statistics import LEVEL
+from gotlang.tune.advice import edges, not_mattering
+from gotlang.tune.judge import (
+    VERDICTS,
+    HeldOut,
+    compare_front,
+    compare_held_out,
+    front_of,
+    judged_point,
+    pick,
+)
+from gotlang.tune.outcome import written
+from gotlang.tune.plan import StudyPlan
+from gotlang.tune.points import Measured
+from gotlang.tune.study import tune
+from gotlang.tune.trials import Trial, TrialResult
+
+ONE = "train 20, test 20\nminimize error(result, target)\nsubject to cost <= baseline\ntrials 12"
+TWO = "train 12, test 12\nminimize error(result, target), minimize cost\ntrials 12\nearly_stop false"
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> StudyPlan:
+    return guess_plan(tmp_path_factory.mktemp("one"), ONE)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> StudyPlan:
+    return guess_plan(tmp_path_factory.mktemp("two"), TWO)
+
+
+def rows(errors: list[float], costs: list[float]) -> list[Measured]:
+    """Measured rows; the study's objectives are the error and perhaps the cost, its constraint the cost."""
+    return [Measured((e, c), (c,), c, 1.0, 2) for e, c in zip(errors, costs, strict=True)]
+
+
+def moved(values: list[float], by: float, noise: float, seed: int = 0) -> list[float]:
+    """Values that moved by so much on average exactly."""
+    rng = random.Random(seed)
+    apart = [rng.gauss(0, noise) for _ in values]
+    middle = math.fsum(apart) / len(apart)
+    return [value + by + x - middle for value, x in zip(values, apart, strict=True)]
+
+
+BEFORE = [10.0 + n % 5 for n in range(40)]
+COSTS = [1.0 + n % 3 / 10 for n in range(40)]
+
+
+def judged(plan: StudyPlan, errors: list[float], costs: list[float]) -> HeldOut:
+    return compare_held_out(plan, rows(BEFORE, COSTS), rows(errors, costs))
+
+
+def test_a_gain_that_is_paid_for_with_another_objective_is_a_trade_off(two: StudyPlan) -> None:
+    better, dearer = moved(BEFORE, -3, 1), moved(COSTS, 0.5, 0.1)
+    found = judged(two, better, dearer)
+    assert found.verdict == "trade-off"
+    assert [each.verdict for each in found.compared[:2]] == ["better", "worse"]
+    assert judged(two, moved(BEFORE, 3, 1), COSTS).verdict == "worse"
+    assert judged(two, better, COSTS).verdict == "better"
+    # Not shown to be worse, and not shown to be no worse by more than 2% either.
+    unclear = judged(two, better, moved(COSTS, 0.01, 0.3))
+    assert [each.verdict for each in unclear.compared[:2]] == ["better", "not significant"]
+    assert unclear.verdict == "trade-off"
+
+
+@given(
+    st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=6, max_size=12),
+    st.booleans(),
+)
+def test_better_is_never_said_where_an_objective_is_worse(
+    two: StudyPlan, moves: list[tuple[float, float]], swapped: bool
+) -> None:
+    count = len(moves)
+    errors = [e + m[swapped] for e, m in zip(BEFORE, moves, strict=False)]
+    costs = [c + m[not swapped] for c, m in zip(COSTS, moves, strict=False)]
+    found = compare_held_out(two, rows(BEFORE[:count], COSTS[:count]), rows(errors, costs))
+    words = {each.verdict for each in found.compared[:2]}
+    assert (found.verdict == "better") == ("better" in words and words <= {"better", "no worse"})
+    assert found.verdict in VERDICTS
+
+
+@pytest.mark.parametrize(
+    ("share", "noise", "kept"),
+    [(0.0084, 0.1, True), (0.03, 0.1, False), (0.0084, 0.0001, False), (0.0, 0.1, True), (-0.2, 0.1, True)],
+)
+def test_a_bound_is_no_coin_toss(one: StudyPlan, share: float, noise: float, kept: bool) -> None:
+    base = math.fsum(COSTS) / len(COSTS)
+    found = judged(one, moved(BEFORE, -3, 1), moved(COSTS, share * base, noise))
+    bounded = found.constraints[1]
+    assert found.verdict == ("better" if kept else "constraint violated")
+    assert bounded.text == "cost <= baseline" and bounded.violated is not kept
+    assert bounded.percent is not None
+    middle, low, high = bounded.percent
+    assert middle == pytest.approx(100 * share) and low <= middle <= high
+    assert ("within the tolerance" in str(bounded)) == (kept and share > 0)
+
+
+def test_what_is_not_significant_says_how_many_rows_would_decide_it(one: StudyPlan) -> None:
+    found = judged(one, moved(BEFORE, -0.5, 3), COSTS)
+    assert found.verdict == "not significant"
+    assert found.more_rows is not None and found.more_rows > 0
+    each = 2 * math.fsum(COSTS) / len(COSTS)
+    assert found.more_usd == pytest.approx(found.more_rows * each)
+    assert judged(one, moved(BEFORE, -3, 1), COSTS).more_rows is None
+    assert judged(one, BEFORE, COSTS).more_rows is None  # nothing to decide
+
+
+def trial(number: int, values: tuple[float, ...], errors: list[float], costs: list[float]) -> Trial:
+    found = TrialResult(values, {})
+    return Trial(number, {"tries": number + 1}, tuple(rows(errors, costs)), found, "complete")
+
+
+def trials_of(plan: StudyPlan) -> dict[int, Trial]:
+    points = [(12.0, 1.1), (8.0, 3.0), (9.0, 1.2), (11.0, 0.5), (8.5, 1.8)]
+    return {
+        n: trial(
+            n, (e, c)[: len(plan.objectives)], moved(BEFORE, e - 12, 0.5, n), moved(COSTS, c - 1.1, 0.01, n)
+        )
+        for n, (e, c) in enumerate(points)
+    }
+
+
+def test_intervals_of_a_front_hold_together(two: StudyPlan) -> None:
+    trials = trials_of(two)
+    front = front_of(two, trials, [trials[1], trials[2], trials[3], trials[4]])
+    assert [point.names[0] for point in front] == ["original", "p1", "p4", "p2", "p3"]
+    names = {name: point for point in front for name in point.names}
+    assert names["best"] is names["p1"] and names["knee"] is names["p2"]
+    measured = {n: each.rows for n, each in trials.items() if n != 4}
+    found = compare_front(two, front, measured, same="no improvement found")
+    levels = {c.lead.level for p in found if p.held_out for c in p.held_out.compared}
+    assert {round(level, 9) for level in levels} == {round(1 - (1 - LEVEL) / 6, 9)}  # 3 points, 2 objectives
+    assert {p.names[0]: p.held_out and p.held_out.verdict for p in found} == {
+        "original": "no improvement found",
+        "p1": "trade-off",
+        "p2": "trade-off",
+        "p3": "better",
+        "p4": None,
+    }
+    # Of those that are better one is taken, though another is the best in the first objective.
+    assert judged_point(found).names[0] == "p3" == written(found, None).names[0]
+    assert pick(two, found, trials, "cost=1.25").names[0] == "p2"
+    assert pick(two, found, trials, "cost=$0.6").names[0] == "p3"
+    assert pick(two, found, trials, "knee").names[0] == "p2"
+    for wanted, told in (
+        ("cost=0.1", "the cheapest is p3"),
+        ("p9", "no point `p9`"),
+        ("cost=x", "chooses no"),
+    ):
+        with pytest.raises(UsageError) as error:
+            pick(two, found, trials, wanted)
+        assert told in f"{error.value.message} {error.value.help}"
+
+
+def test_with_one_objective_the_front_has_what_is_cheaper(one: StudyPlan) -> None:
+    trials = trials_of(one)
+    front = front_of(one, trials, [trials[1]])
+    assert [point.names[0] for point in front] == ["original", "p1", "p4", "p2", "p3"]
+    assert [point.names[0] for point in front_of(one, trials, [])] == ["original", "p3"]
+
+
+def test_nothing_is_written_that_is_not_shown_to_be_better(tmp_path: Path) -> None:
+    clauses = "train 20, test 6\nminimize error(result, target)\nsubject to calls <= baseline\ntrials 6"
+    done = tune(guess_plan(tmp_path, clauses), folder=None)
+    assert done.held_out is not None
+    better = done.held_out.verdict == "better"
+    assert (done.written is done.front[0]) is not better
+    assert done.tuned.params == ({**done.winner.point} if better else {"tries": 2, "style": "plain"})
+
+
+def test_any_point_is_picked_without_paying_and_more_test_rows_follow(tmp_path: Path) -> None:
+    guess_study(tmp_path, TWO)
+    some = ("tune", "study.got", "--model", "simulated", "--json")
+    first = document(gotc(*some, "--pick", "knee", cwd=tmp_path), 2)
+    assert "no result of the study `near` yet" in first["error"]["message"]
+    done = document(gotc(*some, cwd=tmp_path))
+    assert {"search", "held-out rows"} == set(done["roles"])
+    for point in done["front"]:
+        bare = document(gotc(*some, "--no-cache", "--pick", point["names"][-1], cwd=tmp_path))
+        assert bare["spent"]["calls"] == 0  # of a budget of its own
+        picked = document(gotc(*some, "--pick", point["names"][-1], cwd=tmp_path))
+        assert picked["spent"] == done["spent"]
+        assert picked["written"] == point["names"][0]
+        assert picked["held_out"] == point["held_out"]
+        file = json.loads((tmp_path / "near.tuned.json").read_text())
+        assert file["params"] == {"tries": 2, "style": "plain"} | point["point"]
+        run = document(
+            gotc(
+                "run",
+                "guess.got",
+                "--input",
+                "target=7",
+                "--tuned",
+                "near.tuned.json",
+                "--json",
+                cwd=tmp_path,
+            )
+        )
+        assert run["spent"]["calls"] + run["spent"]["free_calls"] == file["params"]["tries"]
+    more = document(gotc(*some, "--test", "18", cwd=tmp_path))
+    assert more["held_out"]["rows"] == 18
+    held = {name: role["calls"] for name, role in more["roles"].items()}
+    assert held["search"] == done["roles"]["search"]["calls"]  # it is the same study
+    again = done["roles"]["held-out rows"]["calls"]
+    assert again < held["held-out rows"] <= 1.6 * again
+
+
+def test_a_range_that_ends_too_early_and_a_param_that_does_nothing_are_said(tmp_path: Path) -> None:
+    plan = guess_plan(tmp_path, "train 20, test 10\nminimize error(result, target)\ntrials 24")
+    done = tune(plan, folder=None)
+    tries = next(d for d in done.space.dimensions if d.name == "tries")
+    point = {**done.winner.point, "tries": tries.high}
+    front = [done.front[0], replace(done.front[1], names=("p99", "best"))]
+    front[1] = replace(front[1], trial=replace(front[1].trial, number=99, point=point))
+    at_end = replace(done, front=front)
+    assert edges(at_end) == ["`tries` is best at 8, the end of its range 1 to 8: widen it"]
+    assert "style" not in not_mattering(done)
+    # The same rows under a param that was drawn at random.
+    rng = random.Random(3)
+    mixed = {n: replace(t, point={**t.point, "tries": rng.randint(1, 8)}) for n, t in done.trials.items()}
+    same = {n: replace(t, rows=done.trials[0].rows) if n % 2 else t for n, t in mixed.items()}
+    flat = {n: replace(t, rows=moved_rows(done.trials[0], n)) for n, t in same.items()}
+    assert "tries" in not_mattering(replace(done, trials=flat))
+
+
+def moved_rows(trial: Trial, seed: int) -> tuple[Measured, ...]:
+    """The rows of a trial with noise alone."""
+    rng = random.Random(seed)
+    noisy = [((r.objectives[0] or 0.0) + (rng.gauss(0, 1) if seed else 0),) for r in trial.rows]
+    return tuple(
+        Measured(values, r.quantities, r.usd, r.seconds, r.calls)
+        for values, r in zip(noisy, trial.rows, strict=True)
+    )
