@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+import numpy as np
 import pytest
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
@@ -148,6 +149,18 @@ def test_points_together_are_nearer_to_the_truth_than_each_alone() -> None:
         alone += sum((v - hollow(p)) ** 2 for v, p in zip(values, points, strict=True))
         together += sum((m - hollow(p)) ** 2 for m, p in zip(mean, points, strict=True))
     assert together < 0.6 * alone
+
+
+def test_points_without_a_dimension_have_a_covariance_with_those_that_have_it() -> None:
+    """Other distances may have none: three places in a row that are all equally far from a fourth."""
+    inner = tuple(Dimension(name, name, 3, 0, 9, whole=True) for name in "xyz")
+    points: list[Point] = [{}, *({name: n} for name in "xyz" for n in range(10))]
+    for scale in (0.2, 0.8, 3.2):
+        near = np.exp(-0.5 * sum(gap / scale**2 for gap in gaps_of(Space(inner, {}), points)))
+        assert np.linalg.eigvalsh(near).min() > -1e-9
+    gap = gaps_of(Space(inner, {}), points)[0]
+    assert gap[0, 1] == gap[0, 10] == pytest.approx(1.25)
+    assert gap[0, 11] == 0.0
 
 
 def test_without_noise_each_point_is_worth_what_it_is() -> None:

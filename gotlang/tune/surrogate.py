@@ -96,8 +96,8 @@ def _kernel(gaps: Sequence[Any], scales: Sequence[float]) -> Any:
 
 
 def gaps_of(space: Space, points: Sequence[Point]) -> list[Any]:
-    """For each dimension the squared distances of points in it: 0 to 1, and 1 for other choices, and for a
-    dimension that only one of the two has."""
+    """For each dimension the squared distances of points in it: 0 to 1, and 1 for other choices. One without
+    the dimension lies beside the middle of its range, 1 away: such distances always make a covariance."""
     import numpy as np
 
     out = []
@@ -107,8 +107,8 @@ def gaps_of(space: Space, points: Sequence[Point]) -> list[Any]:
             codes = np.array([-1 if v is None else dimension.choices.index(v) for v in values])
             out.append((codes[:, None] != codes[None, :]).astype(float))
             continue
-        places = np.array([0.0 if value is None else dimension.scaled(value) for value in values])
+        places = np.array([0.5 if value is None else dimension.scaled(value) for value in values])
         absent = np.array([value is None for value in values])
         apart = np.subtract.outer(places, places) ** 2
-        out.append(np.where(absent[:, None] != absent[None, :], 1.0, apart))
+        out.append(apart + (absent[:, None] != absent[None, :]))
     return out
