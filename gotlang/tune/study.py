@@ -39,7 +39,7 @@ from gotlang.tune.sampler import CostModel
 from gotlang.tune.search import Search, StudyProgress, behind, front, merged
 from gotlang.tune.space import space_of, with_texts
 from gotlang.tune.structure import simplified
-from gotlang.tune.trials import Trial, TrialStore
+from gotlang.tune.trials import Trial, TrialStore, lost
 from gotlang.tune.tuned import Tuned
 from gotlang.version import __version__
 from gotlang.writing import open_own
@@ -114,16 +114,20 @@ async def run_study(
     stored study, with the point of this name, or `cost=0.5`, chosen (see `judge.pick`).
 
     Raises UsageError, RunError and BudgetExceeded, the last if not even the untuned program could be
-    measured.
+    measured, and CacheLost if the cache or the storage of trials is lost.
     """
     if find_spec("optuna") is None:
         raise UsageError("studies need Optuna", help="pip install 'gotlang[tune]'")
+    from optuna.exceptions import StorageInternalError
+
     options = _options(plan, options or Options())
     with tempfile.TemporaryDirectory() as temporary:
         async with Session(plan.program, options) as session:
             study = _Study(plan, session, folder or Path(temporary), folder is not None, takeover, observe)
             try:
                 return await (study.run() if picked is None else study.pick(picked))
+            except StorageInternalError as error:
+                raise lost(error) from None
             finally:
                 study.close()
 

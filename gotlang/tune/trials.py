@@ -20,7 +20,7 @@ from typing import Any, final
 from msgspec import Struct
 
 from gotlang import keys
-from gotlang.errors import GotError, UsageError
+from gotlang.errors import CacheLost, GotError, UsageError
 from gotlang.processes import has_ended, process_name
 from gotlang.records import InvalidRecord, from_json, from_plain, to_json
 from gotlang.tune.points import Measured
@@ -30,7 +30,9 @@ WAIT_S = 0.02
 """Between two looks at whether other workers have finished."""
 _ATTEMPTS = 4
 _RETRY_S = 0.25
-"""How often, and after how long, a database that did not open is tried."""
+AWAY_S = 30.0
+"""How often, and after how long, a database that did not open is tried, and for how many seconds one that was
+open."""
 
 
 @final
@@ -285,12 +287,34 @@ def _password(address: str) -> str | None:
     return make_url(address).password
 
 
+def _patiently(dialect: Any, _: object, places: Sequence[Any], names: Mapping[str, Any]) -> Any:
+    """A connection to a server that was there before, and may be starting again."""
+    end = time.monotonic() + AWAY_S
+    while True:
+        try:
+            return dialect.connect(*places, **names)
+        except dialect.loaded_dbapi.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_RETRY_S)
+
+
+def lost(error: Exception) -> CacheLost:
+    """What to tell if a storage failed in the midst of a study; `error` is Optuna's."""
+    cause = str(error.__cause__ or error).strip().splitlines() or [type(error).__name__]
+    plain = re.sub(r"://[^@/\s]*@", "://...@", cause[0])
+    return CacheLost(
+        f"the study's storage failed: {plain}", help="the same command continues the study when it is back"
+    )
+
+
 def open_storage(where: str | None) -> Any:
     """A storage of Optuna: memory for None, any URL that Optuna accepts, else a journal file.
 
     Raises ImportError if the URL's driver is not installed.
     """
     import optuna
+    from sqlalchemy import event
 
     from gotlang.tune.journal import Journal
 
@@ -301,8 +325,13 @@ def open_storage(where: str | None) -> Any:
         plain, psycopg = "postgresql://", find_spec("psycopg") and not find_spec("psycopg2")
         if psycopg and where.startswith(plain):
             where = where.replace(plain, "postgresql+psycopg://", 1)
-        if (password := keys.read("PGPASSWORD")) and where.startswith("postgresql") and not _password(where):
+        if not where.startswith("postgresql"):
+            return optuna.storages.get_storage(where)
+        settings: dict[str, Any] = {"pool_pre_ping": True}
+        if (password := keys.read("PGPASSWORD")) and not _password(where):
             # libpq would read it itself, but not while it is hidden from a program's Python.
-            return optuna.storages.RDBStorage(where, engine_kwargs={"connect_args": {"password": password}})
-        return optuna.storages.get_storage(where)
+            settings["connect_args"] = {"password": password}
+        storage = optuna.storages.RDBStorage(where, engine_kwargs=settings)
+        event.listen(storage.engine, "do_connect", _patiently)
+        return storage
     return optuna.storages.JournalStorage(Journal(Path(where)))

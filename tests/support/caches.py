@@ -72,12 +72,16 @@ def postgres_schema() -> Iterator[str]:
     """The address of a schema of its own in the test database, which goes when the test ends."""
     psycopg = pytest.importorskip("psycopg")
     name, server = f"test_{uuid.uuid4().hex}", postgres.address()
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-        try:
-            yield f"{server}{'&' if '?' in server else '?'}options=-c%20search_path%3D{name}"
-        finally:
-            connection.execute(f"DROP SCHEMA {name} CASCADE")
+
+    def run(command: str) -> None:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(command)
+
+    run(f"CREATE SCHEMA {name}")
+    try:
+        yield f"{server}{'&' if '?' in server else '?'}options=-c%20search_path%3D{name}"
+    finally:
+        run(f"DROP SCHEMA {name} CASCADE")
 
 
 def emptied(store: NamedStore) -> NamedStore:

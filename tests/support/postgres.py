@@ -10,12 +10,16 @@ import functools
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
+_COMMAND: list[str] = []
+_SERVERS: list[subprocess.Popen[bytes]] = []
+"""How the server is started, and the one that runs."""
 GIVEN = os.environ.get("GOTLANG_TEST_POSTGRES", "")
 
 
@@ -82,18 +86,34 @@ def address() -> str:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [programs / "postgres", "-D", folder / "data", "-p", str(port), "-k", folder, "-F"]
+    _COMMAND[:] = [*map(str, command), "-c", "listen_addresses=127.0.0.1"]
+    _start()
+    atexit.register(_end)
+    found = f"postgresql://tester@127.0.0.1:{port}/postgres"
+    _answers(found)
+    return found
+
+
+def restart() -> None:
+    """End the server of `address`, with every connection to it, and start it again."""
+    server = _SERVERS.pop()
+    server.send_signal(signal.SIGINT)
+    server.wait(30)
+    _start()
+    _answers(address())
+
+
+def _start() -> None:
+    folder = Path(_COMMAND[_COMMAND.index("-k") + 1])
     server = subprocess.Popen(
-        [*command, "-c", "listen_addresses=127.0.0.1"],
-        user=user,
+        _COMMAND,
+        user=_user(),
         cwd=folder,
         env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    atexit.register(_end, server)
-    found = f"postgresql://tester@127.0.0.1:{port}/postgres"
-    _answers(found)
-    return found
+    _SERVERS.append(server)
 
 
 def _answers(place: str) -> None:
@@ -110,7 +130,8 @@ def _answers(place: str) -> None:
             time.sleep(0.05)
 
 
-def _end(server: subprocess.Popen[bytes]) -> None:
+def _end() -> None:
+    server = _SERVERS[0]
     server.terminate()
     try:
         server.wait(10)

@@ -1,0 +1,165 @@
+"""Studies on a real endpoint that is away for a while, by four workers, killed, on a database that restarts:
+the result is that of a study which nobody disturbed, and nothing is paid twice."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+
+from support import postgres
+from support.caches import no_postgres, postgres_schema
+from support.gotc import document, gotc, start
+from support.openai_server import Body, OpenAIServer, Seen, status
+
+GUESS = """
+param effort = 1       in 1..6
+param style  = "plain" in ["plain", "fancy", "terse"]
+
+prompt guess(target: int, effort: int, style: str) -> int:
+    max_tokens 20
+    "Guess {{ target }} with {{ effort }} in {{ style }} style."
+
+score error(attempt: int, target: int) -> lower, best 0:
+    abs(attempt - target)
+
+scheme near(target: int) -> int:
+    Generate() guess(target, effort, style)
+    Score() error(it, target)
+
+study near:
+    data "numbers.csv", train 16, test 12
+    minimize error(result, target)
+    trials 10
+"""
+AT_ONCE = 8
+
+
+def answer(body: Body, index: int) -> str:
+    """As good as the setting, and the same to everyone who asks."""
+    target, effort, style = re.findall(r"Guess (\d+) with (\d+) in (\w+)", body["messages"][-1]["content"])[0]
+    away = 3 * abs(int(effort) - 4) + {"plain": 6, "fancy": 2, "terse": 9}[style]
+    return str(int(target) + away + int(target) * int(effort) % 5)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the study."""
+    (tmp_path / "guess.got").write_text(GUESS)
+    (tmp_path / "numbers.csv").write_text("target\n" + "".join(f"{37 * n + 11}\n" for n in range(40)))
+    return tmp_path
+
+
+def command(server: OpenAIServer, *more: str) -> tuple[str, ...]:
+    """`gotc tune` on the study."""
+    fixed = ("--model", "openai:small", "--base-url", server.url, "--concurrency", str(AT_ONCE), "--json")
+    return ("tune", "guess.got", *fixed, *more)
+
+
+def told(document: dict[str, Any]) -> dict[str, Any]:
+    """What a study finds, apart from the time it took."""
+    held = document["held_out"]
+    compared = [each for each in held["compared"] if each["name"] != "latency"]
+    kept = {name: document[name] for name in ("winner", "original", "trials")}
+    return {**kept, "verdict": held["verdict"], "compared": compared}
+
+
+def undisturbed(folder: Path) -> dict[str, Any]:
+    """The study by one process on an endpoint that is well, with a cache of its own."""
+    with OpenAIServer(answer) as server:
+        found = document(gotc(*command(server, "--cache", "alone.sqlite"), cwd=folder))
+    assert set(charges(server).values()) == {1}
+    for left in (folder / ".gotc").rglob("*"):
+        if left.is_file():
+            left.unlink()
+    return found
+
+
+def charges(server: OpenAIServer) -> Counter[str]:
+    """How often the endpoint charged each request."""
+    seen = (one for one in server.requests if one.charged.input_tokens)
+    return Counter(json.dumps(one.body, sort_keys=True) for one in seen)
+
+
+def test_an_endpoint_that_is_away_for_a_while_costs_nothing_and_spoils_nothing(folder: Path) -> None:
+    alone = undisturbed(folder)
+    away: list[float] = []
+
+    def fault(seen: Seen) -> Any:
+        if seen.number < 40:
+            return None
+        away.append(time.monotonic())
+        return status(503) if away[-1] - away[0] < 6 else None
+
+    with OpenAIServer(answer, faults=fault) as server:
+        found = document(gotc(*command(server), cwd=folder))
+    assert server.statuses[503] > 0
+    assert told(found) == told(alone)
+    assert set(charges(server).values()) == {1}
+    assert found["spent"]["calls"] == sum(charges(server).values())
+
+
+def test_four_workers_find_what_one_finds(folder: Path) -> None:
+    alone = undisturbed(folder)
+    with OpenAIServer(answer, latency_s=0.02) as server:
+        workers = [start(*command(server, "--out", f"{n}.json"), cwd=folder) for n in range(4)]
+        ended = [worker.communicate(timeout=180) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0] * 4, ended
+    for out, _ in ended:
+        assert told(json.loads(out)) == told(alone)
+    assert set(charges(server).values()) == {1}
+    assert json.loads(ended[0][0])["spent"]["calls"] <= sum(charges(server).values())
+
+
+def test_killed_three_times_it_ends_as_if_nobody_had(folder: Path) -> None:
+    alone = undisturbed(folder)
+    kills = iter((30, 70, 110))
+    with OpenAIServer(answer, latency_s=0.01) as server:
+        for moment in kills:
+            worker = start(*command(server), cwd=folder)
+            _wait(lambda: len(server.requests) >= moment or worker.poll() is not None)  # noqa: B023
+            worker.send_signal(signal.SIGKILL)
+            worker.communicate(timeout=60)
+        found = document(gotc(*command(server), cwd=folder))
+    assert told(found) == told(alone)
+    twice = sum(times - 1 for times in charges(server).values())
+    assert twice <= 3 * AT_ONCE  # what was under way at a kill, and nothing else
+    assert found["spent"]["calls"] <= sum(charges(server).values())
+
+
+@pytest.mark.skipif(bool(no_postgres or postgres.GIVEN), reason=no_postgres or "the server is not ours")
+def test_a_database_that_restarts_loses_and_repeats_nothing(folder: Path) -> None:
+    alone = undisturbed(folder)
+    with OpenAIServer(answer, latency_s=0.02) as server, postgres_schema() as address:
+        line = command(server, "--cache", address, "--storage", address)
+        workers = [start(*line, "--out", f"{n}.json", cwd=folder) for n in range(2)]
+        _wait(lambda: len(server.requests) >= 60)
+        restarted = threading.Thread(target=postgres.restart)
+        restarted.start()
+        ended = [worker.communicate(timeout=180) for worker in workers]
+        restarted.join()
+        for worker, (_, err) in zip(workers, ended, strict=True):
+            # What was being stored when it went is lost; all else waits until it is back.
+            assert worker.returncode in (0, 6), err
+            assert "bug" not in err
+        found = document(gotc(*line, cwd=folder))
+    assert told(found) == told(alone)
+    twice = sum(times - 1 for times in charges(server).values())
+    assert twice <= 2 * AT_ONCE
+
+
+def _wait(until: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.005)
