@@ -1,21 +1,23 @@
 """Structure: from one prompt of a task (`io`), a study rewrites the graph; beside it our own schemes.
 
-    python benchmarks/structure.py [TASK ...] [--seeds 3] [--trials 80] [--train 20]
+    python benchmarks/structure.py ["keyword counting" ...] [--seeds 3] [--trials 80] --write
 
-A study may spend per row what the best hand-written scheme costs on the held-out rows (`cost <= ...`),
-and is judged on these rows by the errors and the cost of both, paired. The model is simulated. Results are
-added to results/structure.json, a study at a time: what is there is not run again.
+Half of a task's rows are for training. A study may spend per row what the best hand-written scheme costs on
+the held-out rows (`cost <= ...`), and is judged on these rows by the errors and the cost of both, paired. The
+model is simulated. Each study is a line in results/structure.jsonl, and is not run again; `--write` makes the
+table of results/structure.json.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from measurement import PROGRAMS, RESULTS, options, report
 
 from gotlang import Options, Program, load
 from gotlang.data.table import Table
@@ -25,9 +27,20 @@ from gotlang.statistics import paired_difference
 from gotlang.tune.plan import make_plan
 from gotlang.tune.study import split, tune
 
-HERE = Path(__file__).parent
-PROGRAMS = HERE.parent / "programs"
-RESULTS = HERE / "results" / "structure.json"
+STUDIES = RESULTS / "structure.jsonl"
+COLUMNS = {
+    "task": "{}",
+    "seed": "{}",
+    "best of ours": "{}",
+    "errors": "{:.2f}",
+    "cost of a row": "${:.4f}",
+    "found from `io`": "{}",
+    "errors of it": "{:.2f}",
+    "its cost": "${:.4f}",
+    "difference, 95% interval": "{}",
+    "as good for no more": "{}",
+    "the study": "${:.2f}",
+}
 
 
 @dataclass(frozen=True)
@@ -68,9 +81,9 @@ TASKS = {
 
 def by_row(program: Program, task: Task, scheme: str, rows: tuple[int, ...], seed: int) -> list[RowRun]:
     """Runs of a scheme on rows by their numbers, in that order; equal requests are not shared with others."""
-    options = Options(model="simulated", python=True, seed=seed, cache=None)
+    settings = Options(model="simulated", python=True, seed=seed, cache=None)
     data = PROGRAMS / "data" / task.data
-    found = program.evaluate(data, scheme=scheme, columns=task.columns, options=options)
+    found = program.evaluate(data, scheme=scheme, columns=task.columns, options=settings)
     runs = {run.row.number: run for run in found.runs}
     return [runs[number] for number in rows]
 
@@ -85,12 +98,12 @@ def summary(runs: list[RowRun]) -> dict[str, float]:
     }
 
 
-def studied(name: str, seed: int, trials: int, train: int) -> dict[str, Any]:
+def studied(name: str, seed: int, trials: int) -> dict[str, Any]:
     """One study of a task, and the hand-written schemes on its held-out rows."""
     task = TASKS[name]
     program = load(PROGRAMS / task.program)
     table: Table = as_table(PROGRAMS / "data" / task.data)
-    options = Options(model="simulated", python=True, seed=seed, cache=None)
+    settings = Options(model="simulated", python=True, seed=seed, cache=None)
 
     def plan(bound: float) -> Any:
         return make_plan(
@@ -101,26 +114,26 @@ def studied(name: str, seed: int, trials: int, train: int) -> dict[str, Any]:
             minimize=task.error,
             subject_to=[f"cost <= {bound:.8f}"],
             vary=["structure"],
-            train=train,
             split_seed=seed,
             trials=trials,
             seed=seed,
         )
 
-    rows = split(plan(1.0)).test
-    written = {scheme: by_row(program, task, scheme, rows, seed) for scheme in task.schemes}
+    parted = split(plan(1.0))
+    written = {scheme: by_row(program, task, scheme, parted.test, seed) for scheme in task.schemes}
     best = min(
         written, key=lambda scheme: (summary(written[scheme])["error"], summary(written[scheme])["usd"])
     )
     started = time.monotonic()
-    done = tune(plan(summary(written[best])["usd"]), options, folder=None)
-    tuned = by_row(program.tuned(done.tuned), task, "io", rows, seed)
+    done = tune(plan(summary(written[best])["usd"]), settings, folder=None)
+    tuned = by_row(program.tuned(done.tuned), task, "io", parted.test, seed)
     lead = paired_difference([run.score for run in tuned], [run.score for run in written[best]])
     ours, theirs = summary(tuned), summary(written[best])
     return {
+        "task": name,
         "seed": seed,
         "trials": trials,
-        "rows": {"train": train, "held_out": len(rows)},
+        "rows": {"train": len(parted.train), "held_out": len(parted.test)},
         "written": {scheme: summary(runs) for scheme, runs in written.items()},
         "best": best,
         "structure": done.tuned.settings.get("structure", "io"),
@@ -134,31 +147,35 @@ def studied(name: str, seed: int, trials: int, train: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Run what is missing, and print a line for each study."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("tasks", nargs="*", default=[*TASKS])
-    options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--trials", type=int, default=80)
-    options.add_argument("--train", type=int, default=20)
-    chosen = options.parse_args()
-    found: dict[str, list[dict[str, Any]]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for seed in range(1, chosen.seeds + 1):
-        for name in chosen.tasks:
-            studies = found.setdefault(name, [])
-            if all(one["seed"] != seed for one in studies):
-                studies.append(studied(name, seed, chosen.trials, chosen.train))
-                RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-    for name in chosen.tasks:
-        for one in found[name]:
+def rows(tasks: Sequence[str], seeds: int, trials: int) -> Iterator[tuple[Any, ...]]:
+    """A row for each study; those that are missing are run."""
+    lines = STUDIES.read_text("utf-8").splitlines() if STUDIES.exists() else []
+    known = {(one["task"], one["seed"], one["trials"]): one for one in map(json.loads, lines)}
+    for seed in range(1, seeds + 1):
+        for name in tasks:
+            if (name, seed, trials) not in known:
+                known[name, seed, trials] = studied(name, seed, trials)
+                with STUDIES.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(known[name, seed, trials]) + "\n")
+    for name in tasks:
+        for seed in range(1, seeds + 1):
+            one = known[name, seed, trials]
             theirs, ours, lead = one["written"][one["best"]], one["tuned"], one["lead"]
             interval = f"{lead['mean']:+.2f} ({lead['low']:+.2f} to {lead['high']:+.2f})"
-            print(
-                f"{name}, seed {one['seed']}: {one['structure']}: error {ours['error']:.2f} for "
-                f"${ours['usd']:.4f}; best of ours ({one['best']}): {theirs['error']:.2f} for "
-                f"${theirs['usd']:.4f}; difference {interval}, "
-                f"{'as good for no more' if one['as_good'] else 'falls short'}"
+            yield (
+                *(name, seed, f"`{one['best']}`", theirs["error"], theirs["usd"], f"`{one['structure']}`"),
+                *(ours["error"], ours["usd"], interval, "yes" if one["as_good"] else "no", one["spent_usd"]),
             )
+
+
+def main() -> None:
+    """Run what is missing, and report all."""
+    parser = options(__doc__)
+    parser.add_argument("tasks", nargs="*", default=[*TASKS])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--trials", type=int, default=80)
+    given = parser.parse_args()
+    report(given, COLUMNS, rows(given.tasks, given.seeds, given.trials))
 
 
 if __name__ == "__main__":
