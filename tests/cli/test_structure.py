@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.gotc import document, gotc
 
@@ -12,6 +14,7 @@ from gotlang.errors import UsageError
 from gotlang.tune.plan import make_plan
 from gotlang.tune.space import space_of
 from gotlang.tune.structure import simplified
+from gotlang.tune.surrogate import gaps_of
 
 PROGRAM = """\
 simulate with "near_sim.py"
@@ -137,6 +140,17 @@ def test_params_of_a_rewrite_vary_only_where_it_is() -> None:
     assert structure.name == "structure" and structure.choices[0] == "near"
     assert {one.name for one in others} >= {"guess_tries", "guess_votes", "mend_rounds", "mend_tries"}
     assert all(one.guard is not None for one in others)
+
+
+def test_points_of_several_variants_have_distances_of_a_space() -> None:
+    program = compile(PROGRAM.replace('simulate with "near_sim.py"\n', "").partition("\nstudy ")[0])
+    plan = make_plan(program, data=[{"target": n} for n in range(9)], minimize="cost", vary=["structure"])
+    space, chance = space_of(plan), random.Random(1)
+    points = [space.sample(chance) for _ in range(60)]
+    middle = np.eye(60) - 1 / 60
+    for gap in gaps_of(space, points):
+        # Squared distances of points in a space, without their center, are those of products.
+        assert np.linalg.eigvalsh(-0.5 * middle @ gap @ middle).min() > -1e-9
 
 
 def test_what_the_winner_switches_off_is_left_out() -> None:
