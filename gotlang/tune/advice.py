@@ -85,15 +85,17 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
         yield f"or write it into the program: `{command} --apply`"
     elif held.verdict == "not significant":
         yield from _more_rows(done, command)
-    elif held.verdict == "trade-off":
-        others = " or ".join(f"`{command} --pick {name}`" for name in ("best", "knee"))
-        yield f"choose: {others} writes that point, or any of the front"
+    elif held.verdict == "worse" and len(done.plan.objectives) == 1:
+        yield f"more train rows than {len(done.trained)}, so that chance misleads the search less"
     elif held.verdict == "constraint violated":
         yield "choose a point that keeps the constraints on held-out rows, or allow more in the study"
     elif held.verdict == "no feasible trial":
         yield f"allow more than {', '.join(f'`{text}`' for text in done.unmet) or 'the constraints'}"
     elif held.verdict == "no improvement found":
         yield "vary other params, prompts or models: in this space nothing better was found"
+    if held is not None and held.verdict != "better" and len(done.plan.objectives) > 1 < len(done.front):
+        knee = f"`{command} --pick knee`"
+        yield f"or choose a point that gives up one objective for another: {knee}, or any name of the front"
     if done.partial is not None and held is not None:
         yield f"the budget ended the study early: `{command} --max-usd USD` goes on with more"
 
