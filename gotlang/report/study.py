@@ -34,7 +34,8 @@ SHADES: Final = 5
 """Shades of color of trials; the last, which is the strongest, is that of the best."""
 WIDE: Final = 1100.0
 INPUT: Final = 120
-"""Letters of an input that are shown."""
+ANSWER: Final = 180
+"""Letters of an input and of an answer that are shown."""
 
 
 def report(done: StudyResult, command: str = "gotc tune STUDY.got", file: str = "") -> str:
@@ -95,7 +96,7 @@ class ChangedRow:
 
     number: int
     inputs: str
-    answers: tuple[str | None, str | None]
+    answers: tuple[str | None, ...]
     values: tuple[float, float]
     better: bool
 
@@ -110,14 +111,16 @@ def _changed(done: StudyResult) -> list[ChangedRow]:
         before, after = a.objectives[0], b.objectives[0]
         if before is not None and after is not None and before != after:
             text = ", ".join(f"{name} = {brief(str(value), INPUT)}" for name, value in inputs[number].items())
-            answers = (a.answer or a.failure, b.answer or b.failure)
+            said = (each.answer or each.failure for each in (a, b))
+            answers = tuple(None if text is None else brief(text, ANSWER) for text in said)
             found.append(ChangedRow(number, text, answers, (before, after), sign * (after - before) < 0))
     return sorted(found, key=lambda row: sign * (row.values[0] - row.values[1]))
 
 
 def _front(done: StudyResult) -> Chart:
     """The front in the first objective and the second, or the cost. Points that ran on test rows are green
-    and have intervals; the others, and all other trials in the background, are where the search saw them."""
+    and have intervals; the others are where the search saw them, as are in the background those that ran on
+    all train rows."""
     first, several = done.plan.objectives[0].text, len(done.plan.objectives) > 1
     second = done.plan.objectives[1].text if several else "cost"
 
@@ -133,7 +136,9 @@ def _front(done: StudyResult) -> Chart:
     dots = [
         Dot(values[1] if several else cost, values[0], f"trial {t.number}: {_point(t)}", "dot off")
         for t in done.trials.values()
-        if (values := t.result.values) and (cost := cost_of(t, done.trials[0])) is not None
+        if t.ended == "complete"
+        and (values := t.result.values)
+        and (cost := cost_of(t, done.trials[0])) is not None
     ]
     for point in done.front:
         if (at := place(point)) is not None:
@@ -176,7 +181,11 @@ def _point(trial: Trial) -> str:
 def charts(done: StudyResult) -> Iterator[tuple[str, str, list[Chart] | str]]:
     """Titles and captions of charts of the search, each with its charts or with why it cannot be drawn."""
     drawn = [
-        ("History", "Trials and the best feasible one so far. Gray trials violate a constraint.", _history),
+        (
+            "History",
+            "Points as they were tried, and the best so far of those on all train rows. Gray: infeasible.",
+            _history,
+        ),
         ("Importance", "How much of the difference between trials each param explains.", _importance),
         ("Pair of params", "The two params with the most values tried. Darker trials are better.", _pair),
         ("Rows seen", "Mean of each trial over the rows it has seen; pruned trials end early.", _rows_seen),
@@ -244,7 +253,7 @@ def _history(search: _Search) -> list[Chart]:
         Dot(r.number, search.value(r), search.title(r), "dot" if r.feasible else "dot off")
         for r in search.trials
     ]
-    feasible = [trial for trial in search.trials if trial.feasible]
+    feasible = [trial for trial in search.trials if trial.feasible and trial.ended == "complete"]
     line = zip([r.number for r in feasible], accumulate(map(search.value, feasible), best), strict=True)
     return [scatter(Quantity("trial", [dot.x for dot in dots]), objective, dots, line=list(line))]
 

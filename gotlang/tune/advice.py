@@ -93,7 +93,8 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
         yield f"allow more than {', '.join(f'`{text}`' for text in done.unmet) or 'the constraints'}"
     elif held.verdict == "no improvement found":
         yield "vary other params, prompts or models: in this space nothing better was found"
-    if held is not None and held.verdict != "better" and len(done.plan.objectives) > 1 < len(done.front):
+    several = len(done.plan.objectives) > 1 < len(done.front) and done.picked is None
+    if held is not None and held.verdict != "better" and several:
         knee = f"`{command} --pick knee`"
         yield f"or choose a point that gives up one objective for another: {knee}, or any name of the front"
     if done.partial is not None and held is not None:
