@@ -245,7 +245,8 @@ class _Study:
         costs = CostModel(points, self.train)
 
         def on_known(baseline: Trial, best: Sequence[Trial]) -> None:
-            self._reserve([baseline, *(best[:1] or [baseline])], len(self.split.test))
+            some = best[: 4 if len(plan.objectives) > 1 else 1]  # of a front, as far as the money lasts
+            self._reserve([baseline, *(some or [baseline])], len(self.split.test))
             costs.learn(baseline.rows)
 
         self.search = Search(
