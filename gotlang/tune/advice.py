@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from gotlang.statistics import FEWEST_ROWS
 from gotlang.tune.judge import amount
 from gotlang.tune.outcome import StudyResult
 from gotlang.tune.points import leads, mean
@@ -17,12 +16,16 @@ _CHANCE = 1.645
 
 
 def not_mattering(done: StudyResult) -> list[str]:
-    """The dimensions whose values differ in the first objective by no more than chance would."""
-    ahead = {
-        n: leads(t.rows, done.trials[0].rows, lambda row: row.objectives[0]) for n, t in done.trials.items()
-    }
+    """The dimensions whose values differ in the first objective by no more than chance would, on so many rows
+    that a difference of a tenth would have been seen."""
+    first, trials = done.trials[0].rows, done.trials.items()
+    ahead = {n: leads(trial.rows, first, lambda row: row.objectives[0]) for n, trial in trials}
     noise = _noise(ahead)
-    return [d.name for d in done.space.dimensions if noise > 0 and not _matters(d, done.trials, ahead, noise)]
+    tenth = 0.1 * abs(mean([row.objectives[0] for row in first]) or 0.0)
+    idle = (
+        d for d in done.space.dimensions if noise > 0 and not _matters(d, done.trials, ahead, noise, tenth)
+    )
+    return [dimension.name for dimension in idle]
 
 
 def _noise(ahead: Mapping[int, list[float]]) -> float:
@@ -33,18 +36,22 @@ def _noise(ahead: Mapping[int, list[float]]) -> float:
 
 
 def _matters(
-    dimension: Dimension, trials: Mapping[int, Trial], ahead: Mapping[int, list[float]], noise: float
+    dimension: Dimension,
+    trials: Mapping[int, Trial],
+    ahead: Mapping[int, list[float]],
+    noise: float,
+    visible: float,
 ) -> bool:
     """Whether the means by value differ by more than rows do by chance (chi-squared, at 5%), or too little is
-    known to say that they do not."""
+    known to see a difference as large as `visible`."""
     groups: dict[object, list[float]] = {}
     for number, trial in trials.items():
         if dimension.name in trial.point:
             value = trial.point[dimension.name]
             third = value if dimension.choices else min(2, int(3 * dimension.scaled(value)))
             groups.setdefault(third, []).extend(ahead[number])
-    known = [values for values in groups.values() if len(values) >= FEWEST_ROWS]
-    if len(known) < 2 or len(known) < len(groups):
+    known = sorted(groups.values(), key=len)
+    if len(known) < 2 or 2 * math.sqrt(noise / len(known[0]) + noise / len(known[1])) > visible:
         return True
     whole = math.fsum(map(math.fsum, known)) / sum(map(len, known))
     apart = math.fsum(len(v) * (math.fsum(v) / len(v) - whole) ** 2 for v in known) / noise
