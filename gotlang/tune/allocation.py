@@ -38,8 +38,8 @@ NEARLY_FREE = 0.1
 """That is: less than this share of what the untuned program costs."""
 PASSES = 4
 """How often, at most, a point runs on the train rows, each time with new samples."""
-ENOUGH = 0.002
-OF_LEAD = 0.02
+ENOUGH = 0.001
+OF_LEAD = 0.01
 """It ends when the expected gain is below this share of the untuned program's objective, or of the lead over
 it if that is more."""
 RELEVANT = 0.1
@@ -154,11 +154,13 @@ class Allocation:
     def _within(self, planned: Sequence[Cells], known: Sequence[Known], best: Sequence[int]) -> list[Cells]:
         """As much of a plan as may be measured if the best is to run on all train rows in the end."""
         out, last = list[Cells](), {0, *best[:MOST_RIVALS]}
-        spent = sum(each.cells for each in known)
-        spent += sum(max(0, self.rows - known[place].cells) for place in last)
+        base = known[0].cost or 1.0
+        spent = sum(each.cells * each.cost / base for each in known)
+        spent += sum(max(0, self.rows - known[p].cells) * known[p].cost / base for p in last)
         spent += self.rows - min(FIRST, self.rows) if last == {0} else 0
+        costs = {repr(each.point): each.cost / base for each in known}
         for cells in planned:
-            spent += cells.last - cells.first
+            spent += (cells.last - cells.first) * costs.get(repr(cells.point), 1.0)
             if spent <= self.most:
                 out.append(cells)
         return out

@@ -90,9 +90,11 @@ class Surrogate:
 
 
 def _kernel(gaps: Sequence[Any], scales: Sequence[float]) -> Any:
+    """Matérn's of order 5/2: smooth, but not so smooth that an unseen neighbour holds no surprise."""
     import numpy as np
 
-    return np.exp(-0.5 * sum(gap / scale**2 for gap, scale in zip(gaps, scales, strict=True)))
+    far = np.sqrt(5 * sum(gap / scale**2 for gap, scale in zip(gaps, scales, strict=True)))
+    return (1 + far + far * far / 3) * np.exp(-far)
 
 
 def gaps_of(space: Space, points: Sequence[Point]) -> list[Any]:
