@@ -38,8 +38,8 @@ NEARLY_FREE = 0.1
 """That is: less than this share of what the untuned program costs."""
 PASSES = 4
 """How often, at most, a point runs on the train rows, each time with new samples."""
-ENOUGH = 0.001
-OF_LEAD = 0.01
+ENOUGH = 0.0015
+OF_LEAD = 0.015
 """It ends when the expected gain is below this share of the untuned program's objective, or of the lead over
 it if that is more."""
 RELEVANT = 0.1

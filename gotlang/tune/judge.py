@@ -1,8 +1,9 @@
 """Judges points on held-out rows: intervals, constraints, verdicts, and the front of points to choose from.
 
-All intervals of objectives hold together with 95%: each one's level is that much higher (Bonferroni). More
-rows may follow after a look at those that were planned: the intervals of these take `FIRST` of the errors
-allowed, and a confidence sequence, which holds at all larger numbers of rows at once, the rest.
+All intervals of objectives hold together with 95%: each one's level is that much higher (Bonferroni). One
+looks before all planned rows were run, to stop where all is certain, and more rows may follow: the intervals
+of the planned rows take `FIRST` of the errors allowed, and a confidence sequence, which holds at all numbers
+of rows at once, the rest.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def compare_held_out(
     planned, later = planned or len(original), 1 - (1 - FIRST) * (1 - level)
 
     def interval(values: Sequence[float]) -> Interval:
-        if len(values) > planned:
+        if len(original) != planned:
             found = confidence_sequence(values, level=later, planned=planned)
         else:
             resamples = RESAMPLES * (1 if level == LEVEL else 4)
@@ -407,6 +408,29 @@ def compare_front(
         cost = mean([row.usd for row in rows])
         found.append(replace(point, cost=cost, measured=tuple(rows), held_out=held))
     return found
+
+
+FEWEST = 12
+"""Test rows of the first wave; each later one has twice as many, the last one all."""
+
+
+def waves(rows: int) -> list[int]:
+    """After how many test rows one looks whether the verdicts are certain."""
+    found: list[int] = []
+    while (seen := FEWEST * 2 ** len(found)) < rows:
+        found.append(seen)
+    return [*found, rows]
+
+
+def is_certain(front: Sequence[FrontPoint]) -> bool:
+    """Whether more test rows would change no verdict: each objective is better, worse or no worse, each
+    constraint surely kept or surely violated."""
+    held = [p.held_out for p in front if p.trial.number and p.held_out is not None]
+    return all(
+        all(each.verdict != "not significant" for each in one.compared if each.verdict)
+        and all(c.excess.low > 0 or c.excess.high <= c.tolerance for c in one.constraints)
+        for one in held
+    )
 
 
 def judged_point(front: Sequence[FrontPoint]) -> FrontPoint:

@@ -32,8 +32,8 @@ PROPOSED = 16
 NEAR = 6
 BY_CHANCE = 48
 """How many points are considered at a time in a larger one: by Optuna, beside the best, at random."""
-SHARE = 0.4
-"""The search spends at most this share of what all its trials on all train rows would cost without a cache."""
+SHARE = 0.45
+"""The search spends at most this share of what its trials on all train rows would cost without a cache."""
 PARALLEL = 8
 """Measurements that one worker has under way; one where time is simulated, and where runs do not know which
 requests of others are under way."""

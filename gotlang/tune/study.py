@@ -30,7 +30,17 @@ from gotlang.runtime.sampler.shared import ROLE
 from gotlang.semantics.varying import SCHEME
 from gotlang.session import Session, run_to_end
 from gotlang.tune.budget import StudyBudget
-from gotlang.tune.judge import FrontPoint, amount, compare_front, front_of, judged_point, named, pick
+from gotlang.tune.judge import (
+    FrontPoint,
+    amount,
+    compare_front,
+    front_of,
+    is_certain,
+    judged_point,
+    named,
+    pick,
+    waves,
+)
 from gotlang.tune.outcome import ROLES, StudyResult, written
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import Measured, PointRunner, mean
@@ -273,8 +283,8 @@ class _Study:
 
     async def _held_out(self, points: PointRunner, chosen: Sequence[FrontPoint]) -> list[FrontPoint]:
         """The front on the test rows, which are read only now: the original, the best point and, of several
-        objectives, the others as far as the budget lasts. The first of several workers makes the calls; the
-        others find the responses in the cache."""
+        objectives, the others as far as the budget lasts. They run in waves, until the verdicts are certain.
+        The first of several workers makes the calls; the others find the responses in the cache."""
         self.budget.allow(self.plan.budget)
         ROLE.set("held-out rows")
         self.search.show_stage("held-out rows")
@@ -283,15 +293,17 @@ class _Study:
         wanted = [point for point in chosen if several or {"original", "best"} & {*point.names}]
         measured = {n: list(known) for n, known in self.store.kept().rows.items()}
         async with self._alone():
-            for point in sorted(wanted, key=lambda p: (p is not chosen[0], -len(p.names))):
-                known = measured.get(point.trial.number, [])[: len(rows)]
-                try:
-                    known += await points.rows(point.trial.point, rows[len(known) :], answers=True)
-                except BudgetExceeded:
-                    self.partial = self.partial or "the budget did not last for the test rows"
+            for look in waves(len(rows)):
+                for point in sorted(wanted, key=lambda p: (p is not chosen[0], -len(p.names))):
+                    known = measured.setdefault(point.trial.number, [])
+                    try:
+                        known += await points.rows(point.trial.point, rows[len(known) : look], answers=True)
+                    except BudgetExceeded:
+                        self.partial = self.partial or "the budget did not last for the test rows"
+                        break
+                self.store.keep({p.trial.number: p.names for p in chosen}, measured, planned=len(rows))
+                if self.partial is not None or is_certain(self._compared(chosen, measured)):
                     break
-                measured[point.trial.number] = known
-            self.store.keep({p.trial.number: p.names for p in chosen}, measured)
         return self._compared(chosen, measured)
 
     def _compared(
@@ -300,8 +312,10 @@ class _Study:
         """The front, compared on the test rows as far as they were run."""
         feasible = any(trial.feasible for trial in self.store.finished().values() if trial.rows)
         same = "no improvement found" if feasible else "no feasible trial"
-        count, planned = len(self.split.test), self.store.kept().planned
-        whole = {n: rows[:count] for n, rows in measured.items() if len(rows) >= count}
+        planned = self.store.kept().planned
+        ran = [len(measured.get(p.trial.number, ())) for p in chosen if {"original", "best"} & {*p.names}]
+        count = min(len(self.split.test), *ran)
+        whole = {n: rows[:count] for n, rows in measured.items() if count and len(rows) >= count}
         return compare_front(self.plan, chosen, whole, same=same, planned=planned)
 
     async def _result(

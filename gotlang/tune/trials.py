@@ -193,12 +193,14 @@ class TrialStore:
         self._storage.set_trial_state_values(trial_id, state=state, values=values)
         self._finished[trial.number] = trial
 
-    def keep(self, names: Mapping[int, Sequence[str]], rows: Mapping[int, Sequence[Measured]]) -> None:
-        """Store the front, its points' names by the numbers of their trials, and what ran on test rows."""
+    def keep(
+        self, names: Mapping[int, Sequence[str]], rows: Mapping[int, Sequence[Measured]], planned: int
+    ) -> None:
+        """Store the front, its points' names by the numbers of their trials, and what ran on test rows, of
+        which so many are planned."""
         known = self.kept()
         kept = {**known.rows, **{number: tuple(measured) for number, measured in rows.items()}}
-        planned = known.planned or max(map(len, kept.values()), default=0)
-        found = Kept({number: tuple(each) for number, each in names.items()}, kept, planned)
+        found = Kept({number: tuple(each) for number, each in names.items()}, kept, known.planned or planned)
         if found != known:
             self.study.set_user_attr("front", to_json(found))
 
