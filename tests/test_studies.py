@@ -266,8 +266,7 @@ def test_no_test_row_reaches_the_search(plan: StudyPlan, monkeypatch: pytest.Mon
     tune(plan, folder=None)
     assert secret <= set(asked)
     # The search is over when the two programs meet on the test rows.
-    assert known[-2:] == [True, True]
-    assert not any(known[:-2])
+    assert known == sorted(known) and known[-2:] == [True, True]
     (found,) = reached
     assert {row.inputs["target"] for row in plan.read_rows(parts.train).rows} <= found
     assert not secret & found
@@ -320,7 +319,7 @@ def test_a_budget_below_the_worst_case_of_the_plan_is_used(tmp_path: Path) -> No
     # Where only the next request of a trial cannot be reserved, the trials before it are kept.
     some = tune(replace(plan, budget=0.8 * free.usd), folder=None)
     assert some.partial is not None and "does not allow the next request" in some.partial
-    assert 0 in some.trials and some.usd > 0.5 * free.usd
+    assert 0 in some.trials and some.usd > 0.4 * free.usd
 
 
 def test_a_budget_too_small_for_the_original_is_said(plan: StudyPlan) -> None:
@@ -638,7 +637,7 @@ def test_a_plan_from_python_has_all_that_a_declared_one_has(tmp_path: Path) -> N
         train 5, test 7, seed 3
         maximize right, minimize cost
         subject to cost <= 2 * baseline, calls >= 1
-        vary tries in 1..3, style in ["plain"], temperature in [0.0, 0.5]
+        vary tries in 1..3, style in ["plain", "fancy"], temperature in [0.0, 0.5]
         prompts guess with copro(breadth=4)
         trials 9, sampler tpe(seed=2), failed 5.0
     """
@@ -650,7 +649,7 @@ def test_a_plan_from_python_has_all_that_a_declared_one_has(tmp_path: Path) -> N
         minimize="cost",
         maximize="right",
         subject_to=["cost <= 2 * baseline", "calls >= 1"],
-        vary=["tries in 1..3", 'style in ["plain"]', "temperature in [0.0, 0.5]"],
+        vary=["tries in 1..3", 'style in ["plain", "fancy"]', "temperature in [0.0, 0.5]"],
         prompts={"guess": "copro(breadth=4)"},
         train=5,
         test=7,

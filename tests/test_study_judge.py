@@ -218,11 +218,14 @@ def test_any_point_is_picked_without_paying_and_more_test_rows_follow(tmp_path: 
         )
         assert run["spent"]["calls"] + run["spent"]["free_calls"] == file["params"]["tries"]
     more = document(gotc(*some, "--test", "18", cwd=tmp_path))
-    assert more["held_out"]["rows"] == 18
+    certain = all(
+        each["verdict"] != "not significant" for each in done["held_out"]["compared"] if each["verdict"]
+    )
+    assert more["held_out"]["rows"] == (done["held_out"]["rows"] if certain else 18)
     held = {name: role["calls"] for name, role in more["roles"].items()}
     assert held["search"] == done["roles"]["search"]["calls"]  # it is the same study
     again = done["roles"]["held-out rows"]["calls"]
-    assert again < held["held-out rows"] <= 1.6 * again
+    assert again <= held["held-out rows"] <= 1.6 * again
 
 
 def test_a_range_that_ends_too_early_and_a_param_that_does_nothing_are_said(tmp_path: Path) -> None:

@@ -32,8 +32,9 @@ PROPOSED = 16
 NEAR = 6
 BY_CHANCE = 48
 """How many points are considered at a time in a larger one: by Optuna, beside the best, at random."""
-SHARE = 0.45
-"""The search spends at most this share of what its trials on all train rows would cost without a cache."""
+SHARE, FEW = 0.45, 4
+"""The search spends at most this share of what its trials on all train rows would cost without a cache; or
+what so many trials would, if it has few."""
 PARALLEL = 8
 """Measurements that one worker has under way; one where time is simulated, and where runs do not know which
 requests of others are under way."""
@@ -77,7 +78,8 @@ class Search:
         self.store = store
         self.train = tuple(rows)
         seed = points.session.options.seed
-        most = round(SHARE * self.plan.trials * len(rows))
+        trials = self.plan.trials
+        most = round(max(SHARE * trials, min(trials, FEW)) * len(rows))
         self.allocation = Allocation(points.space, len(rows), most, seed, refuse)
         self.progress = StudyProgress(most)
         self.best: list[Trial] = []
