@@ -476,7 +476,7 @@ MISTAKES = {
     "train 5, test 5\nminimize cost\nprompts guess with copro(breadth=1)": "`breadth` must be at least 2",
     "train 5, test 5\nminimize cost\nprompts guess with bootstrap(rows=0)": "`rows` must be at least 1",
     "train 5, test 5\nminimize cost\nvary concurrency in [4, 0]": "`concurrency` must be at least 1",
-    "train 5, test 5\nminimize cost\nvary temperature in -1.0..1.0": "`temperature` must be from 0 to 2",
+    "train 5, test 5\nminimize cost\nvary temperature in -1.0..1.0": "`temperature` must be at least 0",
     'train 5, test 5\nminimize cost\nvary schedule in ["deep"]': "`schedule` must be one of",
     "train 5, test 5\nminimize cost\nprompts gess with copro": "did you mean `guess`",
     "tran 5, test 5\nminimize cost": "did you mean `train`",
