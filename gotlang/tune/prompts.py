@@ -22,7 +22,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -239,6 +239,8 @@ SHARE = 0.5
 """The largest share of a study's budget for proposals."""
 TOLD = 5
 """Progress is told whenever so many more answers came, or texts were tried."""
+COMPLETED = 3
+"""For each text that is kept so many run on all rows."""
 DOUBT = 3
 """So many more rows without a lead count for each text: a lead on a few rows is mostly luck."""
 PARTS = ("instruction", "examples")
@@ -259,8 +261,8 @@ class _Stored(msgspec.Struct, frozen=True):
 
 @final
 class Attempts:
-    """Runs what optimizers try, and records the score of each text on each row. `found` counts, and `tell` is
-    called whenever it changed."""
+    """Runs what optimizers try, and records the objective of each text on each row, None where there is none.
+    `found` counts, and `tell` is called whenever it changed."""
 
     def __init__(
         self,
@@ -274,7 +276,7 @@ class Attempts:
         self.rows = {row.number: row for row in rows}
         self.prompts = tuple(prompts)
         self.found = found
-        self.scores: dict[str, tuple[Mapping[str, Texts], dict[int, float]]] = {_ORIGINAL: ({}, {})}
+        self.values: dict[str, tuple[Mapping[str, Texts], dict[int, float | None]]] = {_ORIGINAL: ({}, {})}
         self._tell = tell
         self._tried: set[str] = set()
         self._loop = asyncio.get_running_loop()
@@ -289,12 +291,30 @@ class Attempts:
             raise Stop(error) from None
 
     @property
-    def original(self) -> dict[int, float]:
-        """The scores of the prompts' own texts."""
-        return self.scores[_ORIGINAL][1]
+    def original(self) -> dict[int, float | None]:
+        """The objective of the prompts' own texts."""
+        return self.values[_ORIGINAL][1]
 
-    def _spent(self) -> float:
-        return self.points.session.runner.budget.spent(priced=True).usd or 0.0
+    def score(self, value: float | None) -> float:
+        """What optimizers are told, who maximize and hold 1 for perfect: where the objective is minimized, 0
+        is 1 and the mean of the original a half."""
+        if value is None or self.points.plan.objectives[0].maximize:
+            return value or 0.0
+        known = [abs(own) for own in self.original.values() if own is not None]
+        share = value / (fmean(known or [1.0]) or 1.0)
+        return 1 / (1 + share) if share >= 0 else 2 - 1 / (1 - share)
+
+    def lead(self, by_row: Mapping[int, float | None]) -> float:
+        """By how much values are better than the original's on the same rows, less for few rows."""
+        sign, total = self.points.plan.objectives[0].sign, 0.0
+        rows = by_row.keys() & self.original.keys()
+        for row in rows:
+            own, value = self.original[row], by_row[row]
+            if own is not None and value is not None:
+                total += sign * (own - value)
+            elif own is not None or value is not None:  # one that has no value is worse
+                total += (1 if own is None else -1) * (1 + abs(own or value or 0.0))
+        return total / (len(rows) + DOUBT)
 
     def _count(self, texts: Mapping[str, Texts]) -> None:
         """Count the parts of texts that ran for the first time. Examples count as proposed here: they are
@@ -313,20 +333,26 @@ class Attempts:
 
     async def measure(self, texts: Mapping[str, Texts], row: Row) -> Ran:
         """One run of one row with some texts."""
-        calls, before = PromptCalls(self.prompts), self._spent()
+        calls = PromptCalls(self.prompts)
         (run,) = await self.points.run(texts, [row], calls)
-        if self.found.runs_usd is not None:
-            self.found.runs_usd += self._spent() - before
         value = self.points.measured(run).objectives[0]
-        score = 0.0
-        if run.state != "failed" and value is not None:
-            # Optimizers maximize; where we minimize, our 0 is their perfect 1.
-            score = 1 / (1 + value) if value >= 0 else 2 - 1 / (1 - value)
-            score = value if self.points.plan.objectives[0].maximize else score
-        key = repr(sorted(texts.items(), key=str))
-        self.scores.setdefault(key, (texts, {}))[1][row.number] = score
+        self._of(texts)[row.number] = value
         self._count(texts)
+        score = 0.0 if run.state == "failed" else self.score(value)
         return Ran(score, value, calls.asked, self._feedback(run, value))
+
+    def _of(self, texts: Mapping[str, Texts]) -> dict[int, float | None]:
+        return self.values.setdefault(repr(sorted(texts.items(), key=str)), (texts, {}))[1]
+
+    async def complete(self, untried: Iterable[Mapping[str, Texts]], most: int) -> None:
+        """Run the most promising texts, and those that the optimizer did not try, on the rows that they have
+        not seen: the best of many that saw few rows would be a lucky one."""
+        for texts in untried:
+            self._of(texts)
+        ranked = sorted(list(self.values.values())[1:], key=lambda known: -self.lead(known[1]))
+        for texts, seen in ranked[:most]:
+            left = [row for number, row in self.rows.items() if number not in seen]
+            await asyncio.gather(*(self.measure(texts, row) for row in left))
 
     def _feedback(self, run: RowRun, value: float | None) -> str:
         objective, row = self.points.plan.objectives[0], run.row
@@ -344,10 +370,10 @@ class Attempts:
     def best(self, prompt: str, part: str, keep: int) -> list[Texts]:
         """The texts of one part of a prompt with the largest leads over the original, the original first."""
         leads: dict[str, tuple[float, Texts]] = {}
-        for texts, by_row in self.scores.values():
+        for texts, by_row in self.values.values():
             value = getattr(texts.get(prompt, Texts()), part)
-            if value is not None and (seen := by_row.keys() & self.original.keys()):
-                lead = sum(by_row[row] - self.original[row] for row in seen) / (len(seen) + DOUBT)
+            if value is not None:
+                lead = self.lead(by_row)
                 known, _ = leads.get(repr(value), (lead, None))
                 leads[repr(value)] = max(lead, known), Texts(**{part: value})
         ranked = sorted(leads.values(), key=lambda found: -found[0])
@@ -400,7 +426,11 @@ async def _search(
     given, plan = search.optimizer.arguments, points.plan
     runner, program = points.session.runner, points.session.ir
 
+    before = runner.budget.spent(priced=True).usd or 0.0
+
     def told() -> None:
+        if found.usd is not None:
+            found.runs_usd = max(0.0, (runner.budget.spent(priced=True).usd or 0.0) - before - found.usd)
         if (found.answers + found.tried) % TOLD == 1:
             tell(str(found))
 
@@ -418,9 +448,9 @@ async def _search(
         told,
         plan.budget,
     )
+    keep, choices = int(given.get("keep", KEEP)), Choices()
     try:
-        for row in some:
-            await attempts.measure({}, row)
+        await asyncio.gather(*(attempts.measure({}, row) for row in some))
         await asyncio.to_thread(_optimize, attempts, search, proposer, runner.settings.seed % SEEDS)
     except BudgetExceeded as error:  # what was tried so far counts
         found.stopped = error.message
@@ -435,12 +465,20 @@ async def _search(
         raise UsageError(
             f"the optimizer `{found.optimizer}` failed: {said}", help="choose another, or other `rows`"
         ) from error
-    keep, choices = int(given.get("keep", KEEP)), Choices()
+    own = {instruction_of(prompt) or "Answer.": prompt for prompt in prompts}
+    untried = (
+        {own[old].name: Texts(new)} for new, old in proposer.fresh.items() if usable(own[old], Texts(new))
+    )
+    try:
+        await attempts.complete(untried, COMPLETED * keep)
+    except BudgetExceeded as error:
+        found.stopped = found.stopped or error.message
     for prompt in prompts:
         for part in PARTS:
             best = attempts.best(prompt.name, part, keep)
             choices[f"{prompt.name}.{part}"] = [text for text in best if usable(prompt, text)]
     found.kept = sum(len(texts) - 1 for texts in choices.values())
+    told()
     tell(str(found))
     return choices
 
@@ -485,7 +523,7 @@ def _optimize(attempts: Attempts, search: PromptSearch, proposer: Proposer, seed
     ) -> Any:
         return dspy.Prediction(score=float(pred.score), feedback=str(pred.feedback))
 
-    threshold = fmean(attempts.original.values()) if attempts.original else 0.0
+    threshold = fmean(map(attempts.score, attempts.original.values())) if attempts.original else 0.0
     given = search.optimizer.arguments
     quiet = {"num_threads": 1, "display_progress": False, "display_table": 0}
     out, err = _Others(sys.stdout, attempts.thread), _Others(sys.stderr, attempts.thread)

@@ -133,6 +133,8 @@ class Proposer:
         self._asked: Counter[str] = Counter()
         self._advised: Counter[str] = Counter()
         self._seen = {_words(text) for text in own}
+        self.fresh: dict[str, str] = {}
+        """Usable new texts, each with the own text that it is to replace."""
         self._idle = 0
         self._idle_from = 0.0
         self._longest = 0
@@ -178,7 +180,7 @@ class Proposer:
         completion = found[0].completion
         self._longest = max(self._longest, completion.output_tokens)
         fields = _read(form, completion.text)
-        self._judge(fields, completion.text)
+        self._judge(self._improves(form), fields, completion.text)
         if fields is None:
             own = self._improves(form)
             fields = {name: own if name.endswith("instruction") else "" for name in _fields(form)}
@@ -191,7 +193,7 @@ class Proposer:
             if (self._found.usd or 0.0) - self._idle_from + next_usd > self._most_idle:
                 raise Stop(self._useless)
 
-    def _judge(self, fields: Mapping[str, str] | None, answer: str) -> None:
+    def _judge(self, own: str, fields: Mapping[str, str] | None, answer: str) -> None:
         """Count an answer. Raises Stop if the last ones held nothing new that the program could use."""
         found = self._found
         found.answers += 1
@@ -199,10 +201,11 @@ class Proposer:
         texts = [text for name, text in (fields or {}).items() if name.endswith("instruction")]
         new = [text for text in texts if _words(text) not in self._seen]
         self._seen.update(map(_words, new))
-        usable = sum(map(self._fits, new))
+        usable = [text for text in new if self._fits(text)]
+        self.fresh.update((text, own) for text in usable)
         found.unreadable += fields is None
         found.proposed += len(new)
-        found.usable += usable
+        found.usable += len(usable)
         self._idle = 0 if usable else self._idle + (fields is None or bool(texts))
         spent = found.usd or 0.0
         if not self._idle:
