@@ -31,7 +31,7 @@ MENDED = 0.12
 """The share of lost lines that improving a draft brings back, and of repeated ones that it strikes out."""
 SPOILED = 0.16
 """The share of lines that improving a draft loses."""
-ADVICE = {"check your answer": 0.3, "leave nothing out": 0.6, "plain words": 1.5}
+ADVICE = {"check your answer": 0.1, "leave nothing out": 0.6, "plain words": 1.5}
 """What is left of the lines lost by improving, where the prompt says so too: made up, so that a study of its
 text can be rehearsed. Other words do nothing."""
 HIGHEST = 0.9
