@@ -266,3 +266,32 @@ def test_a_text_in_a_file_must_fit_its_prompt(tmp_path: Path) -> None:
     (tmp_path / "careful.md").write_text("Add them.")
     again = make_plan(program, vary=["scheme in [io]", 'add.instruction in [file "careful.md"]'], **how)
     assert again.fingerprint() != changed
+
+
+REFUSED = {
+    "vary tries in 1..3, temperature in [0.0, 0.5]\nsampler grid, trials 4": "more points than the 4 trials",
+    "vary temperature in 0.0..1.0\nsampler grid": "infinitely many values",
+    'vary models in ["small", "large"]\nsampler cmaes': "`cmaes` needs numbers",
+    "vary deep in 1..3": 'matters only where way == "deep", and nothing of that varies',
+    "maximize right\nvary tries": "`right` needs the known answers, and .*rows.jsonl has no column",
+    "minimize abs(result - truth)\nvary tries": "`truth` needs the known answers",
+}
+
+
+@pytest.mark.parametrize("clauses", REFUSED)
+def test_what_can_find_nothing_is_refused_before_anything_is_asked(tmp_path: Path, clauses: str) -> None:
+    study(tmp_path, "vary tries")
+    changed = PROGRAM.replace("(k=tries)", "(k=tries + deep)").replace(
+        "param tries",
+        'param way = "wide" in ["wide", "deep"]\nparam deep = 1 in 1..3 when way == "deep"\nparam tries',
+    )
+    (tmp_path / "sums.got").write_text(changed + "    GroundTruth() it == truth\n")
+    text = (tmp_path / "s.got").read_text().replace("    vary tries\n", "")
+    if "imize" in clauses:
+        text = text.replace("    minimize distance(result, numbers)\n", "")
+    (tmp_path / "s.got").write_text(text + "".join(f"    {line}\n" for line in clauses.splitlines()))
+    asked: list[object] = []
+    with pytest.raises(UsageError, match=REFUSED[clauses]) as caught:
+        tune(read_plan(tmp_path / "s.got"), Options(model="simulated", observe=asked.append), folder=None)
+    assert caught.value.help
+    assert not [event for event in asked if isinstance(event, Asked)]

@@ -9,19 +9,16 @@ from typing import Any, final
 
 from gotlang.diagnostics import Report
 from gotlang.scope import Scope, Variable
+from gotlang.semantics.aims import BASELINE, MEASURES, AimCheck, sides
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.metrics import misfit_of
 from gotlang.semantics.params import constant_value
 from gotlang.semantics.symbols import Signature, Symbols
-from gotlang.semantics.varying import SCHEME, VaryCheck, name_of
+from gotlang.semantics.varying import SCHEME, STRUCTURE, VaryCheck, name_of, reached
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.walk import walk
 from gotlang.types import BOOL, FLOAT, INT, STR, ListType, Type, accepts, of_value
-
-BASELINE = "baseline"
-"""In a constraint: the same quantity of the untuned program on the same rows."""
 
 
 @final
@@ -87,12 +84,6 @@ BOUNDS: dict[str, tuple[float, float]] = {
 """The bounds of numbers that are set or varied, by name; others have none."""
 
 
-MEASURES: dict[str, Type] = {"cost": FLOAT, "latency": FLOAT, "calls": INT, "right": FLOAT, "failures": FLOAT}
-"""The metrics of a run that objectives and constraints may use: cost in US dollars and latency in seconds on
-the critical path, both as without cache; calls; 1 if the scheme's GroundTruth was right, else 0; 1 if the run
-failed, else 0."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -146,13 +137,34 @@ def _against(node: n.Study, target: Target, report: Report) -> None:
             assert node.data is not None
             text = f"the scheme `{name}` takes: {scheme.takes()}"
             report.unknown("GOT0602", "input", column, node.data.span, known, text)
-    varied = VaryCheck(symbols, schemes, report)
+    rewritten = any(vary.text == STRUCTURE for vary in node.vary)
+    varied = VaryCheck(symbols, schemes, report, rewritten)
     for vary in node.vary:
         varied.check(vary)
     for prompt in (name for prompts in node.prompts for name in prompts.names):
         if prompt.text not in symbols.prompts:
             report.unknown("GOT0602", "prompt", prompt.text, prompt.span, symbols.prompts)
+        elif not rewritten and all(prompt.text not in reached(symbols, each) for each in schemes):
+            message, help = f"the scheme `{name}` does not ask `{prompt.text}`", "name prompts that it asks"
+            report.error("GOT0605", message, prompt.span, help=help)
+    proposer = next((option for option in node.options if option.name.text == "proposer"), None)
+    if proposer is not None and not node.prompts:
+        help = "add `prompts ... with copro()`, or leave it out"
+        report.error("GOT0605", "no prompt is searched, so nothing is proposed", proposer.span, help=help)
+    before = len(report.diagnostics)
+    aims = AimCheck(symbols, schemes, report)
+    aims.lacking(node)
     expressions = ExpressionChecker(symbols, report)
+    for each in schemes:
+        if len(report.diagnostics) > before:
+            return
+        _quantities(node, symbols, symbols.schemes[each], expressions)
+    if len(report.diagnostics) == before:
+        aims.pointless(node)
+
+
+def _quantities(node: n.Study, symbols: Symbols, scheme: Signature, expressions: ExpressionChecker) -> None:
+    """Check the types of objectives and constraints for a scheme."""
     fitting = [metric.name for _, metric in symbols.metrics.values() if misfit_of(metric, scheme) is None]
     scope = measured_names(scheme, fitting)
     for _, objective in node.objectives:
@@ -188,28 +200,6 @@ def _number(node: e.Expression, expressions: ExpressionChecker, scope: Scope, wh
     if not accepts(FLOAT, found) and found != BOOL:
         message = f"{what} must be a number or a bool"
         expressions.report.error("GOT0603", message, node.span, f"this is {found}")
-
-
-def sides(node: e.Expression) -> tuple[e.Expression, e.Expression, str] | None:
-    """The quantity, the bound and the sign of `quantity <= bound`, in either order."""
-    if not isinstance(node, e.Compare) or len(node.rest) != 1:
-        return None
-    sign, right = node.rest[0]
-    turned = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
-    if sign not in turned:
-        return None
-    if is_bound(right) and not is_bound(node.first):
-        return node.first, right, sign
-    if is_bound(node.first) and not is_bound(right):
-        return right, node.first, turned[sign]
-    return None
-
-
-def is_bound(node: e.Expression) -> bool:
-    """Whether an expression consists of numbers and `baseline`."""
-    return all(part.name == BASELINE for part in walk(node) if isinstance(part, e.Reference)) and not any(
-        isinstance(part, e.Call) for part in walk(node)
-    )
 
 
 def _settings(node: n.Study, report: Report) -> None:

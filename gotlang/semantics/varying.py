@@ -91,6 +91,8 @@ class VaryCheck:
     symbols: Symbols
     schemes: Sequence[str]
     report: Report
+    rewritten: bool = False
+    """Whether structure varies, so that a scheme may come to use what it does not."""
 
     def check(self, vary: n.Vary) -> None:
         """Report what is wrong with one of them."""
@@ -145,6 +147,8 @@ class VaryCheck:
         return names
 
     def _unused(self, vary: n.Vary, what: str) -> None:
+        if self.rewritten:
+            return
         of = " or ".join(f"`{scheme}`" for scheme in self.schemes)
         help = 'leave it out, or name the scheme that uses it: `program "..." scheme name`'
         self.report.error("GOT0605", f"{what} is not used in the scheme {of}", vary.place, help=help)

@@ -15,12 +15,13 @@ from gotlang.data.table import Table
 from gotlang.diagnostics import Diagnostic, Report
 from gotlang.errors import CompileError, NotTrusted, UsageError
 from gotlang.evaluate.evaluation import check_truth
-from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset
+from gotlang.evaluate.rows import TRUTH, Dataset, as_table, read_dataset, reads_truth
 from gotlang.files import beside, compile_file, project, read_source
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
+from gotlang.semantics.aims import sides
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.studies import OPTIONS, Target, check_study, method, sides
+from gotlang.semantics.studies import OPTIONS, Target, check_study, method
 from gotlang.semantics.varying import text_problem
 from gotlang.span import NOWHERE, Source, Span
 from gotlang.syntax import expressions as e
@@ -149,6 +150,13 @@ class StudyPlan:
             table, program, scheme, self.columns, self.selection, numbers=numbers, truth=truth
         )
         names = {name for node in expressions for name in free_names(node)}
+        needs = TRUTH in names or ("right" in names and reads_truth(program, scheme))
+        if needs and TRUTH not in found.matching.columns:
+            what = TRUTH if TRUTH in names else "right"
+            raise UsageError(
+                f"`{what}` needs the known answers, and {found.name} has no column for them",
+                help=f'name it, `data "..." (truth = Column)`: there are {", ".join(table.columns)}',
+            )
         if found.rows:
             check_truth(found, [metric for metric in program.metrics if metric.name in names])
         return found

@@ -25,7 +25,7 @@ from gotlang.operations.names import free_names
 from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
 from gotlang.runtime.sampler.events import Asked, Event, Observer, guarded
-from gotlang.semantics.studies import BASELINE
+from gotlang.semantics.aims import BASELINE
 from gotlang.semantics.varying import SCHEME, STRUCTURE
 from gotlang.session import Session
 from gotlang.span import NOWHERE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast, final
 
@@ -22,6 +22,7 @@ from gotlang.operations.record import MODEL_SETTINGS
 from gotlang.semantics.varying import MODELS, SCHEME, STRUCTURE, TEXT_PARTS, reached
 from gotlang.span import NOWHERE
 from gotlang.syntax import expressions as e
+from gotlang.syntax.format import format_expression
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.structure import variants_of
 from gotlang.tune.tuned import Shot, Texts, used_names
@@ -291,7 +292,37 @@ def space_of(plan: StudyPlan) -> Space:
         )
     defaults: dict[str, Any] = {name: param.default for name, param in params.items()}
     defaults |= {word: plan.scheme} if word in settings else {}
-    return Space(tuple(found), defaults, frozenset(settings), texts)
+    dimensions = tuple(d for d in found if _matters(d, found, ranges, defaults))
+    space = Space(dimensions, defaults, frozenset(settings), texts)
+    if plan.sampler.name == "grid" and space.grid() and space.points(plan.trials) is None:
+        raise UsageError(
+            f"the grid has more points than the {plan.trials} trials of the study",
+            help=f"`trials {space.combinations}` is enough; or vary less, or choose another sampler",
+        )
+    if plan.sampler.name == "cmaes" and all(d.choices for d in space.dimensions):
+        raise UsageError(
+            "the sampler `cmaes` needs numbers, and only choices vary", help="choose another: `sampler tpe`"
+        )
+    return space
+
+
+def _matters(
+    dimension: Dimension, others: Sequence[Dimension], named: Container[str], defaults: Mapping[str, Any]
+) -> bool:
+    """Whether a dimension's condition may hold somewhere. Raises UsageError if the study names it and it does
+    not."""
+    guard = dimension.guard
+    if guard is None or free_names(guard).keys() & {other.param for other in others}:
+        return True
+    if evaluate(guard, defaults):
+        return True
+    if dimension.param in named:
+        condition = format_expression(guard)
+        raise UsageError(
+            f"`{dimension.param}` matters only where {condition}, and nothing of that varies",
+            help=f"vary {', '.join(f'`{name}`' for name in free_names(guard))} too, or leave it out",
+        )
+    return False
 
 
 def _own_setting(prompt: Prompt, setting: str, plan: StudyPlan) -> Value:
