@@ -50,7 +50,7 @@ study near:
     data "numbers.csv", train 40, test 10
     minimize error(result, target)
     subject to cost <= 2 * baseline
-    trials 50, parallel 8
+    trials 50
     batching false, early_stop false
 """
 

@@ -201,9 +201,7 @@ class World:
         }
         self.plan: StudyPlan | None = None
         if chance.random() < 0.2:
-            self.plan = replace(
-                study(), budget=chance.choice((None, 0.01, 0.03)), parallel=chance.choice((1, 2))
-            )
+            self.plan = replace(study(), budget=chance.choice((None, 0.01, 0.03)))
         # The trials of a worker on another machine are left to it.
         self.machines = self.plan is None and chance.random() < 0.3
         self.crowd = chance.choice((1, 1, 2, 3))

@@ -39,10 +39,6 @@ SAMPLERS: dict[str, Choice] = {
     "grid": Choice({"seed": INT}, "every combination, in random order"),
 }
 
-RACES: dict[str, Choice] = {
-    "wilcoxon": Choice({"p": FLOAT, "first": INT}, "stop trials that the signed-rank test finds worse"),
-}
-
 OPTIMIZERS: dict[str, Choice] = {
     "copro": Choice({"breadth": INT, "depth": INT, "temperature": FLOAT, "keep": INT, "rows": INT}),
     "miprov2": Choice({"candidates": INT, "trials": INT, "demos": INT, "keep": INT, "rows": INT}),
@@ -54,8 +50,6 @@ OPTIONS: dict[str, Type | dict[str, Choice]] = {
     "trials": INT,
     "budget": FLOAT,
     "seed": INT,
-    "parallel": INT,
-    "finals": INT,
     "failed": FLOAT,
     "batching": BOOL,
     "early_stop": BOOL,
@@ -63,9 +57,15 @@ OPTIONS: dict[str, Type | dict[str, Choice]] = {
     "proposer": STR,
     "storage": STR,
     "sampler": SAMPLERS,
-    "race": RACES,
 }
 """The settings of a study by name: the type of a constant, or the methods to choose from."""
+
+GONE = {
+    "race": "studies no longer race: rows are added where they teach most for their price",
+    "finals": "there are no finals: the trials that may be best see more rows",
+    "parallel": "trials are not proposed in batches: any number of workers shares a study",
+}
+"""Settings that studies had before, with why they are gone."""
 
 CLAUSES = ("data", "maximize", "minimize", "program", "prompts", "scheme", "subject to", "vary")
 """The other clauses of a study, for those who misspell them."""
@@ -73,13 +73,12 @@ CLAUSES = ("data", "maximize", "minimize", "program", "prompts", "scheme", "subj
 DATA_OPTIONS: dict[str, Type] = {"train": INT, "test": INT, "seed": INT}
 
 BOUNDS: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(("trials", "parallel", "train", "test"), (1, math.inf)),
-    **dict.fromkeys(("budget", "seed", "finals"), (0, math.inf)),
-    **dict.fromkeys(("first", "depth", "keep", "rows", "candidates", "calls", "sets"), (1, math.inf)),
+    **dict.fromkeys(("trials", "train", "test"), (1, math.inf)),
+    **dict.fromkeys(("budget", "seed"), (0, math.inf)),
+    **dict.fromkeys(("depth", "keep", "rows", "candidates", "calls", "sets"), (1, math.inf)),
     **dict.fromkeys(("startup", "demos"), (0, math.inf)),
     **dict.fromkeys(("population", "breadth"), (2, math.inf)),
     "temperature": (0, 2),
-    "p": (0, 1),
 }
 """The bounds of numbers that are set or varied, by name; others have none."""
 
@@ -229,7 +228,10 @@ def _duplicates(what: str, names: Iterable[e.Identifier], report: Report) -> Non
 def _setting(option: n.Setting, known: Mapping[str, Type | Mapping[str, Choice]], report: Report) -> None:
     name = option.name.text
     wanted = known.get(name)
-    if wanted is None:
+    if wanted is None and name in GONE:
+        help = f"remove it: {GONE[name]}"
+        report.error("GOT0604", f"a study has no `{name}` any more", option.span, help=help)
+    elif wanted is None:
         note = f"available: {', '.join(known)}"
         report.unknown("GOT0604", "setting", name, option.name.span, [*known, *CLAUSES], note)
     elif not isinstance(wanted, Mapping):
@@ -237,7 +239,7 @@ def _setting(option: n.Setting, known: Mapping[str, Type | Mapping[str, Choice]]
             _value(name, constant_value(option.value), wanted, option.value.span, report)
         except TypeError:
             report.error("GOT0604", f"`{name}` must be a constant", option.value.span)
-    elif not isinstance(option.value, e.Constant) or option.value.value is not None:
+    else:
         _method(option.value, wanted, name, report)
 
 

@@ -29,9 +29,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse, parse_expression, parse_vary
 
 TRIALS = 50
-PARALLEL = 4
 TRAIN_SHARE = 0.5
-FINALS = 8
 SEEDS = 2**32
 """The number of seeds that samplers have; a study's own may be any whole number."""
 
@@ -39,7 +37,7 @@ SEEDS = 2**32
 @final
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A sampler, a race or a prompt optimizer, with its arguments."""
+    """A sampler or a prompt optimizer, with its arguments."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -86,12 +84,7 @@ class PromptSearch:
 @dataclass(frozen=True)
 class StudyPlan:
     """A whole study. Money is in US dollars; `train` and `test` are numbers of rows (None: half of them
-    each) of those that are selected.
-
-    `parallel` is how many trials are proposed from the same knowledge, so how many workers can share the
-    study without changing it, `finals` how many of the best trials are rerun with new samples (below 2:
-    none).
-    """
+    each) of those that are selected."""
 
     name: str
     program: CheckedProgram
@@ -106,8 +99,6 @@ class StudyPlan:
     test: int | None = None
     split_seed: int = 0
     trials: int = TRIALS
-    parallel: int = PARALLEL
-    finals: int = FINALS
     seed: int = 0
     budget: float | None = None
     failed: float | None = None
@@ -117,7 +108,6 @@ class StudyPlan:
     proposer: str | None = None
     storage: str | None = None
     sampler: Method = field(default_factory=lambda: Method("tpe"))
-    race: Method | None = field(default_factory=lambda: Method("wilcoxon"))
     selection: Selection = ALL
 
     def fingerprint(self, *more: object) -> str:
@@ -131,9 +121,9 @@ class StudyPlan:
         parts += [repr((v.text, v.domain)) for v in self.vary]
         parts += [(s.prompts, s.optimizer.name, dict(s.optimizer.arguments)) for s in self.searches]
         test = self.test if self.train is None else None  # else the search does not depend on it
-        parts += [self.scheme, self.train, test, self.split_seed, self.parallel, self.seed]
+        parts += [self.scheme, self.train, test, self.split_seed, self.seed]
         parts += [self.failed, self.batching, self.early_stop, sorted(self.columns.items())]
-        parts += [(m.name, dict(m.arguments)) if m else "" for m in (self.sampler, self.race)]
+        parts += [(self.sampler.name, dict(self.sampler.arguments))]
         parts += [self.selection] if self.selection != ALL else []
         whole = "\0".join(map(str, (*parts, *more)))
         return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:16]
@@ -234,8 +224,6 @@ def make_plan(
     split_seed: int = 0,
     name: str = "tuned",
     trials: int | None = None,
-    parallel: int | None = None,
-    finals: int | None = None,
     seed: int | None = None,
     budget: float | None = None,
     failed: float | None = None,
@@ -245,23 +233,19 @@ def make_plan(
     proposer: str | None = None,
     storage: str | None = None,
     sampler: str | None = None,
-    race: str | None = "wilcoxon",
 ) -> StudyPlan:
     """The plan of a study of a program, from Python.
 
     Expressions are texts as a study writes them: `minimize="mistakes(result, numbers)"`, `subject_to=["cost
     <= baseline"]`, `vary=["tries in 1..5"]`, `prompts={"repair": "copro(breadth=8)"}`. `data` is a path,
     relative to the program's file, or rows in memory; `columns` maps inputs to columns, those left out are
-    inferred. The settings from `trials` on are those of a study; None leaves their default, and `race=None`
-    runs every trial on all rows.
+    inferred. The settings from `trials` on are those of a study; None leaves their default.
 
     Raises CompileError with every mistake in them, UsageError for data that cannot be read.
     """
     own = program.compilation.source
     settings: dict[str, Any] = {
         "trials": trials,
-        "parallel": parallel,
-        "finals": finals,
         "seed": seed,
         "budget": budget,
         "failed": failed,
@@ -271,7 +255,6 @@ def make_plan(
         "proposer": proposer,
         "storage": storage,
         "sampler": sampler,
-        "race": race,
     }
     sources = {**program.compilation.sources}
 
@@ -292,11 +275,11 @@ def make_plan(
         return found
 
     def value(name: str, given: Any) -> e.Expression:
-        is_method = name in {"sampler", "race"} and isinstance(given, str)
+        is_method = name == "sampler" and isinstance(given, str)
         return read(given, name) if is_method else e.Constant(NOWHERE, given)
 
     def options(given: Mapping[str, Any]) -> tuple[n.Setting, ...]:
-        known = ((name, each) for name, each in given.items() if each is not None or name == "race")
+        known = ((name, each) for name, each in given.items() if each is not None)
         return tuple(n.Setting(NOWHERE, _name(name), value(name, each)) for name, each in known)
 
     wanted = [(word, text) for word, text in (("minimize", minimize), ("maximize", maximize)) if text]
@@ -377,9 +360,7 @@ def _plan(
     settings = {option.name.text: option.value for option in node.options}
     split = _constants(node.data.options if node.data else ())
     constants = _constants(o for o in node.options if not isinstance(OPTIONS[o.name.text], dict))
-    methods = {name: _method(settings[name]) for name in ("sampler", "race") if name in settings}
-    if methods.get("sampler", True) is None:
-        del methods["sampler"]
+    sampler = Method(*method(settings["sampler"])) if "sampler" in settings else Method("tpe")
     return StudyPlan(
         name=node.name.text,
         program=program,
@@ -392,26 +373,19 @@ def _plan(
         constraints=tuple(_constraint(value, written(value.span)) for value in node.constraints),
         vary=tuple(_varied(vary, folder, program) for vary in node.vary),
         searches=tuple(
-            PromptSearch(tuple(name.text for name in p.names), _method(p.optimizer) or Method("copro"))
+            PromptSearch(tuple(name.text for name in p.names), Method(*method(p.optimizer)))
             for p in node.prompts
         ),
         train=split.get("train"),
         test=split.get("test"),
         split_seed=split.get("seed", 0),
         **constants,
-        **methods,  # type: ignore[arg-type]
+        sampler=sampler,
     )
 
 
 def _constants(options: Iterable[n.Setting]) -> dict[str, Any]:
     return {option.name.text: constant_value(option.value) for option in options}
-
-
-def _method(node: e.Expression) -> Method | None:
-    """A method; None for `none`."""
-    if isinstance(node, e.Constant) and node.value is None:
-        return None
-    return Method(*method(node))
 
 
 def _constraint(node: e.Expression, text: str) -> Constraint:

@@ -28,7 +28,6 @@ study s:
     data "q.csv"
     maximize known
     trials 1
-    finals 0
 param k = 1 in 1..2
 scheme tuned(question: str, style: int) -> str:
     Retrieve(k=k) pages(question)

@@ -43,7 +43,7 @@ study better:
     data "texts.csv" (text = text, truth = label), train 6, test 6
     maximize right
     vary style in ["plain", "fancy"]
-    trials 2, finals 0, sampler grid
+    trials 2, sampler grid
 """
 SIM = """\
 def label(rng, text, style):

@@ -28,7 +28,7 @@ study s:
     program "p.got" scheme guessed
     data "rows.csv", seed 1
     minimize abs(result - n)
-    trials 1, finals 0
+    trials 1
 """
 GUESSED = """
 param more = 0 in 0..1
