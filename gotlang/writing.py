@@ -1,7 +1,8 @@
 """Files that gotc writes: whole or not at all, and never through a link that leads out of the current folder.
 
-A file is written beside its place under another name, synced, and renamed to it: a kill, a full disk or a
-power failure leaves the old file or the new one. `open_file`, `write`, `sync`, `rename` and `truncate` are
+A file is written beside its place under another name, synced, and renamed to it, and its folder is synced: a
+kill, a full disk or a power failure leaves the old file or the new one, and once that is done the new one.
+`open_file`, `write`, `sync`, `rename` and `truncate` are
 the only calls of the system by which files change here, so that a test can make the k-th of them fail.
 """
 
@@ -78,6 +79,21 @@ def open_own(path: str | os.PathLike[str]) -> int:
     return open_file(real, _OURS, _MODE)
 
 
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power failure, on file systems that can. Raises OSError."""
+    try:
+        file = open_file(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:  # it may be written and not read
+        return
+    try:
+        sync(file)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(file)
+
+
 @final
 class Draft:
     """A file that is being written. `keep` puts it in its place: at the end of a block without an error, or
@@ -114,6 +130,7 @@ class Draft:
             sync(self._file)
             rename(draft, self._path)
             self._draft = None
+            sync_folder(self._path.parent)
 
     def close(self) -> None:
         """Release it; what was not kept goes."""

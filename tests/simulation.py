@@ -30,6 +30,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import Context
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
@@ -39,7 +40,8 @@ from typing import Any
 
 from gotlang.api import Options, Program, Session, compile
 from gotlang.cache import open_cache
-from gotlang.errors import BudgetExceeded, CacheError, GotError, RunError
+from gotlang.cache.cassette import open_recording
+from gotlang.errors import BudgetExceeded, CacheError, GotError, RunError, UsageError
 from gotlang.models.base import ModelOptions
 from gotlang.models.capabilities import CapabilityStore
 from gotlang.report.history import History, RunRecord
@@ -49,9 +51,11 @@ from gotlang.tune.plan import StudyPlan, make_plan
 from gotlang.tune.search import StudyProgress
 from gotlang.tune.study import run_study
 from gotlang.tune.trials import Trial
+from gotlang.tune.tuned import read_tuned
 from tests.support.breakages import BREAKAGES
 from tests.support.faulty_network import FAULTS, NetworkModel, Sent, Server
 from tests.support.machine import KINDS, Faults, Process
+from tests.support.power import Disk
 from tests.support.seeded_loop import SeededLoop
 
 PROGRAMS = (
@@ -145,6 +149,10 @@ class Life:
     ended: bool = False
     finished: dict[int, Trial] = field(default_factory=dict)
     result: StudyResult | None = None
+    recorded: list[Path] = field(default_factory=list)
+    """Recordings and records that it was told are written."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """What its complete runs gave, by question."""
 
     def stop(self) -> None:
         """Ctrl-C."""
@@ -209,6 +217,13 @@ class World:
         self.together: float | None = None
         if self.plan is None and not self.machines and chance.random() < 0.3:
             self.together = chance.choice((0.002, 0.006, 0.02))
+        self.disk: Disk | None = None
+        if not self.machines and chance.random() < 0.3:
+            self.disk = Disk(folder, Random(chance.random()))
+        self.dark: dict[tuple[str, int], float] = {}
+        """Samples that a power failure took, with when it last did."""
+        self.tuned = b""
+        """The result of the study, if the last that wrote it was told that it is there."""
 
     @property
     def cache(self) -> Path:
@@ -220,7 +235,7 @@ class World:
         loop, pid = self.loop, next(self.pids)
         chance = Random(self.chance.random())
         made = Process(name, pid, str(self.folder), chance, clock=loop.time, pass_time=loop.pass_time)
-        made.hidden = self.machines
+        made.hidden, made.disk = self.machines, self.disk
         return made
 
     async def ends(self, process: Process, work: Any) -> None:
@@ -245,11 +260,52 @@ class World:
 
     async def story(self) -> None:
         """Several lives at once, each killed and started again; at last one that nothing happens to."""
+        if self.disk is not None:
+            at = 100 ** (self.chance.random() * 1.5 - 1)
+            self.loop.call_later(at, self._power_fails, self.disk, context=Context())
         await asyncio.gather(*(self._lives(name) for name in "abc"[: self.crowd]))
         self.server.calm = True
         last = Life(self.process("last"))
         self.lives.append(last)
         await self.ends(last.process, self._work(last, calm=True))
+        for life in self.lives:
+            await self._replay(life)
+
+    def _power_fails(self, disk: Disk) -> None:
+        """All processes end, and of the disk is left what was synced, and some of the rest."""
+        stored = self._stored()
+        left = disk.after_power_failure()
+        for process in list(Process.living.values()):
+            process.log.append("power failure")
+            process.kill()
+        disk.restore(left)
+        self.opens()
+        self.dark.update(dict.fromkeys(stored - self._stored(), self.loop.time()))
+        for life in self.lives:
+            for sample in self.dark:
+                life.stored.pop(sample, None)
+        self._recorded_kept()
+
+    def _stored(self) -> set[tuple[str, int]]:
+        """All samples in the cache."""
+        if not self.cache.exists():
+            return set()
+        kept = open_cache(self.cache)
+        try:
+            return {(entry.key, number) for entry in kept.entries() for number in kept.get(entry.key)}
+        finally:
+            kept.close()
+
+    async def _replay(self, life: Life) -> None:
+        """A recording gives what its complete runs gave."""
+        for path in life.recorded:
+            if path.suffix == ".jsonl" and life.values:
+                given = Options(model=f"replay:{path}", cache=None, early_stop=self.options["early_stop"])
+                async with Session(self.program, given) as session:
+                    for question, value in life.values.items():
+                        again = (await session.run({"question": question})).value
+                        if again != value:
+                            raise Broken(f"{path.name} gives {again} where {life.process.name} had {value}")
 
     async def _lives(self, name: str) -> None:
         chance = self.chance
@@ -294,6 +350,7 @@ class World:
             max_calls=life.max_calls,
             budget="together" if life.shares else None,
             observe=life.observe,
+            record=self.folder / f"{life.process.name}.jsonl" if self.plan is None else None,
             **options,
         )
         try:
@@ -314,6 +371,10 @@ class World:
 
         assert self.plan is not None
         life.result = await run_study(self.plan, options, folder=self.folder / "tune", observe=observe)
+        path, self.tuned = self.folder / "near.tuned.json", b""
+        with suppress(UsageError):
+            life.result.tuned.write(path)
+            self.tuned = path.read_bytes()
         life.told.append(f"${life.result.usd}, {len(life.result.trials)} trials, {life.result.partial}")
 
     async def _rows(self, life: Life, options: Options, *, calm: bool) -> None:
@@ -336,12 +397,19 @@ class World:
             life.told.append(f"{name}: {result.status} {result.value}")
             if calm and result.status == "partial":
                 raise Broken(f"the last process did not finish: {result.partial}")
+            if result.status == "complete":
+                life.values[question] = result.value
             with suppress(OSError):
                 history.end(record, "done", document=result.to_dict())
+                life.recorded.append(self.folder / "runs" / f"{name}.json")
 
+        refused: list[UsageError] = []
         async with Session(self.program, options) as session:
             life.session = session
+            session.on_unrecorded = refused.append
             await asyncio.gather(*(row(session, *each) for each in enumerate(self.questions)))
+        if not refused:
+            life.recorded.append(Path(str(options.record)))
 
     # ------------------------------------------------------------ what must hold
 
@@ -362,12 +430,32 @@ class World:
         if path.exists() and not path.read_text().endswith("}\n"):
             raise Broken(f"{path.name} is torn: {path.read_text()[-200:]!r}")
         CapabilityStore(path).all()
+        for path in self.folder.glob("*.jsonl"):
+            open_recording(path)
+        path = self.folder / "near.tuned.json"
+        if path.exists():
+            read_tuned(path)
+
+    def _recorded_kept(self) -> None:
+        """What was told to be written is there."""
+        history = History(self.folder / "runs")
+        for path in (path for life in self.lives for path in life.recorded):
+            try:
+                there = open_recording(path) if path.suffix == ".jsonl" else history.find(path.stem)
+            except GotError as error:
+                raise Broken(f"{path.name} was written: {error}") from error
+            if isinstance(there, RunRecord) and there.state != "done":
+                raise Broken(f"the record {path.name} is not what it was")
+        path = self.folder / "near.tuned.json"
+        if self.tuned and path.read_bytes() != self.tuned:
+            raise Broken("the result of the study is not what it was")
 
     def check(self) -> None:
         """All that must hold when everything has ended."""
         if self.loop.troubles:
             raise Broken(self.loop.troubles[0])
         self.opens()
+        self._recorded_kept()
         self._nothing_lost()
         self._nothing_paid_twice()
         self._together()
@@ -424,7 +512,7 @@ class World:
 
     def _in_vain(self, before: Sent, after: Sent) -> bool:
         """Whether nobody could know when the second request went out that the first one had paid for it."""
-        if before.delivered_at is None:
+        if before.delivered_at is None or any(before.at <= self.dark.get(one, -1) for one in before.samples):
             return True
         return before.process.killed_at - before.delivered_at < INSTANT_S
 
@@ -432,6 +520,19 @@ class World:
         usd = sum((self.server.usd(life.process) for life in self.lives if life.shares), Fraction(0))
         if self.together is not None and usd > Fraction(str(self.together)):
             raise Broken(f"all together crossed their limit of ${self.together}: ${float(usd)}")
+        if self.together is not None and any(life.shares for life in self.lives):
+            kept = open_cache(self.cache)
+            shared = kept.coordination()
+            try:
+                told = [
+                    each for each in ([] if shared is None else shared.budgets()) if each.name == "together"
+                ]
+                if sum((each.used.usd for each in told), Fraction(0)) < usd:
+                    raise Broken(f"all together were charged ${float(usd)}, and the budget knows of {told}")
+            finally:
+                if shared is not None:
+                    shared.close()
+                kept.close()
 
     def _money(self, life: Life) -> None:
         process, session = life.process, life.session
@@ -463,6 +564,7 @@ class World:
                 "requests": len(self.server.log),
                 "network faults": sum(bool(sent.fault) for sent in self.server.log),
                 "disk faults": sum(len(life.process.log) for life in self.lives),
+                "lost in power failures": len(self.dark),
             }
         )
 

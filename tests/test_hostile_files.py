@@ -202,6 +202,15 @@ def test_a_tuned_file(folder: Path) -> None:
     )
 
 
+def test_a_tuned_file_with_settings_that_nobody_knows_is_refused(folder: Path) -> None:
+    document = json.loads((OLD / "near.tuned.json").read_text())
+    document["settings"] = {"max_tolkens": 5, "\x1b[2J": 1}
+    (folder / "t.json").write_text(json.dumps(document))
+    code, printed = run("prompts", "guess.got", "--tuned", "t.json", "--allow-python")
+    assert code == 2
+    assert "t.json has unknown settings: \\x1b[2J, max_tolkens" in printed
+
+
 def test_a_recording(folder: Path) -> None:
     lines = [json.loads(line) for line in (OLD / "c.jsonl").read_text().splitlines()]
     each(

@@ -22,6 +22,7 @@ from typing import Any, Final, Protocol, TypeVar, final
 from gotlang.errors import CacheError, UsageError
 from gotlang.models.prices import dollars
 from gotlang.processes import has_ended, process_name
+from gotlang.records import escaped
 
 LEASE_S: Final = 60.0
 """Seconds after which a process that has not renewed its lease counts as dead."""
@@ -71,11 +72,15 @@ _RENEW = """
     INSERT INTO gotlang_owners (id, alive_until) VALUES (?, gotlang_now() + ?)
     ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until
 """
-_OTHERS = """
+_OTHERS = f"""
     SELECT id, CASE WHEN alive_until BETWEEN gotlang_now() AND gotlang_now() + ? THEN 0 ELSE 1 END
     FROM gotlang_owners WHERE id <> ?
-"""
-_BURY = "DELETE FROM gotlang_owners WHERE id = ? RETURNING id"
+    UNION SELECT owner, 1 FROM gotlang_reservations
+    WHERE state < {_ORPHANED} AND owner <> ? AND owner NOT IN (SELECT id FROM gotlang_owners)
+    UNION SELECT owner, 1 FROM gotlang_claims
+    WHERE owner <> ? AND owner NOT IN (SELECT id FROM gotlang_owners)
+"""  # noqa: S608 - a number
+_BURY = "DELETE FROM gotlang_owners WHERE id = ?"
 # A statement that is repeated after a lost connection finds its own claim and its own reservation.
 _CLAIM = """
     INSERT INTO gotlang_claims (key, draw, owner) VALUES {}
@@ -115,6 +120,8 @@ _SETTLE = """
         uncertain_usd = uncertain_usd + ?, uncertain_calls = uncertain_calls + ?,
         charged_usd = charged_usd + ?, charged_calls = charged_calls + ?
     WHERE name = ?
+    RETURNING name, max_usd, max_calls, charged_usd, charged_calls, uncertain_usd, uncertain_calls,
+              reserved_usd, reserved_calls
 """
 _BOOK = """
     INSERT INTO gotlang_roles (uncertain_usd, uncertain_calls, charged_usd, charged_calls, budget, role)
@@ -140,7 +147,10 @@ _FORGET = f"UPDATE gotlang_reservations SET sample = '' WHERE state = {_ORPHANED
 _ANSWERED = f"""
     SELECT sample, id FROM gotlang_reservations WHERE budget = ? AND state = {_ORPHANED} AND sample <> ''
 """  # noqa: S608 - a number
-_OPEN = f"SELECT 1 FROM gotlang_reservations WHERE budget = ? AND state < {_ORPHANED} LIMIT 1"  # noqa: S608
+_OPEN = f"""
+    SELECT 1 FROM gotlang_reservations
+    WHERE budget = ? AND state < {_ORPHANED} AND owner IN (SELECT id FROM gotlang_owners) LIMIT 1
+"""  # noqa: S608 - a number
 
 _Result = TypeVar("_Result")
 Execute = Callable[[str, Sequence[object]], list[Any]]
@@ -150,9 +160,10 @@ Execute = Callable[[str, Sequence[object]], list[Any]]
 class Database(Protocol):
     """Where coordination is stored: it has `TABLES`."""
 
-    def transaction(self, work: Callable[[Execute], _Result]) -> _Result:
-        """The result of statements that take effect together, durably, or not at all. `work` may run again if
-        the connection breaks. Raises CacheError."""
+    def transaction(self, work: Callable[[Execute], _Result], *, durable: bool = False) -> _Result:
+        """The result of statements that take effect together or not at all, also if this process is killed;
+        with `durable` they, and all before them, survive a power failure. `work` may run again if the
+        connection breaks. Raises CacheError."""
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
@@ -311,7 +322,7 @@ class Coordination:
     def limit(self, name: str, max_usd: Fraction | None, max_calls: int | None) -> None:
         """Give a budget other limits, from the next reservation on."""
         change = "UPDATE gotlang_budgets SET max_usd = ?, max_calls = ? WHERE name = ?"
-        self._transaction(lambda execute: execute(change, (_limit(max_usd), max_calls, name)))
+        self._transaction(lambda execute: execute(change, (_limit(max_usd), max_calls, name)), durable=True)
 
     def remove(self, name: str) -> bool:
         """Forget a budget with all that it counted; False if processes have requests under way in it."""
@@ -324,7 +335,8 @@ class Coordination:
             execute("DELETE FROM gotlang_budgets WHERE name = ?", (name,))
             return True
 
-        self._search(float("inf"))
+        with suppress(CacheError):  # a damaged one goes, too
+            self._search(float("inf"))
         return self._transaction(work)
 
     def reserve(self, name: str, most: Amount, max_usd: Fraction | None = None, role: str = "") -> str | None:
@@ -349,11 +361,11 @@ class Coordination:
         return id if self._act(work) else None
 
     def mark(self, reservation: str, sample: str | None) -> bool:
-        """Record that a request goes out now, for this sample first; with None that it was refused for
-        nothing. False: it may not go out, for its reservation was given back when this process was taken for
-        dead."""
+        """Record durably that a request goes out now, for this sample first; with None that it was refused
+        for nothing. False: it may not go out, for its reservation was given back when this process was taken
+        for dead."""
         values = (_RESERVED if sample is None else _SENT, sample or "", reservation)
-        return bool(self._transaction(lambda execute: execute(_MARK, values)))
+        return bool(self._transaction(lambda execute: execute(_MARK, values), durable=sample is not None))
 
     def orphans(self, name: str) -> dict[str, str]:
         """The reservations of a budget whose processes died after they had sent the request, by its first
@@ -435,28 +447,28 @@ class Coordination:
         if now - self._searched < SEARCH_S:
             return
         self._searched = time.monotonic()
-        arguments = (self.lease_s + 1.0, self.owner)
+        arguments = (self.lease_s + 1.0, self.owner, self.owner, self.owner)
         for owner, late in self._transaction(lambda execute: execute(_OTHERS, arguments)):
-            if late or has_ended(owner.rpartition(":")[0]):
+            if late or has_ended(str(owner).rpartition(":")[0]):
                 self._bury(owner)
 
     def _bury(self, owner: str) -> None:
         """Settle what a process left behind."""
 
         def work(execute: Execute) -> None:
-            if not execute(_BURY, (owner,)):
-                return  # somebody was faster
+            execute(_BURY, (owner,))
             execute("DELETE FROM gotlang_claims WHERE owner = ?", (owner,))
             changes: dict[str, list[int]] = {}
             for statement, orphaned in ((_UNSENT, 0), (_ORPHANS, 1)):
                 for budget, usd, calls, id in execute(statement, (owner,)):
+                    _checked([(budget, None, None, usd, calls, 0, 0, 0, 0)])
                     if orphaned:
                         _book(execute, budget, id, (usd, calls, 0, 0))
                     change = changes.setdefault(budget, [0, 0, 0, 0])
                     for place, value in enumerate((usd, calls, usd * orphaned, calls * orphaned)):
                         change[place] += value
             for budget in sorted(changes):
-                execute(_SETTLE, (*changes[budget], 0, 0, budget))
+                _checked(execute(_SETTLE, (*changes[budget], 0, 0, budget)))
 
         self._transaction(work)
         self._orphans.clear()
@@ -478,7 +490,7 @@ def _settled(execute: Execute, end: tuple[str, tuple[str, ...]], charged: Amount
         guessed = (usd, calls) if state == _ORPHANED else (0, 0)
         more = ceil(uncertain.usd * UNIT) - guessed[0], uncertain.calls - guessed[1]
         amounts = (*more, ceil(charged.usd * UNIT), charged.calls)
-        execute(_SETTLE, (*reserved, *amounts, budget))
+        _checked(execute(_SETTLE, (*reserved, *amounts, budget)))
         _book(execute, budget, end[1][0], amounts)
 
 
@@ -500,13 +512,21 @@ def _amount(usd: int, calls: int) -> Amount:
     return Amount(int(calls), Fraction(usd, UNIT))
 
 
+def _checked(rows: Sequence[Sequence[Any]]) -> None:
+    """Raise CacheError, which undoes the transaction, if a file from others made room in a budget."""
+    for row in rows:
+        _budget(row)
+
+
 def _budget(row: Sequence[Any]) -> StoredBudget:
     name, max_usd, max_calls, *amounts = row
     try:
+        if any(not 0 <= int(amount) < 2**63 for amount in (max_usd or 0, max_calls or 0, *amounts)):
+            raise ValueError
         charged, uncertain, reserved = map(_amount, amounts[::2], amounts[1::2])
         limit = None if max_usd is None else Fraction(max_usd, UNIT)
         return StoredBudget(str(name), limit, max_calls, charged, uncertain, reserved)
     except (TypeError, ValueError):
         raise CacheError(
-            f"the budget `{name}` is damaged", help="remove it with `gotc budget remove`"
+            f"the budget `{escaped(str(name))}` is damaged", help="remove it with `gotc budget remove`"
         ) from None

@@ -201,7 +201,7 @@ class _PostgresCoordination(Database):
         self._call = call
         self._created = False
 
-    def transaction(self, work: Callable[[Execute], _Result]) -> _Result:
+    def transaction(self, work: Callable[[Execute], _Result], *, durable: bool = False) -> _Result:
         def act(connection: psycopg.Connection[Any]) -> _Result:
             def execute(statement: str, values: Sequence[object]) -> list[Any]:
                 cursor = connection.execute(_in_postgres(statement), values)

@@ -205,7 +205,7 @@ class SqliteCoordination(Database):
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
 
-    def transaction(self, work: Callable[[Execute], _Result]) -> _Result:
+    def transaction(self, work: Callable[[Execute], _Result], *, durable: bool = False) -> _Result:
         self._handle.check()
         with _explained(self.path, "write", "the file"):
             connection = self._connection or self._open()
@@ -214,6 +214,8 @@ class SqliteCoordination(Database):
                     f"{self._handle.name} was deleted or replaced while in use",
                     help="start again; what other processes spend is not known here any more",
                 )
+            # A commit that syncs the log makes those before it durable, too.
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             with connection:  # commits, or rolls back
                 return work(lambda statement, values: connection.execute(statement, values).fetchall())
@@ -380,7 +382,7 @@ def _connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
-            # In WAL mode a commit then syncs nothing, and the file stays intact even in a power failure.
+            # In WAL mode a commit then syncs nothing; a power failure takes the last ones back, and no more.
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -88,7 +88,8 @@ def set_(name: str, max_usd: float | None, max_calls: int | None, cache: str) ->
 def remove(name: str, cache: str) -> int:
     """Forget the budget NAME and what was spent of it."""
     with _coordination(cache) as shared:
-        _the(shared, name)
+        with suppress(CacheError):  # a damaged one is removed, too
+            _the(shared, name)
         if not shared.remove(name):
             raise UsageError(f"requests are under way in the budget `{name}`", help="end its runs first")
     complain(f"removed the budget {name}")

@@ -90,7 +90,9 @@ def fits(value: Any, parameter: click.Parameter) -> bool:
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return isinstance(value, bool | str)
     values = value if parameter.multiple and isinstance(value, list) else [value]
-    return all(isinstance(one, str | int | float) for one in values)
+    # A float would be cut to a whole number, and an infinite one is none.
+    kinds = (str, int) if isinstance(parameter.type, click.types.IntParamType) else (str, int, float)
+    return all(isinstance(one, kinds) and not isinstance(one, bool) for one in values)
 
 
 def _permitted(file: ConfigFile, name: str, value: Any) -> Any:

@@ -58,7 +58,9 @@ class Journal(BaseJournalBackend):
         weakref.finalize(self, os.close, self._file)
         with self._locked():
             if not self._end:
-                self._append(_HEAD)
+                self._append(_HEAD, durable=True)
+                with self._explained():
+                    writing.sync_folder(writing.place(path).parent)
                 if emptied:
                     _LOG.warning(
                         "the study's storage %s was an empty file: trials that were in it are lost, and are "

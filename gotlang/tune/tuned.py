@@ -20,9 +20,9 @@ from gotlang.ir.program import Program
 from gotlang.ir.text import value_text
 from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
-from gotlang.records import InvalidRecord, from_json, from_plain, to_json
+from gotlang.records import InvalidRecord, escaped, from_json, from_plain, to_json
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.varying import ASKED
+from gotlang.semantics.varying import ASKED, VARIED
 from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
@@ -94,9 +94,13 @@ def read_tuned(path: str | Path) -> Tuned:
     if whole.get("format_version") != FORMAT_VERSION:
         raise UsageError(f"{path} has another version of the format", help="run the study again")
     try:
-        return from_plain(whole, Tuned)
+        found = from_plain(whole, Tuned)
     except InvalidRecord as error:
         raise UsageError(f"{path} is damaged: {error}", help="run the study again") from None
+    names = sorted(name for name in found.settings if name.rpartition(".")[2] not in VARIED)
+    if unknown := ", ".join(map(escaped, names)):
+        raise UsageError(f"{path} has unknown settings: {unknown}", help=f"there are {', '.join(VARIED)}")
+    return found
 
 
 def tuned(program: P, file: str | Path | Tuned) -> P:

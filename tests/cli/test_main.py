@@ -148,6 +148,9 @@ def test_a_file_sets_options_of_all_commands_at_once(gotc: Gotc, folder: Path) -
         ("budjet = 3", "budjet"),
         ("[rum]\nseed = 1", "did you mean `run`"),
         ("[cache.stats]\nsjon = true", "did you mean `json`"),
+        ("max-calls = 1e999", "`max-calls` cannot have such a value"),
+        ("seed = 2.7", "`seed` cannot have such a value"),
+        ("max-calls = true", "`max-calls` cannot have such a value"),
     ],
 )
 def test_a_wrong_file_is_an_error(gotc: Gotc, folder: Path, text: str, word: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.caches import no_postgres, postgres_schema
-from support.gotc import environment
+from support.gotc import environment, gotc
 
 from gotlang.cache import coordination as module
 from gotlang.cache import open_cache
@@ -327,6 +327,70 @@ def test_a_file_that_goes_stops_the_spending(tmp_path: Path) -> None:
         shared.reserve("b", DOLLAR)
     shared.close()
     cache.close()
+
+
+TAMPERED = [
+    "UPDATE gotlang_budgets SET charged_usd = -1000000000000000",
+    "UPDATE gotlang_budgets SET uncertain_calls = -5",
+    "UPDATE gotlang_budgets SET reserved_usd = -1000000000000000",
+    "UPDATE gotlang_budgets SET charged_usd = 'x'",
+    "UPDATE gotlang_budgets SET max_usd = -5",
+    "INSERT INTO gotlang_reservations VALUES ('a', 'b', 'gone', 0, 1000000000000000, 100, '')",
+    "INSERT INTO gotlang_reservations VALUES ('a', 'b', 'gone', 0, -1000000000000000, -100, '')",
+    "INSERT INTO gotlang_reservations VALUES ('a', 'b', 'gone', 1, -1000000000000000, -100, '')",
+]
+
+
+@pytest.mark.parametrize("statement", TAMPERED)
+def test_a_file_from_others_makes_no_room_in_a_budget(tmp_path: Path, statement: str) -> None:
+    """Amounts below 0, and reservations that were never taken, would: all of them are refused."""
+    import sqlite3
+
+    cache = open_cache(tmp_path / "cache.sqlite")
+    shared = cache.coordination()
+    assert shared is not None
+    shared.make("b", Fraction(2), 5)
+    with sqlite3.connect(tmp_path / "cache.sqlite.coordination") as connection:
+        connection.execute(statement)
+    for act in (
+        lambda: (shared.make("b", Fraction(2), 5), shared.waiting("b")),
+        lambda: (shared.budget("b"), shared.waiting("b")),
+        shared.budgets,
+    ):
+        shared._searched = float("-inf")
+        with pytest.raises(CacheError, match="the budget `b` is damaged") as refused:
+            act()
+        assert refused.value.help
+    cache.close()
+
+
+@pytest.mark.parametrize("statement", TAMPERED)
+def test_a_damaged_budget_can_be_removed(tmp_path: Path, statement: str) -> None:
+    import sqlite3
+
+    cache = open_cache(tmp_path / "c.sqlite")
+    shared = cache.coordination()
+    assert shared is not None
+    shared.make("b", Fraction(2), 5)
+    with sqlite3.connect(tmp_path / "c.sqlite.coordination") as connection:
+        connection.execute(statement)
+    at = ("--cache", "c.sqlite")
+    assert gotc("budget", "list", *at, cwd=tmp_path).returncode == 2
+    assert gotc("budget", "remove", "b", *at, cwd=tmp_path).returncode == 0
+    assert gotc("budget", "list", *at, cwd=tmp_path).returncode == 0
+    shared.close()
+    cache.close()
+
+
+def test_what_nobody_holds_keeps_nobody_waiting(join: Join) -> None:
+    """Claims and reservations whose owner is not known any more, as after a power failure, are released."""
+    one, other = join(), join()
+    one.make("b", Fraction(2), None)
+    assert one.claim(KEY, [0]) and one.reserve("b", DOLLAR)
+    one._transaction(lambda execute: execute("DELETE FROM gotlang_owners", ()))
+    assert not other.waiting("b")
+    assert other.claim(KEY, [0])
+    assert the(other).reserved == NO_AMOUNT
 
 
 NUMBERS = count()

@@ -9,7 +9,7 @@ from typing import Any
 import gotlang.models.failures
 import gotlang.writing
 from gotlang.cache.base import StoredSample
-from gotlang.cache.sqlite import SqliteCache
+from gotlang.cache.sqlite import SqliteCache, SqliteCoordination
 from gotlang.models.base import Price, Request, Usage
 from gotlang.runtime.sampler.budget import NO_AMOUNT, Allowance, Budget, Reservation
 from gotlang.runtime.sampler.limits import RequestQueue
@@ -60,6 +60,21 @@ def _in_place() -> None:
 
     for module in (gotlang.writing, gotlang.report.history, gotlang.models.capabilities):
         module.replace_file = write  # type: ignore[attr-defined]
+
+
+def _unsynced() -> None:
+    """Files are put in their place, and operations of studies written, without a sync."""
+    gotlang.writing.sync = lambda file: None
+
+
+def _forgetful() -> None:
+    """That a request is sent is not synced before it goes out."""
+    real = SqliteCoordination.transaction
+
+    def transaction(self: SqliteCoordination, work: Any, *, durable: bool = False) -> Any:
+        return real(self, work)
+
+    SqliteCoordination.transaction = transaction  # type: ignore[method-assign]
 
 
 def _late() -> None:

@@ -26,8 +26,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
+from urllib.parse import unquote, urlsplit
+
+from tests.support.power import Disk
 
 PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
 EPOCH = 1_800_000_000.0
@@ -81,6 +85,8 @@ class Process:
         self.name, self.pid, self.folder = name, pid, folder
         self.chance, self.clock, self.pass_time = chance, clock, pass_time
         self.faults: Faults | None = None
+        self.disk: Disk | None = None
+        """Who is told what is durable, if its power may fail."""
         self.log: list[str] = []
         self.dead = False
         self.hidden = False
@@ -190,6 +196,12 @@ def _changing(name: str, *, target: int = 0) -> None:
             return real(*arguments, **options)
         last = process.gate(f"{name} {_called(arguments[target])}")
         result = real(*arguments, **options)
+        if process.disk is not None:
+            if name in ("fsync", "fdatasync"):
+                process.disk.synced(arguments[0])
+            elif name not in ("mkdir", "truncate", "ftruncate"):
+                for path in {arguments[0], arguments[target]}:
+                    process.disk.named(path)
         process.after(last)
         return result
 
@@ -222,12 +234,14 @@ def _open(path: Any, flags: int, *more: Any, **options: Any) -> int:
     process = _of(path)
     if process is None:
         return _real_open(path, flags, *more, **options)
-    last = False
+    last = new = False
     if process.dead:
         raise OSError(errno.EIO, "the process is dead")
     if flags & os.O_CREAT and not os.path.lexists(path):
-        last = process.gate(f"create {_called(path)}")
+        last, new = process.gate(f"create {_called(path)}"), True
     opened = _real_open(path, flags, *more, **options)
+    if new and process.disk is not None:
+        process.disk.named(path)
     number = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, next(_numbers))
     _real_close(opened)
     process.own(number, path, lambda: _real_close(number))
@@ -287,12 +301,14 @@ class _File(io.FileIO):
 
     def __init__(self, process: Process, file: Any, mode: str, *, closefd: bool) -> None:
         self._process = process
-        last = False
+        last = new = False
         if process.dead:
             raise OSError(errno.EIO, "the process is dead")
         if not isinstance(file, int) and not os.path.lexists(file):
-            last = process.gate(f"create {_called(file)}")
+            last, new = process.gate(f"create {_called(file)}"), True
         super().__init__(file, mode, closefd)
+        if new and process.disk is not None:
+            process.disk.named(file)
         self._number = self.fileno()
         process.own(self._number, _names.get(file, "?") if isinstance(file, int) else file, self._drop)
         process.after(last)
@@ -316,9 +332,12 @@ class _File(io.FileIO):
 
 
 class _Connection(sqlite3.Connection):
-    """A connection of a process. What it commits is durable."""
+    """A connection of a process. What it commits survives the process; whether it survives a power failure
+    depends on its last `PRAGMA synchronous`."""
 
     process: Process
+    path: Path
+    full = False
     WRITING = ("begin", "insert", "update", "delete", "create", "replace", "commit")
 
     def _do(self, what: str, act: Callable[[], Any]) -> Any:
@@ -338,6 +357,8 @@ class _Connection(sqlite3.Connection):
             raise refused from None
 
     def execute(self, statement: str, *arguments: Any) -> Any:
+        if "synchronous" in statement:
+            self.full = "FULL" in statement
         real = super().execute
         return self._do(statement, lambda: real(statement, *arguments))
 
@@ -350,7 +371,26 @@ class _Connection(sqlite3.Connection):
         return self._do(statement, lambda: real(statement))
 
     def commit(self) -> None:
-        self._do("commit", super().commit)
+        real = super().commit
+
+        def commit() -> None:
+            real()
+            if self.full and self.process.disk is not None:
+                self.process.disk.committed(self.path)
+
+        self._do("commit", commit)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Literal[False]:
+        """Through `commit`, which Python's own does not call."""
+        if kind is not None:
+            return super().__exit__(kind, error, trace)
+        try:
+            self.commit()
+        except sqlite3.Error:
+            with suppress(sqlite3.Error):
+                self.rollback()
+            raise
+        return False
 
 
 def _connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
@@ -360,7 +400,7 @@ def _connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
     if process.dead:
         raise sqlite3.OperationalError("the process is dead")
     made = _real_connect(*arguments, **{**options, "factory": _Connection})
-    made.process = process
+    made.process, made.path = process, Path(unquote(urlsplit(str(arguments[0])).path))
     process.connections.append(made)
     return made
 
