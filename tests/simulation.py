@@ -260,10 +260,12 @@ class World:
 
     async def story(self) -> None:
         """Several lives at once, each killed and started again; at last one that nothing happens to."""
+        at, power = 100 ** (self.chance.random() * 1.5 - 1), None
         if self.disk is not None:
-            at = 100 ** (self.chance.random() * 1.5 - 1)
-            self.loop.call_later(at, self._power_fails, self.disk, context=Context())
+            power = self.loop.call_later(at, self._power_fails, self.disk, context=Context())
         await asyncio.gather(*(self._lives(name) for name in "abc"[: self.crowd]))
+        if power is not None:
+            power.cancel()
         self.server.calm = True
         last = Life(self.process("last"))
         self.lives.append(last)

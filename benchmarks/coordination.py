@@ -1,0 +1,84 @@
+"""What the cache, its claims and a shared budget cost per request, beyond a run without a cache.
+
+    python benchmarks/coordination.py --rounds 9
+
+The model responds immediately, after yielding to the event loop once, so all that is left is ours: a request
+is looked up, claimed, reserved, marked as sent (which is synced to the disk), stored, read back and settled.
+The four kinds of runs are measured in turn, in one process, and compared round by round: other load affects
+them alike. The table has the median over the rounds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from measurement import options, report
+from overhead import GRAPHS, HEAD, Immediate
+
+from gotlang.api import Options, Session, compile
+from gotlang.cache import open_cache
+
+KINDS = ("no cache", "cache", "cache, claims", "cache, claims, budget")
+
+
+async def one(kind: str, folder: Path, size: int) -> tuple[float, float]:
+    """Seconds of wall and processor time per request of a run with an empty cache."""
+    cache = None if kind == "no cache" else open_cache(folder / "cache.sqlite")
+    if cache is not None and "claims" not in kind:
+        cache.coordination = lambda: None  # type: ignore[method-assign]
+    budget: dict[str, Any] = {"budget": "all", "max_calls": 10**9} if "budget" in kind else {}
+    given = Options(model=Immediate(), cache=cache, **budget)
+    try:
+        async with Session(compile(HEAD + GRAPHS["wide"], "graph.got"), given) as session:
+            gc.collect()
+            wall, processor = time.perf_counter(), time.process_time()
+            result = await session.run({"n": size})
+            took = time.perf_counter() - wall, time.process_time() - processor
+    finally:
+        if cache is not None:
+            cache.close()
+    requests = result.outcome.ledger.spent.requests
+    assert requests == size
+    return took[0] / requests, took[1] / requests
+
+
+def rows(size: int, rounds: int) -> Iterator[tuple[Any, ...]]:
+    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
+    for _ in range(rounds + 1):  # the first one warms up
+        for kind in KINDS:
+            with tempfile.TemporaryDirectory(dir=".") as folder:
+                found[kind].append(asyncio.run(one(kind, Path(folder), size)))
+    before = None
+    for kind in KINDS:
+        walls, processors = zip(*found[kind][1:], strict=True)
+        more = None if before is None else 1e6 * median(b - a for a, b in zip(before, walls, strict=True))
+        yield kind, size, 1e6 * median(walls), 1e6 * median(processors), more
+        before = walls
+
+
+COLUMNS = {
+    "run": "{}",
+    "requests": "{:,}",
+    "µs per request": "{:,.0f}",
+    "of it processor": "{:,.0f}",
+    "more than the one before": "{:,.0f}",
+}
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--size", type=int, default=1000, help="requests of a run")
+    parser.add_argument("--rounds", type=int, default=9)
+    given = parser.parse_args()
+    report(given, COLUMNS, rows(given.size, given.rounds))
+
+
+if __name__ == "__main__":
+    main()
