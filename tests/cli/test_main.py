@@ -17,7 +17,7 @@ from gotlang.cli.config import SHARED
 from gotlang.cli.main import COMMANDS, exit_code
 from gotlang.cli.main import gotc as group
 from gotlang.cli.options import DEFAULT_CONCURRENCY, SCHEDULES
-from gotlang.semantics import studies
+from gotlang.semantics import varying
 from gotlang.version import __version__
 
 
@@ -103,7 +103,7 @@ def test_names_that_are_spelt_twice_are_the_same() -> None:
     from gotlang.runtime.context import DEFAULT_CONCURRENCY as CONCURRENCY
     from gotlang.runtime.engine import SCHEDULERS
 
-    assert tuple(SCHEDULERS) == SCHEDULES == studies.SCHEDULES
+    assert tuple(SCHEDULERS) == SCHEDULES == varying.SCHEDULES
     assert CONCURRENCY == DEFAULT_CONCURRENCY
     assert set(SHARED) <= {o.removeprefix("--") for p in dict(every_command())["run"].params for o in p.opts}
 
