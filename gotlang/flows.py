@@ -124,11 +124,42 @@ class RequestEstimate:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class Scorer:
+    """What a model scored thoughts by: `text` says it, `names` are what the names in it, but `it`, stood for.
+    Equal ones ask the same of the same thought."""
+
+    text: tuple[str, ...]
+    names: tuple[object, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scorer) and (self.text, *map(id, self.names)) == (
+            other.text,
+            *map(id, other.names),
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Of `total` thoughts all but the `fresh` ones have the score of this scorer, which stands; without one
+    it is not known whose scores stand."""
+
+    total: Amount = ZERO
+    fresh: Amount = ZERO
+    scorer: Scorer | None = None
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Flow:
     """The thoughts of a pool: how many, what each is like, how many model calls in a row stand before the
     last of them, and from how many thoughts each can be reached. `part` is one result of a `foreach` whose
-    block leaves exactly one; `start` marks the empty thought. `kept`: some may have a score that stands."""
+    block leaves exactly one; `start` marks the empty thought. `scorer` is the model's that all were scored by
+    last; `kept`: some have a score that stands."""
 
     count: Amount = ONE
     each: Guess = NOTHING_KNOWN
@@ -137,7 +168,8 @@ class Flow:
     single: bool = False
     part: Flow | None = None
     start: bool = False
-    kept: bool = False
+    kept: Kept | None = None
+    scorer: Scorer | None = None
 
     def or_(self, other: Flow) -> Flow:
         """One or the other."""
@@ -150,7 +182,8 @@ class Flow:
             self.volume.or_(other.volume),
             self.single and other.single,
             start=self.start and other.start,
-            kept=self.kept or other.kept,
+            kept=self.kept if self.kept == other.kept else Kept(),
+            scorer=self.scorer if self.scorer == other.scorer else None,
         )
 
     @property

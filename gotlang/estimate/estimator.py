@@ -351,7 +351,7 @@ class Estimator:
         inner = scope.inside({scheme.body.entry: Flow(hops=scope.floor, single=True, start=True)})
         found, bill = self.region(scheme.body, inner)
         if not scheme.collect:
-            return replace(found, single=not scheme.many), bill
+            return replace(found, single=not scheme.many, scorer=None), bill
         volume = (found.volume + ONE) * found.count
         low = Polynomial.of(max(found.count.bounds[0], found.volume.bounds[0] + 1))
         return Flow(ONE, found.guess, found.hops, Amount(low, volume.high), True), bill

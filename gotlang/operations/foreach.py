@@ -213,7 +213,7 @@ def any_element(
 ) -> Flow:
     """What any element of a block is like."""
     if iterable is None:
-        return replace(pool.one, hops=floor)
+        return replace(pool.one, hops=floor, scorer=None)
     whole, bound = scope.whole(pool), _bound(iterable, scope)
     if isinstance(bound, Flow) and not bound.single:
         return replace(bound.one, hops=floor)

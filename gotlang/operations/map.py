@@ -35,7 +35,9 @@ class Map(Step):
 def _estimate(step: Map, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     each = e.guess(step.value, scope.each(pool))
-    return replace(passed_on(step, scope), each=each, volume=ZERO if pool.start else pool.volume + ONE), FREE
+    return replace(
+        passed_on(step, scope), each=each, scorer=None, volume=ZERO if pool.start else pool.volume + ONE
+    ), FREE
 
 
 def _run(step: Map, thoughts: Thoughts, running: Running) -> Thoughts:

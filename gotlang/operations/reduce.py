@@ -72,7 +72,7 @@ def _estimate(step: Reduce, scope: FlowScope, e: Estimating) -> Result:
         found, bill = merges.levels(item, int(number), count.exact)
     else:
         found, bill = merges.unknown(item, count)
-    return replace(found, single=True), bill
+    return replace(found, single=True, scorer=None), bill
 
 
 @final
@@ -114,7 +114,7 @@ class _Merges:
         if step.step is not None:
             names[step.step] = self.e.known(place)
         found, bill = self.e.region(step.body, self.scope.inside(names, self.floor))
-        result = replace(found, single=True), bill
+        result = replace(found, single=True, scorer=None), bill
         self.known.append((left, right, seen, result))
         return result
 

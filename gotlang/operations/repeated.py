@@ -36,7 +36,7 @@ def _estimate(step: Repeated, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     count = e.amount(step.count, scope.whole(pool))
     found, bill = e.region(step.body, scope.inside({}, hops_before([step.count], pool, scope)))
-    return replace(found, count=found.count * count, single=False, part=None), bill.times(count)
+    return replace(found, count=found.count * count, single=False, part=None, scorer=None), bill.times(count)
 
 
 BLOCK = BlockRecord(

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, final
 
 from gotlang.amounts import ONE, ZERO, Amount, Polynomial
 from gotlang.errors import EvaluationError
-from gotlang.flows import Flow, FlowScope, Guess, Result
+from gotlang.flows import Flow, FlowScope, Guess, Kept, Result
 from gotlang.operations.checks import claim
 from gotlang.operations.names import needed_names
 from gotlang.operations.record import MODEL_SETTINGS, UNTIL, K, SettingRule, StepLabel, is_one
@@ -332,4 +332,5 @@ def with_pool(result: Result, pool: Flow) -> Result:
     """The same, with the thoughts it started from beside the new ones."""
     found, bill = result
     each, volume, count = pool.each.or_(found.each), pool.volume.or_(found.volume), pool.count + found.count
-    return replace(found, count=count, each=each, volume=volume, single=False, kept=True), bill
+    kept = Kept(count, found.count, pool.scorer)
+    return replace(found, count=count, each=each, volume=volume, single=False, kept=kept, scorer=None), bill

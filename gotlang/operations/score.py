@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from gotlang.errors import EvaluationError
-from gotlang.flows import FREE, Flow, FlowScope, Result, one_of
+from gotlang.flows import FREE, Flow, FlowScope, Result, Scorer, one_of
 from gotlang.operations.checks import claim, frozen, mean, number
+from gotlang.operations.names import free_names
 from gotlang.operations.record import (
     NO_FACT,
     PURE,
@@ -29,6 +30,7 @@ from gotlang.operations.step import Arguments, Effect, Step
 from gotlang.scope import Facts, PoolType
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import Constant, Expression
+from gotlang.syntax.format import format_expression
 from gotlang.thought import Thought, Thoughts
 from gotlang.types import FLOAT, INT
 
@@ -85,20 +87,36 @@ def _effects(step: Score, declared: Declared) -> frozenset[Effect]:
 
 
 def _estimate(step: Score, scope: FlowScope, e: Estimating) -> Result:
-    pool, scored = scope.flow(step.pool), passed_on(step, scope)
-    if step.score is not None and e.asking_score(step.score):
-        return _unless_kept(scored, e.score(step.score, step.arguments, step.k, scored, scope))
-    if step.score is None or not e.is_prompt(step.score):
+    scored = passed_on(step, scope)
+    if step.score is None or not (e.asking_score(step.score) or e.is_prompt(step.score)):
         return scored, FREE
-    k = e.amount(step.k, scope.whole(pool))
-    request = e.request(step.score, step.arguments, (), scope.each(pool))
-    bill = request.bill(pool.count * k, e.requests(pool.count, k, step.batched))
-    return _unless_kept(scored, (replace(scored, hops=scored.hops + request.rounds(k)), bill))
+    me, kept = _scorer_of(step, scope), scored.kept
+    if kept is None:
+        found, bill = _asked(step, scored, scope, e)
+    elif me == kept.scorer and kept.total == scored.count:
+        found, bill = _asked(step, replace(scored, count=kept.fresh), scope, e)
+    else:
+        found, bill = one_of([(scored, FREE), _asked(step, scored, scope, e)])
+    return replace(found, count=scored.count, kept=kept, scorer=me), bill
 
 
-def _unless_kept(pool: Flow, result: Result) -> Result:
-    """What scoring gives and costs, where some of the thoughts may have been kept with their scores."""
-    return one_of([(pool, FREE), result]) if pool.kept else result
+def _asked(step: Score, scored: Flow, scope: FlowScope, e: Estimating) -> Result:
+    """What it gives and costs to ask for the score of all these thoughts."""
+    assert step.score is not None
+    if e.asking_score(step.score):
+        return e.score(step.score, step.arguments, step.k, scored, scope)
+    k = e.amount(step.k, scope.whole(scored))
+    request = e.request(step.score, step.arguments, (), scope.each(scored))
+    bill = request.bill(scored.count * k, e.requests(scored.count, k, step.batched))
+    return replace(scored, hops=scored.hops + request.rounds(k)), bill
+
+
+def _scorer_of(step: Score, scope: FlowScope) -> Scorer:
+    """What the thoughts are scored by. What depends on the other thoughts is no other's score."""
+    values = [*(value for _, value in step.arguments), step.k]
+    names = sorted({name for value in values for name in free_names(value)} - {"it"})
+    found = [object() if name == "thoughts" else scope.find(name) for name in names]
+    return Scorer((str(step.score), *map(format_expression, values)), tuple(found))
 
 
 def _run_locally(step: Score, thoughts: Thoughts, running: Running) -> Thoughts:

@@ -94,6 +94,7 @@ def _estimate(step: ValidateAndImprove, scope: FlowScope, e: Estimating) -> Resu
     flow = replace(
         flow,
         each=pool.each.or_(Guess(tokens=(0, request.most))),
+        scorer=None,
         hops=flow.hops + judging + (request.rounds(ONE) + judging) * most_turns,
         volume=Amount(pool.volume.low, (after + tries * after).high),
     )
