@@ -25,6 +25,7 @@ def commands(kind: str) -> list[list[str]]:
 
 def test_every_command_runs(tmp_path: Path) -> None:
     vote(tmp_path)
+    (tmp_path / "programs").symlink_to(ROOT / "programs")
     prices = re.search(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert prices is not None
     (tmp_path / "prices.toml").write_text(prices[1])
