@@ -18,6 +18,7 @@ from support.gotc import ROOT, gotc
 
 from gotlang.tune.plan import read_plan
 from gotlang.tune.space import space_of
+from gotlang.tune.study import split
 
 PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(got|python|sh)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -54,6 +55,7 @@ def test_the_table_of_studies_is_what_they_vary() -> None:
     for file, varies, trials in rows:
         plan = read_plan(ROOT / file)
         assert plan.trials == int(trials)
+        assert split(plan).test  # its data has as many different rows as it asks for
         ranges = re.findall(r"`(\w+)` (\d+)\.\.(\d+)", varies)
         for dimension in space_of(plan).dimensions:
             if dimension.low != dimension.high:
