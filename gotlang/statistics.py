@@ -130,6 +130,8 @@ MOST_ROWS = 10_000
 _LINES = ((1, 0.85), (8, 0.15))
 """Its lines: at how many times the planned rows each is tightest, and its share of the errors."""
 _MOST_SKEW = 2.0
+_EQUAL = 1e-12
+"""The share of their size by which values differ that are equal but for rounding."""
 
 
 def confidence_sequence(
@@ -187,7 +189,7 @@ def _shape(values: Sequence[float], unit: float) -> tuple[float, float, float, f
     if not values:
         return math.nan, 0.0, 0.0, 0.0
     least, most = min(values), max(values)
-    if least == most:
+    if most - least <= _EQUAL * max(abs(least), abs(most)):
         away = max(unit, 2 * abs(least))
         return least, 0.0, away, away
     mean = fmean(values)

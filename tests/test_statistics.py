@@ -176,6 +176,8 @@ def test_equal_rows_are_some_evidence_and_equal_zeros_are_what_the_unit_says() -
     assert confidence_sequence([-2.0] * 6).high > 0
     assert confidence_sequence([-2.0] * 20).high < 0
     assert confidence_sequence([0.0] * 9) == Interval(0.0, 0.0, 0.0, 9)
+    rounded = confidence_sequence([0.1 + 0.2] * 8 + [0.3])  # their mean is the greatest of them
+    assert rounded.low < 0 < 0.3 < rounded.high
     half = confidence_sequence([0.0] * 30, unit=1.0)
     assert 0.1 < half.high == -half.low < 0.3
     assert confidence_sequence([1.0]).high == math.inf
