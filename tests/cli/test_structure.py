@@ -78,7 +78,7 @@ def test_a_study_of_structure_ends_in_a_program_that_runs_as_it_promised(folder:
     assert tuned["spent"] == alone["spent"] or tuned["spent"]["calls"] == 0
 
     shown = gotc("tune", "near.got", "--model", "simulated", "--apply", cwd=folder)
-    assert "+++ near.tuned.got\n" in shown.stdout and "-    Generate() guess(target)\n" in shown.stdout
+    assert "+++ near.tuned.got\n" in shown.stdout and "\n+param " in shown.stdout
     assert (folder / "near.got").read_text("utf-8") == changed
 
 
@@ -100,8 +100,8 @@ def test_no_file_of_the_program_is_overwritten(folder: Path) -> None:
 
 def test_a_program_that_changed_does_not_take_the_rewrites_of_another(folder: Path) -> None:
     gotc("tune", "near.got", "--model", "simulated", cwd=folder)
-    (folder / "near.got").write_text(PROGRAM.replace("guess(", "say("))
-    (folder / "near_sim.py").write_text(SIMULATOR.replace("guess(", "say("))
+    (folder / "near.got").write_text(PROGRAM.replace("guess(", "say(").replace("mend(", "amend("))
+    (folder / "near_sim.py").write_text(SIMULATOR.replace("guess(", "say(").replace("mend(", "amend("))
     run = ("--model", "simulated", "--input", "target=70", "--tuned", "near.tuned.json")
     done = gotc("run", "near.got", *run, cwd=folder)
     assert done.returncode == 2 and "cannot be rewritten by `" in done.stderr
