@@ -22,7 +22,7 @@ from gotlang.operations.names import free_names
 from gotlang.program import CheckedProgram
 from gotlang.records import InvalidRecord, escaped, from_json, from_plain, to_json
 from gotlang.semantics.params import constant_value
-from gotlang.semantics.varying import ASKED, VARIED
+from gotlang.semantics.varying import ASKED, SCHEME, STRUCTURE, VARIED
 from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.format import format_module
@@ -97,9 +97,10 @@ def read_tuned(path: str | Path) -> Tuned:
         found = from_plain(whole, Tuned)
     except InvalidRecord as error:
         raise UsageError(f"{path} is damaged: {error}", help="run the study again") from None
-    names = sorted(name for name in found.settings if name.rpartition(".")[2] not in VARIED)
+    known = (*VARIED, SCHEME, STRUCTURE)
+    names = sorted(name for name in found.settings if name.rpartition(".")[2] not in known)
     if unknown := ", ".join(map(escaped, names)):
-        raise UsageError(f"{path} has unknown settings: {unknown}", help=f"there are {', '.join(VARIED)}")
+        raise UsageError(f"{path} has unknown settings: {unknown}", help=f"there are {', '.join(known)}")
     return found
 
 
