@@ -1,7 +1,7 @@
 """Where the next dollar teaches most: which point is to run on which rows.
 
 A cell is a point on a row. All points see the same rows in the same order, and equal requests get equal
-samples, so points are compared by their leads over the untuned program, cell by cell. Beyond the train rows
+samples, so points are compared with the best so far, cell by cell. Beyond the train rows
 cells repeat them with new samples. A model of all points (`surrogate`) says what each may be worth, `prices`
 what its next cells would cost; the cells with the largest expected gain for their price are measured, and all
 whose price is next to nothing. It ends when what could still be gained is small.
@@ -21,7 +21,7 @@ from typing import Any, final
 from gotlang.tune.plan import SEEDS
 from gotlang.tune.points import mean
 from gotlang.tune.prices import Prices
-from gotlang.tune.space import Point, Space
+from gotlang.tune.space import Point, Space, key_of
 from gotlang.tune.surrogate import Surrogate, gaps_of
 
 FIRST = 4
@@ -36,10 +36,12 @@ MOST_FREE = 64
 """Measurements planned at once if they cost next to nothing."""
 NEARLY_FREE = 0.1
 """That is: less than this share of what the untuned program costs."""
+CELLS = 5
+"""So many times as many cells end a search whose cells are nearly free: they take time."""
 PASSES = 4
 """How often, at most, a point runs on the train rows, each time with new samples."""
-ENOUGH = 0.0015
-OF_LEAD = 0.015
+ENOUGH = 0.0012
+OF_LEAD = 0.012
 """It ends when the expected gain is below this share of the untuned program's objective, or of the lead over
 it if that is more."""
 RELEVANT = 0.1
@@ -47,8 +49,16 @@ RELEVANT = 0.1
 DRAWS = 128
 MOST_RIVALS = 4
 """Points of the front that run on the cells of those that are compared with them."""
-_BELIEF = 4
-"""Rows that the spread of all points' rows counts for, beside a point's own."""
+_BELIEF = 3
+"""Rows that the median spread of all points' rows counts for, beside a point's own."""
+_LEAST = 0.01
+"""That is at least this share of the largest spread."""
+
+
+def _differences(leads: Sequence[float | None], first: Sequence[float | None], unit: float) -> list[float]:
+    """By how much a point is worse than the best, cell by cell: what makes a row hard cancels out."""
+    pairs = zip(leads, first, strict=False)
+    return [(a - b) / unit for a, b in pairs if a is not None and b is not None]
 
 
 @final
@@ -86,9 +96,9 @@ class Known:
 @final
 @dataclass(slots=True)
 class Allocation:
-    """Plans measurements. `rows` is how many train rows there are, `most` how many cells may be measured;
-    `scale` is the untuned program's mean in each objective. `refuse` says that a point surely violates a
-    constraint, before any call. Equal knowledge gives equal plans."""
+    """Plans measurements. `rows` is how many train rows there are, `most` how many cells of the untuned
+    program the search may cost, where what points share counts once. `refuse` says that a point surely
+    violates a constraint, before any call. Equal knowledge gives equal plans."""
 
     space: Space
     rows: int
@@ -96,6 +106,8 @@ class Allocation:
     seed: int
     refuse: Callable[[Point], bool]
     rejected: int = 0
+    _spent: float = 0.0
+    _best: int = 0
     _models: dict[object, Surrogate] = field(default_factory=dict)
     _refused: dict[str, bool] = field(default_factory=dict)
 
@@ -112,12 +124,14 @@ class Allocation:
         first = min(FIRST, self.rows)
         if len(known) == 1:
             spread = self._spread(new, min(len(new), 2 * AT_ONCE))
-            planned = self._within([Cells(point, 0, first) for point in spread], known, [0])
+            dear = [(Cells(point, 0, first), first * base.cost) for point in spread]
+            planned = self._within(dear, known, [0])
             return planned or self._closing(known, [0]), [0]
         candidates = [*(each.point for each in known), *new]
         gaps = gaps_of(self.space, candidates)
         prices = self._prices(gaps, known)
         gains, left, best, able, means = self._gains(gaps, known, len(candidates), scale)
+        self._best = best[0]
         firsts = {p: prices.price(p, 0, first) for p in range(len(known), len(candidates))}
         whole = sum(firsts.values()) + first * base.cost * len(known)
         listed = finite and whole <= LISTING * self.most * base.cost
@@ -148,20 +162,30 @@ class Allocation:
         chosen.sort(key=lambda each: -each[0])
         planned = [cells for _, cells in chosen[: AT_ONCE if not over else 0]]
         planned += [cells for cells in free[:MOST_FREE] if cells not in planned]
-        planned = self._within(self._with_rivals(planned, known, best), known, best)
+        places = {key_of(point): place for place, point in enumerate(candidates)}
+        dear = [
+            (cells, prices.price(places[key_of(cells.point)], cells.first, cells.last))
+            for cells in self._with_rivals(planned, known, best)
+        ]
+        planned = self._within(dear, known, best)
         return planned or self._closing(known, best), best
 
-    def _within(self, planned: Sequence[Cells], known: Sequence[Known], best: Sequence[int]) -> list[Cells]:
-        """As much of a plan as may be measured if the best is to run on all train rows in the end."""
+    def _within(
+        self, planned: Sequence[tuple[Cells, float]], known: Sequence[Known], best: Sequence[int]
+    ) -> list[Cells]:
+        """As much of a plan, of cells and their prices, as may be measured if the best is to run on all train
+        rows in the end."""
         out, last = list[Cells](), {0, *best[:MOST_RIVALS]}
         base = known[0].cost or 1.0
-        spent = sum(each.cells * each.cost / base for each in known)
+        count = sum(each.cells for each in known)
+        spent = self._spent + min(FIRST, self.rows)
         spent += sum(max(0, self.rows - known[p].cells) * known[p].cost / base for p in last)
         spent += self.rows - min(FIRST, self.rows) if last == {0} else 0
-        costs = {repr(each.point): each.cost / base for each in known}
-        for cells in planned:
-            spent += (cells.last - cells.first) * costs.get(repr(cells.point), 1.0)
-            if spent <= self.most:
+        for cells, price in planned:
+            spent += price / base
+            count += cells.last - cells.first
+            if spent <= self.most and count <= CELLS * self.most:
+                self._spent += price / base
                 out.append(cells)
         return out
 
@@ -248,7 +272,8 @@ class Allocation:
         weights = np.ones((DRAWS, 1)) if len(scale) == 1 else rng.dirichlet(np.ones(len(scale)), DRAWS)
         losses, means = np.zeros((DRAWS, size)), np.zeros((DRAWS, size))
         for at, unit in enumerate(scale):
-            rows = {p: [x / unit for x in k.leads[at] if x is not None] for p, k in enumerate(known)}
+            first = known[self._best].leads[at]
+            rows = {p: _differences(k.leads[at], first, unit) for p, k in enumerate(known)}
             center, drawn = self._draws(("lead", at), gaps, rows, rng, size)
             losses += weights[:, [at]] * drawn
             means += weights[:, [at]] * center
@@ -290,9 +315,13 @@ class Allocation:
         counts = {place: len(rows[place]) for place in places}
         middles = {place: math.fsum(rows[place]) / counts[place] for place in places}
         squares = {p: math.fsum((x - middles[p]) ** 2 for x in rows[p]) for p in places}
-        usual = sum(squares.values()) / max(1, sum(counts[p] - 1 for p in places if squares[p] > 0))
+        spreads = sorted(squares[p] / (counts[p] - 1) for p in places if counts[p] > 1)
+        usual = max(spreads[len(spreads) // 2], _LEAST * spreads[-1]) if spreads else 0.0
         errors = {p: (squares[p] + _BELIEF * usual) / (counts[p] - 1 + _BELIEF) / counts[p] for p in places}
-        errors = {p: 0.0 if p == 0 and not own else e if squares[p] or p else 0.0 for p, e in errors.items()}
+        if own:
+            errors[0] = errors[0] if squares[0] else 0.0
+        else:  # half of the spread of a difference is that of the point it is taken from
+            errors = {p: (usual / counts[p] if p == self._best else e) / 2 for p, e in errors.items()}
         center, covariance = self._model(name).posterior(
             gaps, places, [middles[p] for p in places], [errors[p] for p in places]
         )

@@ -20,7 +20,7 @@ from gotlang.operations.names import free_names
 from gotlang.runtime.estimating import Sizes
 from gotlang.tune.plan import SEEDS, Constraint, Method
 from gotlang.tune.points import Measured, PointRunner, excess, mean
-from gotlang.tune.space import Point, Space, Value
+from gotlang.tune.space import Point, Space, Value, key_of
 from gotlang.tune.trials import TrialResult, quiet
 
 SPARE = 0.8
@@ -88,11 +88,6 @@ class Proposals:
                 self._study.tell(trial, state=self._states.FAIL)
             else:
                 self._study.tell(trial, list(result.values))
-
-
-def key_of(point: Point) -> str:
-    """A point as a key."""
-    return repr(sorted(point.items()))
 
 
 def _sampler(optuna: Any, method: Method, seed: int) -> Any:

@@ -20,8 +20,8 @@ from gotlang.evaluate.rows import Row
 from gotlang.tune.allocation import FIRST, Allocation, Cells, Known
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.points import Measured, PointRunner, excess, leads, mean
-from gotlang.tune.sampler import Proposals, key_of
-from gotlang.tune.space import Point
+from gotlang.tune.sampler import Proposals
+from gotlang.tune.space import Point, key_of
 from gotlang.tune.trials import Trial, TrialResult, TrialStore
 
 FAILURES = "failures"

@@ -221,6 +221,11 @@ def decoded(value: Value) -> Any:
     return json.loads(str(value).removeprefix(_MARK)) if marked else value
 
 
+def key_of(point: Point) -> str:
+    """A point as a key."""
+    return repr(sorted(point.items()))
+
+
 def point_text(point: Point, between: str = " ", equals: str = "=") -> str:
     """A point in one line: `sort_tries=2 merge_tries=13`."""
     shown = {n: f"{v:.4g}" if isinstance(v, float) else decoded(v) for n, v in point.items()}
