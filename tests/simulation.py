@@ -302,6 +302,8 @@ class World:
         """A recording gives what its complete runs gave."""
         for path in life.recorded:
             if path.suffix == ".jsonl" and life.values:
+                if not path.exists():
+                    raise Broken(f"{path.name}, which a run ended with, is gone")
                 given = Options(model=f"replay:{path}", cache=None, early_stop=self.options["early_stop"])
                 async with Session(self.program, given) as session:
                     for question, value in life.values.items():
