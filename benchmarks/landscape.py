@@ -1,6 +1,6 @@
 """Mistakes and cost of the settings of `studies/sort128.got`, row by row, on the simulated model.
 
-    python benchmarks/landscape.py --seeds 3
+    python -m benchmarks landscape --seeds 3
 
 Every setting that costs at most `MARGIN` times as much as the untuned program on the first rows runs on all
 rows of the data, with seeds that no study uses. All settings of one row share a cache, as in a study. Each
@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, final
 
-from measurement import RESULTS
+from measurement import RESULTS, ROOT, Found, resumed
 
 from gotlang.api import Options, Session, run_to_end
 from gotlang.cache.memory import MemoryCache
@@ -91,31 +93,28 @@ def affordable(plan: StudyPlan) -> list[Point]:
     return [point for point, cost in zip(points, costs, strict=True) if cost <= MARGIN * costs[0]]
 
 
+def measured(study: str, out: Path, seed: int, row: int) -> Found:
+    """Mistakes and dollars of all settings on a row."""
+    plan, (head, *_) = read_plan(study), out.read_text().splitlines()
+    found = run_to_end(measure(plan, seed, row, json.loads(head)["points"]), virtual=True)
+    value = [int(one.objectives[0] or 0) for one in found]
+    return {"value": value, "cost": [round(one.usd or 0.0, 7) for one in found]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("study", nargs="?", default="studies/sort128.got")
+    parser.add_argument("study", nargs="?", default=str(ROOT / "studies" / "sort128.got"))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="rows at a time")
     parser.add_argument("--out", type=Path, default=FILE)
     given = parser.parse_args()
     plan = read_plan(given.study)
     if not given.out.exists():
         given.out.write_text(json.dumps({"points": affordable(plan)}) + "\n")
-    head, *lines = map(json.loads, given.out.read_text().splitlines())
-    known = {(line["seed"], line["row"]) for line in lines}
     rows = sorted(row.number for row in plan.read_rows().rows)
-    for seed in range(FIRST_SEED, FIRST_SEED + given.seeds):
-        for number in rows:
-            if (seed, number) in known:
-                continue
-            found = run_to_end(measure(plan, seed, number, head["points"]), virtual=True)
-            line = {
-                "seed": seed,
-                "row": number,
-                "value": [int(one.objectives[0] or 0) for one in found],
-                "cost": [round(one.usd or 0.0, 7) for one in found],
-            }
-            with given.out.open("a") as file:
-                file.write(json.dumps(line, separators=(",", ":")) + "\n")
+    seeds = range(FIRST_SEED, FIRST_SEED + given.seeds)
+    wanted = [{"seed": seed, "row": row} for seed in seeds for row in rows]
+    resumed(given.out, wanted, partial(measured, given.study, given.out), given.jobs)
     land = Landscape(given.out)
     print(f"{len(land.points)} settings, {len(land.allowed)} allowed, {len(land.cells)} rows of each")
     print(f"untuned {land.value[land.start]:.2f}, the best {land.best:.2f}")

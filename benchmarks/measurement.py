@@ -1,15 +1,19 @@
-"""The result of a benchmark: its options, its table, and its file benchmarks/results/NAME.json."""
+"""The result of a benchmark: its options, its table, its file benchmarks/results/NAME.json, and the lines of
+its studies, so that it can be interrupted and continued."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 os.environ.setdefault("GOTC_ALLOW_PYTHON", "1")  # benchmarks run programs of this repository and their own
 LOAD = os.getloadavg()[0]
 """The machine's load before the benchmark."""
+Found = dict[str, Any]
+"""A study's line in its file: what names it, what it found, and how many `seconds` it took of a processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +95,26 @@ def report(given: argparse.Namespace, columns: Mapping[str, str], rows: Iterable
     print(measured.json() if given.json else measured.table())
     if given.write:
         (RESULTS / f"{script.stem}.json").write_text(measured.json(), encoding="utf-8")
+
+
+def resumed(file: Path, studies: Sequence[Found], run: Callable[..., Found], jobs: int) -> list[Found]:
+    """The lines of these studies in a file. Those that it does not have are run, `jobs` at a time, and
+    appended as each ends. What names a study are the arguments of `run`."""
+    written = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    keys = [*studies[0]] if studies else []
+    known = {tuple(map(line.get, keys)): line for line in map(json.loads, written)}
+    missing = [study for study in studies if tuple(study.values()) not in known]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with multiprocessing.get_context("fork").Pool(max(1, jobs), maxtasksperchild=1) as pool:
+        for line in pool.imap_unordered(partial(_timed, run), missing):
+            with file.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(line, separators=(",", ":")) + "\n")
+            known[tuple(map(line.get, keys))] = line
+            print(f"{file.stem}: {json.dumps(line)[:110]}", file=sys.stderr, flush=True)
+    return [known[tuple(study.values())] for study in studies]
+
+
+def _timed(run: Callable[..., Found], study: Found) -> Found:
+    started = time.process_time()
+    found = run(**study)
+    return {**study, **found, "seconds": round(time.process_time() - started, 1)}

@@ -13,16 +13,15 @@ Each study appends a line to `--out`, so that the benchmark can be interrupted a
 
 from __future__ import annotations
 
-import json
+import os
 import random
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from measurement import RESULTS, options, report
+from measurement import RESULTS, Found, options, report, resumed
 
 from gotlang.api import Options
 from gotlang.cache.memory import MemoryCache
@@ -65,7 +64,6 @@ def guess(rng, number, messages):
     spread = 20 * (0.5 if helped else 1) * (2 if {harms!r} in said else 1)
     return str(number + round(rng.gauss(0, spread)))
 """
-Found = dict[str, Any]
 
 
 def planted_plan(folder: Path, optimizer: str, seed: int, helps: str, harms: str) -> StudyPlan:
@@ -78,7 +76,7 @@ def planted_plan(folder: Path, optimizer: str, seed: int, helps: str, harms: str
     return read_plan(path)
 
 
-def studied(optimizer: str, seed: int, *, null: bool) -> Found:
+def studied(optimizer: str, null: bool, seed: int) -> Found:
     """What a study finds."""
     helps, harms = random.Random(f"{optimizer} {seed} {null}").sample(ADVICE, 2)
     helps = NOTHING if null else EXAMPLE if optimizer == "bootstrap" else helps
@@ -134,30 +132,28 @@ def table(lines: Sequence[Found]) -> Iterator[tuple[Any, ...]]:
             )
 
 
+def studies(optimizers: Sequence[str], seeds: int, nulls: int) -> list[Found]:
+    """What names each study."""
+    return [
+        {"optimizer": optimizer, "null": null, "seed": seed}
+        for optimizer in optimizers
+        for null, last in ((False, seeds), (True, nulls))
+        for seed in range(1, last + 1)
+    ]
+
+
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--quick", action="store_true", help="three studies and five null studies of each")
     parser.add_argument("--optimizers", nargs="+", default=[*OPTIMIZERS], choices=OPTIMIZERS)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--nulls", type=int)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="studies at a time")
     parser.add_argument("--out", type=Path, default=RESULTS / "prompts.jsonl")
     given = parser.parse_args()
-    lines = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
-    done = {(line["optimizer"], line["null"], line["seed"]) for line in lines}
-    seeds = given.seeds or (3 if given.quick else 10)
-    nulls = given.nulls or (5 if given.quick else 20)
-    wanted = [(False, seed) for seed in range(1, seeds + 1)] + [(True, seed) for seed in range(1, nulls + 1)]
-    for optimizer in given.optimizers:
-        for null, seed in wanted:
-            if (optimizer, null, seed) in done:
-                continue
-            started = time.monotonic()
-            line = {"optimizer": optimizer, "null": null, "seed": seed, **studied(optimizer, seed, null=null)}
-            line["seconds"] = round(time.monotonic() - started, 1)
-            with given.out.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-            lines.append(line)
-    report(given, COLUMNS, table(lines))
+    seeds, nulls = given.seeds or (3 if given.quick else 10), given.nulls or (5 if given.quick else 20)
+    wanted = studies(given.optimizers, seeds, nulls)
+    report(given, COLUMNS, table(resumed(given.out, wanted, studied, given.jobs)))
 
 
 if __name__ == "__main__":

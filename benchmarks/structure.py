@@ -10,14 +10,14 @@ table of results/structure.json.
 
 from __future__ import annotations
 
-import json
-import time
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from measurement import PROGRAMS, RESULTS, options, report
+from measurement import PROGRAMS, RESULTS, Found, options, report, resumed
 
 from gotlang import Options, Program, load
 from gotlang.data.table import Table
@@ -27,7 +27,7 @@ from gotlang.statistics import paired_difference
 from gotlang.tune.plan import make_plan
 from gotlang.tune.study import split, tune
 
-STUDIES = RESULTS / "structure.jsonl"
+TRIALS = 80
 COLUMNS = {
     "task": "{}",
     "seed": "{}",
@@ -98,11 +98,11 @@ def summary(runs: list[RowRun]) -> dict[str, float]:
     }
 
 
-def studied(name: str, seed: int, trials: int) -> dict[str, Any]:
+def studied(task: str, seed: int, trials: int) -> Found:
     """One study of a task, and the hand-written schemes on its held-out rows."""
-    task = TASKS[name]
-    program = load(PROGRAMS / task.program)
-    table: Table = as_table(PROGRAMS / "data" / task.data)
+    about = TASKS[task]
+    program = load(PROGRAMS / about.program)
+    table: Table = as_table(PROGRAMS / "data" / about.data)
     settings = Options(model="simulated", python=True, seed=seed, cache=None)
 
     def plan(bound: float) -> Any:
@@ -110,8 +110,8 @@ def studied(name: str, seed: int, trials: int) -> dict[str, Any]:
             program,
             scheme="io",
             data=table,
-            columns=task.columns,
-            minimize=task.error,
+            columns=about.columns,
+            minimize=about.error,
             subject_to=[f"cost <= {bound:.8f}"],
             vary=["structure"],
             split_seed=seed,
@@ -120,19 +120,15 @@ def studied(name: str, seed: int, trials: int) -> dict[str, Any]:
         )
 
     parted = split(plan(1.0))
-    written = {scheme: by_row(program, task, scheme, parted.test, seed) for scheme in task.schemes}
+    written = {scheme: by_row(program, about, scheme, parted.test, seed) for scheme in about.schemes}
     best = min(
         written, key=lambda scheme: (summary(written[scheme])["error"], summary(written[scheme])["usd"])
     )
-    started = time.monotonic()
     done = tune(plan(summary(written[best])["usd"]), settings, folder=None)
-    tuned = by_row(program.tuned(done.tuned), task, "io", parted.test, seed)
+    tuned = by_row(program.tuned(done.tuned), about, "io", parted.test, seed)
     lead = paired_difference([run.score for run in tuned], [run.score for run in written[best]])
     ours, theirs = summary(tuned), summary(written[best])
     return {
-        "task": name,
-        "seed": seed,
-        "trials": trials,
         "rows": {"train": len(parted.train), "held_out": len(parted.test)},
         "written": {scheme: summary(runs) for scheme, runs in written.items()},
         "best": best,
@@ -143,29 +139,24 @@ def studied(name: str, seed: int, trials: int) -> dict[str, Any]:
         "lead": {"mean": lead.mean, "low": lead.low, "high": lead.high},
         "as_good": ours["error"] <= theirs["error"] and ours["usd"] <= theirs["usd"],
         "spent_usd": done.usd,
-        "seconds": time.monotonic() - started,
     }
 
 
-def rows(tasks: Sequence[str], seeds: int, trials: int) -> Iterator[tuple[Any, ...]]:
-    """A row for each study; those that are missing are run."""
-    lines = STUDIES.read_text("utf-8").splitlines() if STUDIES.exists() else []
-    known = {(one["task"], one["seed"], one["trials"]): one for one in map(json.loads, lines)}
-    for seed in range(1, seeds + 1):
-        for name in tasks:
-            if (name, seed, trials) not in known:
-                known[name, seed, trials] = studied(name, seed, trials)
-                with STUDIES.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(known[name, seed, trials]) + "\n")
-    for name in tasks:
-        for seed in range(1, seeds + 1):
-            one = known[name, seed, trials]
-            theirs, ours, lead = one["written"][one["best"]], one["tuned"], one["lead"]
-            interval = f"{lead['mean']:+.2f} ({lead['low']:+.2f} to {lead['high']:+.2f})"
-            yield (
-                *(name, seed, f"`{one['best']}`", theirs["error"], theirs["usd"], f"`{one['structure']}`"),
-                *(ours["error"], ours["usd"], interval, "yes" if one["as_good"] else "no", one["spent_usd"]),
-            )
+def rows(lines: Sequence[Found]) -> Iterator[tuple[Any, ...]]:
+    """A row for each study."""
+    for one in sorted(lines, key=lambda line: (list(TASKS).index(line["task"]), line["seed"])):
+        theirs, ours, lead = one["written"][one["best"]], one["tuned"], one["lead"]
+        interval = f"{lead['mean']:+.2f} ({lead['low']:+.2f} to {lead['high']:+.2f})"
+        yield (
+            *(one["task"], one["seed"], f"`{one['best']}`", theirs["error"], theirs["usd"]),
+            *(f"`{one['structure']}`", ours["error"], ours["usd"], interval),
+            *("yes" if one["as_good"] else "no", one["spent_usd"]),
+        )
+
+
+def studies(tasks: Sequence[str], seeds: int, trials: int) -> list[Found]:
+    """What names each study: all tasks with one seed, then with the next."""
+    return [{"task": task, "seed": seed, "trials": trials} for seed in range(1, seeds + 1) for task in tasks]
 
 
 def main() -> None:
@@ -173,9 +164,12 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("tasks", nargs="*", default=[*TASKS])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--trials", type=int, default=80)
+    parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="studies at a time")
+    parser.add_argument("--out", type=Path, default=RESULTS / "structure.jsonl")
     given = parser.parse_args()
-    report(given, COLUMNS, rows(given.tasks, given.seeds, given.trials))
+    wanted = studies(given.tasks, given.seeds, given.trials)
+    report(given, COLUMNS, rows(resumed(given.out, wanted, studied, given.jobs)))
 
 
 if __name__ == "__main__":

@@ -121,3 +121,21 @@ def check(rng: random.Random, notes: float, model: str) -> str:
 
 def guess_null(rng: random.Random, target: int, tone: str, number: int) -> str:
     return _response(rng, target, 0.0, 6.0, 20)
+
+
+def guess_right(rng: random.Random, target: int, tone: str, number: int) -> str:
+    return f"{'word ' * 20}Answer: {target if rng.random() < 0.6 else 0}"
+
+
+def guess_plain(rng: random.Random, target: int) -> str:
+    """The third digit, which is what this guess is scored by, has nothing to do with its error."""
+    error = BASE + _difficulty(target) + rng.uniform(-6.0, 6.0)
+    return f"{'word ' * 20}Answer: {round(target + error, 2) + rng.randrange(10) / 1000:.3f}"
+
+
+def guess_slowly(rng: random.Random, target: int) -> str:
+    return guess_plain(rng, target)
+
+
+def guess_again(rng: random.Random, target: int, found: float) -> str:
+    return guess_plain(rng, target)

@@ -1,20 +1,19 @@
 """What `gotc tune` finds, claims and spends, beside TPE by hand with the same cache, and random search.
 
-    python -m benchmarks tuning --quick           fewer seeds, within half an hour
-    python -m benchmarks tuning --write           ten seeds and 200 null studies: hours
+    python -m benchmarks arms --quick             three seeds, and one of sort128
+    python -m benchmarks arms --write             ten seeds
 
 Each study of a planted program (`benchmarks/planted`) has 40 trials, 30 train rows and 60 test rows; the best
 setting is known from the program's simulator. `sort128` is `studies/sort128.got` with the true means of
-`benchmarks/landscape.py`. Null studies vary what changes nothing. All arms have the same rows, draws and kind
-of cache, and pay for test rows. TPE by hand asks all train rows at each trial, knows the bound, and judges
-the best allowed trial on the test rows by a paired bootstrap interval. Each study appends a line to `--out`,
-so that the benchmark can be interrupted and continued.
+`benchmarks/landscape.py`. All arms have the same rows, draws and kind of cache, and pay for test rows. TPE
+and random search by hand ask all train rows at each trial, know the bound, and judge the best allowed trial
+on the test rows by a paired bootstrap interval. Each study appends a line to `--out`, so that the benchmark
+can be interrupted and continued.
 """
 
 from __future__ import annotations
 
-import json
-import time
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any
 
 import optuna
 from landscape import FILE, Landscape
-from measurement import RESULTS, ROOT, options, report
+from measurement import RESULTS, ROOT, Found, options, report, resumed
 from planted import ERRORS, Truth, planted_plan, truth
 from planted import key as point_key
 
@@ -36,13 +35,11 @@ from gotlang.tune.space import Point, space_of
 from gotlang.tune.study import split, tune
 
 SORTING = "sort128"
-NULL = "null"
 FAILED = "constraint violated"
 NEAR = 0.1
 """The planted best counts as nearly found if the setting found is this share of the way from it, or less."""
 TOLERANCE = 0.01
 """A claim to keep a bound is wrong if the true cost is beyond it by more than this share."""
-Found = dict[str, Any]
 
 
 def options_of(plan: StudyPlan) -> Options:
@@ -139,12 +136,10 @@ def plan_of(program: str, seed: int) -> StudyPlan:
     return replace(read_plan(ROOT / "studies" / "sort128.got"), seed=seed, split_seed=seed)
 
 
-def judged(line: Found, facts: Truth | Landscape | None) -> Found:
+def judged(line: Found, facts: Truth | Landscape) -> Found:
     """What the truth says of a study's result."""
     point, lead = line["point"], line["lead"]
-    if facts is None:  # nothing that varies changes anything
-        true, gain, over = 0.0, None, 0.0
-    elif isinstance(facts, Landscape):
+    if isinstance(facts, Landscape):
         name = point_key(point)
         regret = facts.regret(point)
         gain = None if regret is None else 1 - regret
@@ -178,68 +173,68 @@ COLUMNS = {
 }
 
 
-def table(lines: Sequence[Found], facts: Mapping[str, Truth | Landscape | None]) -> Iterator[tuple[Any, ...]]:
+def table(lines: Sequence[Found], facts: Mapping[str, Truth | Landscape]) -> Iterator[tuple[Any, ...]]:
     """A row for each program and arm."""
     for program, known in facts.items():
-        paid: dict[str, float] = {}
-        for arm in sorted(ARMS, key=lambda arm: arm != "TPE"):
-            some = [x for x in lines if (x["program"], x["arm"]) == (program, arm)]
+        theirs = [line["usd"] for line in lines if (line["program"], line["arm"]) == (program, "TPE")]
+        for arm in ARMS:
+            some = [line for line in lines if (line["program"], line["arm"]) == (program, arm)]
             if not some:
                 continue
             found = [judged(line, known) for line in some]
-            paid[arm] = fmean(line["usd"] for line in some)
+            paid = fmean(line["usd"] for line in some)
             held = [each["held"] for each in found if each["held"] is not None]
-            sought = known is not None
             yield (
                 program,
                 arm,
                 len(some),
-                sum(each["best"] for each in found) if sought else None,
-                sum(each["near"] for each in found) if sought else None,
-                fmean(each["gain"] or 0.0 for each in found) if sought else None,
-                paid[arm],
-                paid[arm] / paid["TPE"] if "TPE" in paid else None,
+                sum(each["best"] for each in found),
+                sum(each["near"] for each in found),
+                fmean(each["gain"] or 0.0 for each in found),
+                paid,
+                paid / fmean(theirs) if theirs else None,
                 sum(line["verdict"] == "better" for line in some),
                 sum(each["false"] for each in found),
                 f"{sum(held)} of {len(held)}",
             )
 
 
+def studies(programs: Sequence[str], arms: Sequence[str], seeds: int, sorting: int) -> list[Found]:
+    """What names each study: all programs and arms with one seed, then with the next."""
+    return [
+        {"program": program, "arm": arm, "seed": seed}
+        for seed in range(1, max(seeds, sorting) + 1)
+        for program in programs
+        for arm in arms
+        if seed <= (sorting if program == SORTING else seeds)
+    ]
+
+
+def studied(program: str, arm: str, seed: int) -> Found:
+    """What an arm finds."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return ARMS[arm](plan_of(program, seed))
+
+
+def facts_of(programs: Sequence[str], landscape: Path = FILE) -> dict[str, Truth | Landscape]:
+    """What is true of each program."""
+    return {name: Landscape(landscape) if name == SORTING else truth(name) for name in programs}
+
+
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--quick", action="store_true", help="three seeds, 40 null studies, sort128 once")
-    parser.add_argument("--programs", nargs="+", default=[*ERRORS, NULL, SORTING])
-    parser.add_argument("--arms", nargs="+", default=list(ARMS))
+    parser.add_argument("--quick", action="store_true", help="three seeds, sort128 once")
+    parser.add_argument("--programs", nargs="+", default=[*ERRORS, SORTING])
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=ARMS)
     parser.add_argument("--seeds", type=int)
-    parser.add_argument("--nulls", type=int)
-    parser.add_argument("--out", type=Path, default=RESULTS / "tuning.jsonl")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="studies at a time")
+    parser.add_argument("--out", type=Path, default=RESULTS / "arms.jsonl")
     parser.add_argument("--landscape", type=Path, default=FILE)
     given = parser.parse_args()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    lines = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
-    done = {(line["program"], line["arm"], line["seed"]) for line in lines}
-    for program in given.programs:
-        seeds = given.seeds or (3 if given.quick else 10)
-        if program == SORTING:
-            seeds = given.seeds or (1 if given.quick else 10)
-        if program == NULL:
-            seeds = given.nulls or (40 if given.quick else 200)
-        for seed in range(1, seeds + 1):
-            for arm in given.arms if program != NULL else [a for a in given.arms if a == "gotc tune"]:
-                if (program, arm, seed) in done:
-                    continue
-                started = time.monotonic()
-                found = ARMS[arm](plan_of(program, seed))
-                line = {"program": program, "arm": arm, "seed": seed, **found}
-                line["seconds"] = round(time.monotonic() - started, 1)
-                with given.out.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
-                lines.append(line)
-    facts: dict[str, Truth | Landscape | None] = {
-        name: None if name == NULL else Landscape(given.landscape) if name == SORTING else truth(name)
-        for name in given.programs
-    }
-    report(given, COLUMNS, table(lines, facts))
+    seeds, sorting = (given.seeds or few for few in ((3, 1) if given.quick else (10, 10)))
+    wanted = studies(given.programs, given.arms, seeds, sorting)
+    lines = resumed(given.out, wanted, studied, given.jobs)
+    report(given, COLUMNS, table(lines, facts_of(given.programs, given.landscape)))
 
 
 if __name__ == "__main__":
