@@ -45,7 +45,8 @@ lakes with each number of holes; otherwise 50), with 95% CI; the papers' are ove
 models. Orderings are paired: the difference between two schemes row by row, with its 95% CI. A claim holds if
 the interval excludes zero and the better scheme costs no more than the paper says. A published mean or median
 is reached if it is in the 95% CI. What is not reached stands in each section and once more [at the
-end](#not-reached).
+end](#not-reached). Schemes that are missing here (ProbTree, forest of thought and others) are not compared:
+their tasks are made up, so no paper has a figure for them.
 
 The page is written by `python benchmarks/orderings.py --write`, and a test compares them. `python
 benchmarks/calibration.py` compares the simulators of sorting with the published figures without the language.

@@ -4,12 +4,14 @@
     python benchmarks/papers.py --write   # writes it
 
 What is compared stands in data/papers.toml: `calls` and `path` are the paper's (or its authors' code's), as
-text; ours are of a simulated run of the `row` of benchmarks/schemes.py, PROGRAM/SCHEME/TASK. A row without
-`difference` is faithful. `where` is the test or the page that shows it.
+text; ours are of a simulated run of the `row` of benchmarks/schemes.py, PROGRAM/SCHEME/TASK, or the bounds of
+the program that comes after `heading` on its page. A row without `difference` is faithful. `where` is the
+test or the page that shows it.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -19,6 +21,9 @@ from pathlib import Path
 from typing import final
 
 from schemes import ROWS, measure
+
+from gotlang.api import compile
+from gotlang.estimate.cost import CostRange
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data" / "papers.toml"
@@ -38,6 +43,7 @@ class Claim:
     calls: str = ""
     path: str = ""
     row: str = ""
+    heading: str = ""
 
 
 def claims() -> Iterator[Claim]:
@@ -46,8 +52,20 @@ def claims() -> Iterator[Claim]:
         yield from (Claim(part, **row) for row in rows)
 
 
+def bound(found: CostRange) -> str:
+    """A bound as text: the number itself, its formula if nothing bounds it, else its upper end."""
+    if found.high is None:
+        return str(found.formula)
+    return f"{found.high:g}" if found.low == found.high else f"at most {found.high:g}"
+
+
 def ours(claim: Claim) -> tuple[str, str]:
-    """Calls and critical path of a simulated run, empty for a claim without one."""
+    """Calls and critical path of a simulated run or by bounds, empty for a claim without a program."""
+    if claim.heading:
+        page = (ROOT / claim.where).read_text(encoding="utf-8")
+        text = re.findall(r"^```got\n(.*?)^```", page.partition(claim.heading)[2], re.M | re.S)[0]
+        costs = compile(text, claim.where).explain(None, simulate=False).costs
+        return bound(costs.calls), bound(costs.critical_path)
     if not claim.row:
         return "", ""
     (row,) = [row for row in ROWS if f"{row.program}/{row.scheme}/{row.task}" == claim.row]
@@ -58,7 +76,8 @@ def ours(claim: Claim) -> tuple[str, str]:
 HEAD = """# The papers and ours
 
 What the papers describe, row by row, beside what is here: model calls and critical path (in calls) as the
-paper or its authors' code has them and in a simulated run, and what differs. Where nothing is said to differ,
+paper or its authors' code has them and in a simulated run, and what differs. Of a scheme whose program is on
+its page, ours are what `gotc explain` gives for its default params. Where nothing is said to differ,
 it is built as described. A test or a page stands behind each row. Prompts are in our own words everywhere, so
 results on a real model are not those of the papers. The page is written from `benchmarks/data/papers.toml` by
 `python benchmarks/papers.py --write`, and a test compares them.

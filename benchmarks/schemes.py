@@ -544,11 +544,11 @@ def line(row: Row) -> str:
 HEAD = """# Schemes
 
 Every program of `programs/`, one row for each scheme and task: the number of model calls and the length of
-the critical path in calls, both by formula and in a simulated run on one input of the task. Formulas use
-the program's params and the names in the column "with": values that the input determines (parts of a list),
-or that the model decided in this run, if the graph is dynamic. Lines are those of the program without
-prompts and examples. The page is written by `python benchmarks/schemes.py --write`, and a test compares
-them.
+the critical path in calls, both by formula and in a simulated run on one input of the task, without early
+stopping (the default of `gotc run`, which makes fewer calls on a longer path). Formulas use the program's
+params and the names in the column "with": values that the input determines (parts of a list), or that the
+model decided in this run, if the graph is dynamic. Lines are those of the program without prompts and
+examples. The page is written by `python benchmarks/schemes.py --write`, and a test compares them.
 
 """
 

@@ -194,8 +194,9 @@ def combine(rng: random.Random, question: str, known: list[str]) -> Simulated:
 # ---------------------------------------------------------------- ReAct
 
 
-def next_step(rng: random.Random, question: str, texts: list[str]) -> str:
+def next_step(rng: random.Random, question: str, past: list[dict[str, Any]]) -> str:
     """A turn of ReAct: the page that is needed next is looked up; once all are there, the answer is given."""
+    texts = [text for turn in past for text in turn["found"]]
     if rng.random() >= HEEDLESS:
         for entity, chain in _phrases(question):
             for relation in chain:

@@ -95,6 +95,12 @@ def test_aggregate_sees_all_thoughts() -> None:
     assert len(result.outcome.thoughts[0].parents) == 4
 
 
+def test_a_score_may_see_the_other_thoughts() -> None:
+    body = "Generate() parts(4)\nrivals = thoughts\nScore() beaten(it, rivals)\nKeepBestN(2)"
+    score = "score beaten(n: int, rivals: list[int]) -> higher:\n    len([x for x in rivals if x > n])"
+    assert run(body, declarations=score, result="list[int]").value == [0, 1]
+
+
 def test_keep_best_prefers_the_earlier_of_equals_and_obeys_the_direction() -> None:
     body = "Generate() parts(5)\nScore() distance(it, 2)\nKeepBestN(3)"
     assert run(body, result="list[int]").value == [2, 1, 3]

@@ -247,7 +247,7 @@ def test_simulated_answers_may_ignore_what_is_known_or_say_that_they_do_not_know
     ("name", "prompt", "arguments"),
     [
         ("towns_sim", "closed_book", {"question": "Who wrote Hamlet?"}),
-        ("towns_sim", "next_step", {"question": "Who is the mayor of Paris?", "texts": []}),
+        ("towns_sim", "next_step", {"question": "Who is the mayor of Paris?", "past": []}),
         ("towns_sim", "attempt", {"question": "What is 2 + 2?", "hints": []}),
         ("egot_lake_sim", "solve", {"lake": ["S.", ".G"], "method": "", "hints": []}),
         ("sorting_sim", "sort", {"numbers": [3, 12, 5]}),

@@ -19,7 +19,7 @@ from benchmarks.schemes import ROWS, given, program_of
 from gotlang.api import Options
 from gotlang.errors import RunError
 from gotlang.models.base import Request
-from gotlang.models.simulated import NotSimulated
+from gotlang.models.simulated import NotSimulated, SimulatedModel
 from gotlang.result import Result
 from gotlang.runtime.sampler.events import Asked, Event
 
@@ -414,3 +414,22 @@ def test_a_point_that_comes_twice_is_written_out_once() -> None:
         program_of("skeleton_of_thought").run(question="How do I learn to draw?", options=options)
         points = requests[1].arguments["points"]
         assert len(points) == len(set(points)) == len(requests) - 1
+
+
+# ---------------------------------------------------------------- ReAct
+
+
+def test_react_asks_seven_times_at_most_and_sees_what_it_thought_searched_and_found() -> None:
+    seen: list[list[dict[str, Any]]] = []
+
+    def next_step(rng: random.Random, question: str, past: list[dict[str, Any]]) -> str:
+        seen.append(past)
+        query = "The Blue Lanterns" if past else "xyzzy"
+        return json.dumps({"type": "Search", "thought": f"thought {len(past)}", "query": query})
+
+    options = Options(model=SimulatedModel({"next_step": next_step}), python=True)
+    assert program_of("react").run(question="Who sings?", options=options).value == "unknown"
+    assert [len(past) for past in seen] == list(range(7))
+    assert [turn["thought"] for turn in seen[-1]] == [f"thought {n}" for n in range(6)]
+    assert seen[1][0]["found"] == ["No page fits."]
+    assert "Blue Lanterns" in seen[2][1]["found"][0]

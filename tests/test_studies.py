@@ -98,6 +98,16 @@ def test_several_objectives_give_a_front(tmp_path: Path) -> None:
     assert all(b[1] < a[1] for a, b in pairwise(values) if a[0] < b[0])
 
 
+def test_an_objective_may_weigh_several_quantities(tmp_path: Path) -> None:
+    alone = ["error(result, target)", "cost", "latency"]
+    weighed = "0.8 * error(result, target) + 100 * cost + 2 * latency"
+    aims = ", ".join(f"minimize {aim}" for aim in [weighed, *alone])
+    done = tune(guess_plan(tmp_path, f"train 10, test 10\n{aims}\ntrials 3"), folder=None)
+    value, error, cost, latency = done.trials[0].result.values or ()
+    assert value == pytest.approx(0.8 * error + 100 * cost + 2 * latency)
+    assert error > 0 and cost > 0 and latency > 0
+
+
 @pytest.mark.parametrize("sampler", ["tpe(startup=3)", "random(seed=3)", "nsga2(population=4)"])
 def test_a_sampler_proposes_points_of_a_space_that_cannot_be_listed(tmp_path: Path, sampler: str) -> None:
     clauses = f"train 6, test 6\nminimize error(result, target)\ntrials 10\nsampler {sampler}"
