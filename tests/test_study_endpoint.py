@@ -1,11 +1,19 @@
 """Studies on a real endpoint that is away for a while, by four workers, killed, on a database that restarts:
-the result is that of a study which nobody disturbed, and nothing is paid twice."""
+the result is that of a study which nobody disturbed, and nothing is paid twice.
+
+An outage of minutes is one of seconds here, for processes that wait a fortieth of the time. The whole:
+
+    OUTAGE=200 python -m pytest tests/test_study_endpoint.py -k minutes
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -19,7 +27,7 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
 from support import postgres
 from support.caches import no_postgres, postgres_schema
-from support.gotc import document, gotc, start
+from support.gotc import document, environment, gotc, start
 from support.openai_server import Body, OpenAIServer, Seen, status
 
 GUESS = """
@@ -43,6 +51,23 @@ study near:
     trials 10
 """
 AT_ONCE = 8
+OUTAGE_S = float(os.environ.get("OUTAGE", "0"))
+"""Seconds of a real outage; 0: of one on another scale."""
+SCALE = 40
+FASTER = f"""
+import runpy
+from gotlang.cli import progress
+from gotlang.models import failures, limits
+from gotlang.tune import points
+progress.OUTAGE_S /= {SCALE}
+progress.REMIND_S /= {SCALE}
+failures.FIRST_WAIT_S /= {SCALE}
+failures.MAX_BACK_OFF_S /= {SCALE}
+limits.GIVEN_UP_S /= {SCALE}
+points.PAUSE_S /= {SCALE}
+runpy.run_module("gotlang", run_name="__main__", alter_sys=True)
+"""
+"""`gotc` that waits less where an endpoint is away."""
 
 
 def answer(body: Body, index: int) -> str:
@@ -109,6 +134,44 @@ def test_an_endpoint_that_is_away_for_a_while_costs_nothing_and_spoils_nothing(f
     assert found["spent"]["calls"] == sum(charges(server).values())
 
 
+def test_a_study_outlasts_minutes_without_the_model_and_says_so(folder: Path) -> None:
+    """By two workers, of which one is killed in the midst of it and started again."""
+    alone = undisturbed(folder)
+    lasts, away = OUTAGE_S or 240 / SCALE, list[float]()
+    how = ["-m", "gotlang"] if OUTAGE_S else ["-c", FASTER]
+
+    def fault(seen: Seen) -> Any:
+        if seen.number < 40:
+            return None
+        away.append(time.monotonic())
+        return status(503) if away[-1] - away[0] < lasts else None
+
+    def work() -> subprocess.Popen[str]:
+        words = [sys.executable, *how, *command(server)]
+        err = (folder / "told.txt").open("a")
+        return subprocess.Popen(
+            words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=err, text=True
+        )
+
+    with OpenAIServer(answer, faults=fault) as server:
+        workers = [work(), work()]
+        _wait(lambda: bool(away) and time.monotonic() - away[0] > lasts / 2, 2 * lasts + 60)
+        workers[0].send_signal(signal.SIGKILL)
+        workers[0].communicate(timeout=60)
+        workers[0] = work()
+        found = [worker.communicate(timeout=lasts + 120)[0] for worker in workers]
+    said = (folder / "told.txt").read_text()
+    assert [worker.returncode for worker in workers] == [0, 0], said
+    for out in found:
+        assert told(json.loads(out)) == told(alone)
+    assert server.statuses[503] > 5 + 6  # longer than until an endpoint is given up
+    assert set(charges(server).values()) == {1}
+    assert sum(charges(server).values()) == alone["spent"]["calls"]
+    lines = said.splitlines()
+    assert sum("no response since" in line and "HTTP 503" in line for line in lines) >= 3
+    assert "the model responds again" in lines
+
+
 def test_four_workers_find_what_one_finds(folder: Path) -> None:
     alone = undisturbed(folder)
     with OpenAIServer(answer, latency_s=0.02) as server:
@@ -158,8 +221,8 @@ def test_a_database_that_restarts_loses_and_repeats_nothing(folder: Path) -> Non
     assert twice <= 2 * AT_ONCE
 
 
-def _wait(until: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
+def _wait(until: Callable[[], bool], most_s: float = 120) -> None:
+    end = time.monotonic() + most_s
     while not until():
         assert time.monotonic() < end
         time.sleep(0.005)

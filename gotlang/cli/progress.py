@@ -78,12 +78,12 @@ class Progress:
                 self._running.pop(id(event.operation), None)
                 self.done += 1
             case Asked():
-                self._retry = None
                 for sample in event.samples:
                     if isinstance(sample, tuple):
                         self._notify()
                         self.paid += sample[1] == "model"
-                        self._out = None if sample[1] == "model" else self._out
+                        if sample[1] == "model":
+                            self._retry = self._out = None
                         self.cached += sample[1] != "model"
             case Failure():
                 self.failed += 1

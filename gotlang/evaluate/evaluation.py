@@ -59,9 +59,10 @@ _SHOWN = "repeat state result valid score correct usd tokens calls seconds faile
 @dataclass(frozen=True, slots=True)
 class RowRun:
     """One run of one row. `reason` says why it failed or is partial; `notes` are reasons of its thoughts that
-    failed, `failed_thoughts` their number; `missing` counts calls that the model did not answer, if counted.
-    `valid` is what validated the result last (None: nothing did). `metrics` are those that the program
-    declares or the user named. `unknown` says why the result does not have one that the program measures.
+    failed, `failed_thoughts` their number; `missing` counts calls that the model did not answer, if counted,
+    and `away` says whether it may answer one of them later. `valid` is what validated the result last (None:
+    nothing did). `metrics` are those that the program declares or the user named. `unknown` says why the
+    result does not have one that the program measures.
 
     A run that failed is not correct and has no score and no time, but a price, and the `error` that ended it;
     of `metrics` it has those that say what a failure counts as.
@@ -80,6 +81,7 @@ class RowRun:
     failed_thoughts: int = 0
     notes: tuple[str, ...] = ()
     missing: int = 0
+    away: bool = False
     error: GotError | None = field(default=None, compare=False, repr=False)
     valid: bool | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -505,6 +507,7 @@ async def _run_one(
         failed_thoughts=len(outcome.failures),
         notes=tuple(failure.reason for failure in outcome.failures[:3]),
         missing=counter.count,
+        away=counter.away,
     )
 
 
@@ -527,11 +530,14 @@ class _MissingCounter:
     def __init__(self, other: Observer | None) -> None:
         self._other = other
         self.count = 0
+        self.away = False
 
     def __call__(self, event: Event) -> None:
         """Something happened in the run."""
         if isinstance(event, Asked):
-            self.count += sum(isinstance(s, MissingSample) and not s.cut_off for s in event.samples)
+            lost = [s for s in event.samples if isinstance(s, MissingSample) and not s.cut_off]
+            self.count += len(lost)
+            self.away = self.away or any(sample.retryable for sample in lost)
         if self._other is not None:
             self._other(event)
 

@@ -267,7 +267,9 @@ class HttpModel(Model):
         try:
             slot = await self._limits.acquire(call.ticket, lambda: self._estimates.of(call.request, asked))
         except Outage:
-            return RequestFailure(f"not sent, since the endpoint failed many times in a row: {self._failure}")
+            call.failures = self._retries
+            words = f"not sent, since the endpoint failed many times in a row: {self._failure}"
+            return RequestFailure(words, retryable=True)
         headers: Mapping[str, str] = {}
         used: float | None = 0.0
         try:

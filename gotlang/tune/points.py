@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import secrets
@@ -49,7 +50,11 @@ _SEED_STEP = 1_000_003
 """Between the seeds of two measurements of the same rows: endpoints get the seed plus the sample's number."""
 _PROBES = 2**40
 _TRIES = 3
-"""The first seed of probes that check whether the model still answers, and how many are sent at most."""
+"""The first seed of probes that check whether the model still answers, and how many are sent at most to one
+that does not say that it may later."""
+PAUSE_S = 5.0
+PATIENCE_S = 3600.0
+"""Seconds between probes of a model that is away, and how long it is waited for."""
 
 
 @final
@@ -130,7 +135,8 @@ class PointRunner:
         self._programs: dict[str, ir.Program] = {}
         self._variants = variants_of(plan)
         self._metrics = [metric.name for metric in session.ir.metrics]
-        self._answered: Row | None = None
+        self.answered: Row | None = None
+        """A row on which the model answered the untuned program."""
 
     async def rows(
         self,
@@ -144,20 +150,14 @@ class PointRunner:
         """Measure these rows; `again` counts how often they were measured before, each time with new samples.
         `answers` keeps the results. The samples that they ask for are added to `asked`, by a number each.
 
-        A row that the model left partly unanswered runs once more. Raises BudgetExceeded if the budget does
-        not allow a row, ModelError if the model no longer answers.
+        A row that the model left partly unanswered runs again once it answers. Raises BudgetExceeded if the
+        budget does not allow a row, ModelError if the model no longer answers.
         """
         runner = self.runner(point)
         runner = _seeded(runner, runner.settings.seed + again * _SEED_STEP)
         if asked is not None:
             runner = replace(runner, observe=guarded([runner.observe, partial(_note, asked)], {}))
-        runs = await self._run(runner, rows)
-        lost = [run.row for run in runs if run.missing]
-        self._answered = next((run.row for run in runs if run.calls and not run.missing), self._answered)
-        if lost and self._answered is not None:
-            await self._probe(self._answered)
-            repeated = iter(await self._run(runner, lost))
-            runs = [next(repeated) if run.missing else run for run in runs]
+        runs = await self._answered_runs(runner, rows)
         measured = [self.measured(run) for run in runs]
         if not answers:
             return measured
@@ -166,24 +166,34 @@ class PointRunner:
             for m, run in zip(measured, runs, strict=True)
         ]
 
-    async def _probe(self, row: Row) -> None:
-        """Ask the model once more as the untuned program does on a row that it answered before.
-
-        Raises ModelError if it does not answer: what it left unanswered would else count against the point.
-        """
-        for _ in range(_TRIES):
-            runner = _seeded(self.runner(self.space.start), _PROBES + secrets.randbits(32))
-            (found,) = await self._run(runner, [row])
+    async def _answered_runs(self, runner: Runner, rows: Sequence[Row]) -> list[RowRun]:
+        """Run rows, and those that the model left partly unanswered again until it answers: what it leaves
+        unanswered while it answers the untuned program counts against the rows. Raises ModelError if it is
+        away for good, or for longer than `PATIENCE_S`."""
+        runs, left, loop = await self._run(runner, rows), _TRIES, asyncio.get_running_loop()
+        self.answered = self.answered or next((run.row for run in runs if run.calls), None)
+        end = loop.time() + PATIENCE_S
+        while self.answered is not None and (lost := [run.row for run in runs if run.missing]):
+            repeated = iter(await self._run(runner, lost))
+            runs = [next(repeated) if run.missing else run for run in runs]
+            if not any(run.missing for run in runs):
+                break
+            probe = _seeded(self.runner(self.space.start), _PROBES + secrets.randbits(32))
+            (found,) = await self._run(probe, [self.answered])
             if found.calls:
-                return
-        raise ModelError(
-            f"the model does not answer any more: {found.reason}",
-            help="the same command goes on with the study, with the trial that was under way",
-        )
+                break
+            left -= not found.away
+            if not left or loop.time() > end:
+                raise ModelError(
+                    f"the model does not answer any more: {found.reason}",
+                    help="the same command goes on with the study, with the trial that was under way",
+                )
+            await asyncio.sleep(PAUSE_S if found.away else 0)
+        return runs
 
     async def run(self, texts: Mapping[str, Texts], rows: Sequence[Row], observe: Observer) -> list[RowRun]:
         """Run rows with given texts and the untuned params; `observe` is told of events."""
-        return await self._run(replace(self._runner(texts, {}, {}), observe=observe), rows)
+        return await self._answered_runs(replace(self._runner(texts, {}, {}), observe=observe), rows)
 
     async def _run(self, runner: Runner, rows: Sequence[Row]) -> list[RowRun]:
         scheme = runner.program.scheme(runner.program.main or self.plan.scheme)

@@ -25,6 +25,7 @@ from gotlang.models.tokens import request_tokens
 from gotlang.runtime.sampler.events import MissingSample
 from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.runtime.sampler.shared import ROLE
+from gotlang.tune import points
 
 PROMPT = "proposal"
 """The prompt name of optimizers' requests in caches and traces."""
@@ -174,9 +175,14 @@ class Proposer:
             self._advised[self._improves(form)] += 1
         self._afford(asked)
         ROLE.set("proposer")  # of this task alone
-        (found, *_), _ = await self._sampler.sample(self.model, asked, asked.key(), [number], None)
-        if isinstance(found, MissingSample):
-            raise Stop((BudgetExceeded if found.cut_off else ModelError)(found.reason))
+        key, end = asked.key(), self._loop.time() + points.PATIENCE_S
+        (found, *_), _ = await self._sampler.sample(self.model, asked, key, [number], None)
+        while isinstance(found, MissingSample):
+            if not found.retryable or self._loop.time() > end:
+                raise Stop((BudgetExceeded if found.cut_off else ModelError)(found.reason))
+            await asyncio.sleep(points.PAUSE_S)
+            self._sampler.forget(key, number)
+            (found, *_), _ = await self._sampler.sample(self.model, asked, key, [number], None)
         completion = found[0].completion
         self._longest = max(self._longest, completion.output_tokens)
         fields = _read(form, completion.text)

@@ -117,6 +117,8 @@ class Search:
         if start == 0:
             return [Cells(space.start, 0, rows if grid else min(FIRST, rows))]
         known = self.measured(start)
+        answered = (row for row, run in zip(self.train, known[0].rows, strict=False) if run.calls)
+        self.points.answered = self.points.answered or next(answered, None)
         self._on_known(known[0], [known[trial.number] for trial in self.best])
         if grid:
             others = [point for point in self._listed or () if dict(point) != dict(space.start)]

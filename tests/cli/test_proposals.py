@@ -14,7 +14,13 @@ pytest.importorskip("dspy", reason="the extra `tune` is not installed")
 
 from support.gotc import document, gotc
 from support.openai_server import Body, OpenAIServer
-from support.studies import as_answer
+from support.studies import Obedient, as_answer, course, prompt_plan
+
+from gotlang.api import Options
+from gotlang.errors import ModelError
+from gotlang.models.base import PERMITTED, Permit, Reply, Request
+from gotlang.tune import points
+from gotlang.tune.study import tune
 
 PROGRAM = """
 prompt twice(number: int) -> int:
@@ -127,6 +133,32 @@ def test_one_answer_that_cannot_be_read_costs_only_itself(tmp_path: Path) -> Non
     assert (proposed["answers"], proposed["unreadable"], proposed["usable"]) == (6, 2, 4)
     assert proposed["stopped"] is None
     assert found["held_out"]["verdict"] == "better"
+
+
+def test_a_proposer_that_is_away_for_a_while_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(points, "PAUSE_S", 0.01)
+
+    def script(text: str, number: int) -> str:
+        return as_answer(text, f"Double it. (variant {number})")
+
+    class Away(Obedient):
+        """A model that is away for the proposals from the third to the eighth."""
+
+        asked = 0
+
+        async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+            self.asked += request.prompt == "proposal"
+            if request.prompt == "proposal" and 3 <= self.asked <= 8:
+                raise ModelError("nobody is there", retryable=True)
+            return await super().ask(request, n, first, permit)
+
+    plan = prompt_plan(tmp_path, "copro(breadth=4, depth=1)")
+    alone = tune(plan, Options(model=Obedient(script)), folder=None)
+    found = tune(plan, Options(model=Away(script)), folder=None)
+    assert found.proposed == alone.proposed
+    assert course(found.trials) == course(alone.trials)
 
 
 def test_what_a_proposer_yields_is_told_on_the_way_and_in_the_end_and_survives_a_restart(

@@ -19,11 +19,12 @@ SampleSource = Literal["model", "process", "persistent"]
 @dataclass(frozen=True, slots=True)
 class MissingSample:
     """A sample without a completion, and why; `cut_off` if it was never requested. `seconds` is how long it
-    was waited for."""
+    was waited for. `retryable`: the same request may succeed later."""
 
     reason: str
     cut_off: bool = False
     seconds: float = 0.0
+    retryable: bool = False
 
 
 Sample = tuple[StoredSample, SampleSource] | MissingSample

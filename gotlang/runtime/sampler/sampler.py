@@ -140,12 +140,18 @@ class _Pending:
                     waiter.set_result(found)
 
     def give_up(
-        self, numbers: Iterable[int], reason: str, *, cut_off: bool = False, seconds: float = 0.0
+        self,
+        numbers: Iterable[int],
+        reason: str,
+        *,
+        cut_off: bool = False,
+        seconds: float = 0.0,
+        retryable: bool = False,
     ) -> None:
         """Those of these samples that are not there will not come."""
         for number in numbers:
             if number not in self.found:
-                self.give(number, MissingSample(reason, cut_off, seconds))
+                self.give(number, MissingSample(reason, cut_off, seconds, retryable))
 
     async def wait(self, number: int) -> Found:
         """Wait for a sample that another operation asks for."""
@@ -262,6 +268,10 @@ class Sampler:
         if self.observe is not None:
             self.observe(Asked(request, key, tuple(numbers), tuple(samples), model.name, operation))
         return samples, persistent
+
+    def forget(self, key: str, number: int) -> None:
+        """A sample that could not be had is asked for again, if it is."""
+        self._process.pop((key, number), None)
 
     def finish(self) -> None:
         """Save what could not be saved before, or note that it is not."""
@@ -443,7 +453,7 @@ class Sampler:
             if isinstance(error, OutsideSimulation):
                 self.outside = self.outside or error
             spent.requests += error.requests
-            pending.give_up(numbers, error.in_words())
+            pending.give_up(numbers, error.in_words(), retryable=error.retryable)
         except asyncio.CancelledError:
             spent.requests += allowance.requests
             task = asyncio.current_task()
