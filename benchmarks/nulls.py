@@ -41,8 +41,13 @@ def studied(kind: str, seed: int) -> Found:
         return {key: found[key] for key in ("verdict", "usd")}
     plan = planted_plan(PROGRAMS[kind], seed)
     done = tune(plan, Options(seed=seed, cache=MemoryCache()), folder=None)
-    verdict = done.held_out.verdict if done.held_out is not None else "not compared"
-    return {"verdict": verdict, "usd": done.usd}
+    held = done.held_out
+    lead = held.compared[0].lead if held is not None and done.winner.number else None
+    return {
+        "verdict": held.verdict if held is not None else "not compared",
+        "usd": done.usd,
+        "held": None if lead is None else lead.low <= 0 <= lead.high,
+    }
 
 
 def studies(quick: bool) -> list[Found]:
@@ -60,6 +65,7 @@ COLUMNS = {
     "worse": "{}",
     "not significant": "{}",
     "nothing found": "{}",
+    "intervals that hold": "{}",
     "a study": "${:.4f}",
     "its time": "{:.1f} s",
 }
@@ -77,7 +83,9 @@ def table(lines: Sequence[Found]) -> Iterator[tuple[Any, ...]]:
         others = len(some) - better - worse - open_
         seconds = fmean(line["seconds"] for line in some)
         usd = fmean(line["usd"] for line in some)
-        yield kind, len(some), better, better / len(some), worse, open_, others, usd, seconds
+        held = [line["held"] for line in some if line.get("held") is not None]
+        holds = f"{sum(held)} of {len(held)}" if held else None
+        yield kind, len(some), better, better / len(some), worse, open_, others, holds, usd, seconds
 
 
 def main() -> None:
