@@ -42,10 +42,12 @@ BY_DATA = re.compile(
     r"cut off at max_tokens"
 )
 """Reasons for a failure that are in the data, or in a limit."""
-UNREAD = re.compile(r"(expected|none of) .*\bfound\b|field .* is missing")
+UNREAD = re.compile(r"(expected|none of) .*\bfound\b|field .* is missing|no number found: ")
 """What an edit of a prompt's result leads to, since its simulator gives what it gave before."""
 
-RULED_OUT = re.compile(r" and none are never equal$")
+RULED_OUT = re.compile(r" and none are never equal$|^field `\w+` is (?!missing)")
+"""What the generator cannot know of its own program: that a condition has ruled `none` out, or that a record
+without a declared type, of which it takes a field over, holds no `none` there."""
 
 
 class Unsound(AssertionError):
@@ -120,8 +122,7 @@ def hold(seed: str) -> Counter[str]:
     if errors and all(
         found.code in ("GOT0221", "GOT0330") or RULED_OUT.search(found.message) for found in errors
     ):
-        # A constant that has no value, a literal that a value of several is never, or `none` where a
-        # condition has ruled it out.
+        # A constant that has no value, a literal that a value of several is never, or what is RULED_OUT.
         return Counter(found.code for found in errors)
     if errors:
         raise Unsound(
