@@ -42,7 +42,7 @@ BY_DATA = re.compile(
     r"cut off at max_tokens"
 )
 """Reasons for a failure that are in the data, or in a limit."""
-UNREAD = re.compile(r"(expected|none of) .*\bfound\b|field .* is missing|no number found: ")
+UNREAD = re.compile(r"(expected|none of) .*\bfound\b|field .* is missing|\bno .+ found: ")
 """What an edit of a prompt's result leads to, since its simulator gives what it gave before."""
 
 RULED_OUT = re.compile(r" and none are never equal$|^field `\w+` is (?!missing)")

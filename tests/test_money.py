@@ -446,6 +446,26 @@ def test_at_least_85_percent_of_a_limit_are_used_where_5_percent_of_the_calls_ar
     assert found.told.usd + found.told.uncertain_usd >= 0.85 * limit
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_refusals_by_chance_do_not_hold_up_a_budget(tmp_path: Path, seed: int) -> None:
+    """One model serves several runs, each in an event loop of its own."""
+    chance = random.Random(seed)
+    waiting = FakeTime()
+    with OpenAIServer(
+        lambda body, index: "7", faults=lambda seen: status(429) if chance.random() < 0.4 else None
+    ) as server:
+        model = openai_model(
+            "small", base_url=server.url, batch=1, price=PRICE, sleep=waiting.sleep, clock=waiting.clock
+        )
+        vote(tmp_path)
+        options = Options(model=model, params={"tries": 9}, early_stop=False, max_usd=30.0)
+        program = load(tmp_path / "vote.got")
+        for number in range(6):
+            program.run(question=f"what is {number}?", options=options)
+    assert server.statuses[200] == 54
+    assert waiting.now < 90
+
+
 # Whole commands, and what they report
 
 

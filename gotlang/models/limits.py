@@ -631,7 +631,7 @@ class Limits:
 
     async def _wait(self, delay: float) -> None:
         """Until the delay is over, or something changed that may shorten it."""
-        self._changed.clear()
+        self._changed = asyncio.Event()  # of this run's event loop: a model may serve several, one by one
         if delay == math.inf:
             await self._changed.wait()
             return

@@ -104,6 +104,7 @@ class SdkWire:
         self._endpoint = endpoint
         self._timeout_s = timeout_s
         self._client: AsyncOpenAI | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def prepare(self) -> None:
         """Load the SDK and make its client."""
@@ -113,6 +114,9 @@ class SdkWire:
         """Post a chat completion."""
         import openai
 
+        if self._loop not in (None, loop := asyncio.get_running_loop()):
+            self._client = None  # its connections ended with the event loop of an earlier run
+        self._loop = loop
         try:
             try:
                 async with asyncio.timeout(self._timeout_s):
