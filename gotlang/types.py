@@ -504,14 +504,10 @@ def of_value(value: object) -> Type:
     return ANY
 
 
-_PYTHON = {
-    "bool": bool,
-    "int": int,
-    "float": int | float,
-    "str": str,
-    "none": type(None),
-    "empty": type(None),
-}
+_PYTHON: dict[str, tuple[type, ...]] = {
+    "bool": (bool,), "int": (int,), "float": (int, float), "str": (str,), "never": (),
+    "none": (type(None),), "empty": (type(None),),
+}  # fmt: skip
 
 
 def fits(type_: Type, value: object) -> str | None:
@@ -528,13 +524,15 @@ def _misfit(type_: Type, value: object, depth: int) -> str | None:
         case OptionalType(inner):
             return fits(inner, value) if value is not None else None
         case Simple(name):
-            if isinstance(value, _PYTHON.get(name, ())) and (name == "bool" or not isinstance(value, bool)):
+            if isinstance(value, _PYTHON[name]) and (name == "bool" or not isinstance(value, bool)):
                 return None
         case LiteralType(values):
             if value in values:
                 return None
         case ListType(element):
             if isinstance(value, list | tuple):
+                if isinstance(element, Simple) and set(map(type, value)).issubset(_PYTHON[element.name]):
+                    return None
                 for i, item in enumerate(value):
                     if why := _misfit(element, item, depth + 1):
                         return f"element {i}: {why}"

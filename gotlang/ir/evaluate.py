@@ -114,6 +114,8 @@ class Evaluator:
                 record = self._compile(node.value)
                 return lambda names: _field(record(names), name)
             case e.ListDisplay(elements=elements):
+                if (known := _constants(node)) is not None:
+                    return lambda _: self._fuel.made(list(known))
                 parts = [self._compile(x) for x in elements]
                 return lambda names: self._fuel.made([part(names) for part in parts])
             case e.RecordDisplay(entries=entries) | e.Case(entries=entries):
@@ -162,6 +164,16 @@ class Evaluator:
     def _comparison(self, node: e.Compare) -> Compiled:
         first = self._compile(node.first)
         rest = [(_compared(word, self._fuel), self._compile(x)) for word, x in node.rest]
+        (word, other), *further = node.rest
+        if word == "in" and not further and (known := _constants(other)) is not None:
+            compare, count = _COMPARE[word], 2 * len(known)  # to make the list, and to search it
+
+            def search(names: Names) -> bool:
+                left = first(names)
+                self._fuel.spend(count)
+                return compare(left, known)
+
+            return search
         if len(rest) == 1:
             compare, right = rest[0]
             return lambda names: compare(first(names), right(names))
@@ -391,6 +403,14 @@ def _power(a: float, b: float) -> float:
     if isinstance(result, complex):
         raise EvaluationError("this power is not a real number")
     return result
+
+
+def _constants(node: e.Expression) -> list[Any] | None:
+    """The values of a short list of constants; None for any other expression."""
+    if isinstance(node, e.ListDisplay) and len(node.elements) <= MAX_ELEMENTS:
+        values = [part.value for part in node.elements if isinstance(part, e.Constant)]
+        return values if len(values) == len(node.elements) else None
+    return None
 
 
 def _plus(a: Any, b: Any) -> Any:

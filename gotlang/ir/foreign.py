@@ -75,6 +75,9 @@ def copied(value: Any) -> Any:
     return value
 
 
+_INT = frozenset({int})
+
+
 def _plain(value: Any, name: str) -> Any:
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise EvaluationError(f"`{name}` returned a number of more than {MAX_BITS:,} bits")
@@ -83,6 +86,8 @@ def _plain(value: Any, name: str) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
+        if value and _INT.issuperset(map(type, value)) and max(map(int.bit_length, value)) <= MAX_BITS:
+            return list(value)
         return [_plain(item, name) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _plain(item, name) for key, item in value.items()}
