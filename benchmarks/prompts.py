@@ -4,10 +4,11 @@
     python -m benchmarks prompts --write          ten and twenty
 
 The simulator of the program guesses a number, and looks at the whole text of its prompt. Of the twelve pieces
-of advice that the stand-in proposes one halves the error, one doubles it, and ten do nothing; which, the seed
-says, and neither the stand-in nor the optimizer knows. For `bootstrap`, which proposes no texts, a worked
-example helps. In a null study nothing helps. There are 30 train and 60 test rows. Found means the verdict
-`better` for a program with what helps and without what harms; a false find is that verdict for one without.
+of advice that the simulated proposer adds one halves the error, one doubles it, and ten do nothing; which,
+the seed says, and neither that proposer nor the optimizer knows. For `bootstrap`, which proposes no texts, a
+worked example helps. In a null study nothing helps. There are 30 train and 60 test rows. Found means the
+verdict `better` for a program with what helps and without what harms; a false find is that verdict for one
+without.
 Each study appends a line to `--out`, so that the benchmark can be interrupted and continued.
 """
 

@@ -33,7 +33,7 @@ SPOILED = 0.16
 """The share of lines that improving a draft loses."""
 ADVICE = {"check your answer": 0.1, "leave nothing out": 0.6, "plain words": 1.5}
 """What is left of the lines lost by improving, where the prompt says so too: made up, so that a study of its
-text can be rehearsed. Other words do nothing."""
+text can be tried in a dry run. Other words do nothing."""
 HIGHEST = 0.9
 """The share of the points that a draft without a flaw gets."""
 NOISE = 0.5

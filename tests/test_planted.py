@@ -40,13 +40,13 @@ def test_what_is_called_true_is_what_runs_measure(name: str) -> None:
             pairs = [
                 (a.objectives[0] or 0) - (b.objectives[0] or 0) for a, b in zip(after, before, strict=True)
             ]
-            dearer = fmean(r.usd or 0 for r in after) / fmean(r.usd or 0 for r in before)
-            return fmean(pairs), dearer
+            ratio = fmean(r.usd or 0 for r in after) / fmean(r.usd or 0 for r in before)
+            return fmean(pairs), ratio
 
-    measured, dearer = run_to_end(lead(), virtual=True)
+    measured, ratio = run_to_end(lead(), virtual=True)
     assert measured == pytest.approx(truth.lead(json.loads(best)), abs=4 * 10 / ROWS**0.5)
     assert truth.gain(json.loads(best)) == 1.0
-    assert dearer < 1.5
+    assert ratio < 1.5
 
 
 def test_arms_share_rows_and_draws_and_are_judged_by_the_truth(tmp_path: Path) -> None:
@@ -64,8 +64,8 @@ def test_arms_share_rows_and_draws_and_are_judged_by_the_truth(tmp_path: Path) -
     wrong = {"point": start, "verdict": "better", "lead": [-2.0, -1.0]}
     assert arms.judged(wrong, truth)["false"]
     assert arms.judged(wrong, truth)["held"] is False
-    dear = next(json.loads(k) for k, over in truth.excess.items() if over > arms.TOLERANCE)
-    assert arms.judged({**wrong, "point": dear}, truth)["gain"] is None
+    expensive = next(json.loads(k) for k, over in truth.excess.items() if over > arms.TOLERANCE)
+    assert arms.judged({**wrong, "point": expensive}, truth)["gain"] is None
 
 
 def test_null_studies_are_of_each_kind_and_go_on_where_they_stopped(

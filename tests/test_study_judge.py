@@ -71,8 +71,8 @@ def judged(plan: StudyPlan, errors: list[float], costs: list[float]) -> HeldOut:
 
 
 def test_a_gain_that_is_paid_for_with_another_objective_is_a_trade_off(two: StudyPlan) -> None:
-    better, dearer = moved(BEFORE, -3, 1), moved(COSTS, 0.5, 0.1)
-    found = judged(two, better, dearer)
+    better, costlier = moved(BEFORE, -3, 1), moved(COSTS, 0.5, 0.1)
+    found = judged(two, better, costlier)
     assert found.verdict == "trade-off"
     assert [each.verdict for each in found.compared[:2]] == ["better", "worse"]
     assert judged(two, moved(BEFORE, 3, 1), COSTS).verdict == "worse"

@@ -1,4 +1,4 @@
-"""What points will cost: what is surely too dear is known before a call."""
+"""What points will cost: what is surely too expensive is known before a call."""
 
 from __future__ import annotations
 

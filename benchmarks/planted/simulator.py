@@ -30,7 +30,7 @@ STYLES = {
 
 
 def trap(detail: int, style: str, extra: bool) -> float:
-    """The error of one of the tries: more detail is always better and dearer, style and extra interact."""
+    """The error of one of the tries: more detail always helps and costs more, style and extra interact."""
     return 6.0 - 1.2 * detail + STYLES[style, extra]
 
 

@@ -1,10 +1,10 @@
 """Where the next dollar teaches most: which point is to run on which rows.
 
 A cell is a point on a row. All points see the same rows in the same order, and equal requests get equal
-samples, so points are compared with the best so far, cell by cell. Beyond the train rows
-cells repeat them with new samples. A model of all points (`surrogate`) says what each may be worth, `prices`
-what its next cells would cost; the cells with the largest expected gain for their price are measured, and all
-whose price is next to nothing. It ends when what could still be gained is small.
+samples, so points are compared with the best so far, cell by cell. Beyond the train rows cells repeat them
+with new samples. A model of all points (`surrogate`) estimates the objectives of each, `prices` what its next
+cells would cost; the cells with the largest expected gain per price are measured, and all that are nearly
+free. The search ends when the expected gain is small.
 
 The expected gain is that of choosing with the knowledge the cells bring (the knowledge gradient: Frazier,
 Powell and Dayanik, 2008), by joint draws from the model. With several objectives each draw weighs them
@@ -124,8 +124,8 @@ class Allocation:
         first = min(FIRST, self.rows)
         if len(known) == 1:
             spread = self._spread(new, min(len(new), 2 * AT_ONCE))
-            dear = [(Cells(point, 0, first), first * base.cost) for point in spread]
-            planned = self._within(dear, known, [0])
+            priced = [(Cells(point, 0, first), first * base.cost) for point in spread]
+            planned = self._within(priced, known, [0])
             return planned or self._closing(known, [0]), [0]
         candidates = [*(each.point for each in known), *new]
         gaps = gaps_of(self.space, candidates)
@@ -163,11 +163,11 @@ class Allocation:
         planned = [cells for _, cells in chosen[: AT_ONCE if not over else 0]]
         planned += [cells for cells in free[:MOST_FREE] if cells not in planned]
         places = {key_of(point): place for place, point in enumerate(candidates)}
-        dear = [
+        priced = [
             (cells, prices.price(places[key_of(cells.point)], cells.first, cells.last))
             for cells in self._with_rivals(planned, known, best)
         ]
-        planned = self._within(dear, known, best)
+        planned = self._within(priced, known, best)
         return planned or self._closing(known, best), best
 
     def _within(

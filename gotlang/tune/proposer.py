@@ -1,4 +1,4 @@
-"""The model that proposes texts to DSPy's optimizers, what came of its answers, and a stand-in.
+"""The model that proposes texts to DSPy's optimizers, what came of its answers, and a simulated one.
 
 Optimizers ask for answers in a form, and give up, or ask again and again, where an answer has another. So
 answers are read here, with DSPy's own parsers: one that cannot be read reaches the optimizer as the program's
@@ -49,7 +49,7 @@ ADVICE = (
     "Use plain words.",
     "Begin with what is certain.",
 )
-"""What the stand-in proposes to add. Simulators may let some of it help, harm or do nothing."""
+"""What the simulated proposer adds. Simulators may let some of it help, harm or do nothing."""
 
 
 @final
@@ -102,7 +102,7 @@ class Stop(BaseException):
 @final
 class Proposer:
     """Answers optimizers through the study's cache and budget, which `sampler` holds. Equal requests get
-    consecutive samples. If the model is simulated, a stand-in answers: it adds a piece of `ADVICE` to
+    consecutive samples. If the model is simulated, so is the proposer: it adds a piece of `ADVICE` to
     a prompt's own text.
 
     `own` are the texts that are to be replaced, `fits` says whether a text can replace one of them. `found`
@@ -193,7 +193,7 @@ class Proposer:
         return completion, _in_form(form, fields) or completion.text or " "
 
     def _afford(self, asked: Request) -> None:
-        """Raises Stop if a request that may bring as little as the last ones is too dear for that."""
+        """Raises Stop if a request that may bring as little as the last ones is too expensive for that."""
         if self._idle and self._most_idle is not None and self.model.price is not None:
             next_usd = self.model.price.usd(Usage(request_tokens(asked.messages), self._longest))
             if (self._found.usd or 0.0) - self._idle_from + next_usd > self._most_idle:
@@ -229,7 +229,7 @@ class Proposer:
         return max(self._own, key=lambda text: shown.rfind(_words(text)))
 
     def _advise(self, rng: random.Random, messages: Sequence[Message]) -> str:
-        """The stand-in's answer: it goes through the pieces of advice, then through pairs, in an order
+        """The simulated answer: it goes through the pieces of advice, then through pairs, in an order
         of the study's own."""
         asked = messages[-1].content
         own = self._improves(asked)

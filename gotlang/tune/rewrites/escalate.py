@@ -17,9 +17,9 @@ def _changes(stage: Stage) -> Iterator[Change]:
     if not stage.single or stage.right is None or looks_at_pool or stage.has(MENDERS | {"Vote"}):
         return
     condition, prompted = stage.right
-    for cheap, dear in permutations(stage.models, 2):
+    for cheap, expensive in permutations(stage.models, 2):
         last = stage.statements[-1]
-        again = format_inline(replace(stage.asking(None, model=quote(dear)), again=None))
+        again = format_inline(replace(stage.asking(None, model=quote(expensive)), again=None))
         lines = (
             f"Validate() {condition}" if prompted else "",
             "if not valid:" if prompted else f"if {' != '.join(condition.rsplit(' == ', 1))}:",
@@ -29,7 +29,7 @@ def _changes(stage: Stage) -> Iterator[Change]:
         k = format_inline(stage.k) if stage.k is not None else None
         first = stage.asking(k, model=quote(cheap))
         changed = first, *stage.rest, *stage.parsed(*lines, after=last)
-        yield Change(f"{cheap},{dear}", changed, (), "1", "3")
+        yield Change(f"{cheap},{expensive}", changed, (), "1", "3")
 
 
 ESCALATE = Rewrite(
