@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -27,6 +28,7 @@ from gotlang.tune.outcome import StudyResult
 from gotlang.tune.plan import StudyPlan, make_plan, read_plan
 from gotlang.tune.points import PointRunner
 from gotlang.tune.search import Search
+from gotlang.tune.space import key_of
 from gotlang.tune.study import run_study, split, tune
 from gotlang.tune.tuned import apply, read_tuned, tuned
 
@@ -116,6 +118,20 @@ def test_a_sampler_proposes_points_of_a_space_that_cannot_be_listed(tmp_path: Pa
     assert len({r.point.get("temperature") for r in done.trials.values()}) == len(done.trials) > 4
     assert 6 < sum(len(r.rows) for r in done.trials.values()) <= 11 * 6
     assert course(tune(plan, folder=None).trials) == course(done.trials)
+
+
+@pytest.mark.parametrize("vary", ["tries, style", "tries, style, temperature in 0.0..1.0"])
+def test_no_point_runs_twice_on_a_row_and_every_branch_runs(tmp_path: Path, vary: str) -> None:
+    clauses = f"train 8, test 6\nminimize error(result, target)\ntrials 40\nvary {vary}"
+    done = tune(guess_plan(tmp_path, clauses), folder=None)
+    cells = [
+        (key_of(stored["point"]), stored["first"] + place)
+        for stored in (trial.user_attrs for trial in done.study.trials)
+        for place, _ in enumerate(json.loads(stored["rows"]))
+    ]
+    assert len(cells) == len({*cells}) == sum(len(trial.rows) for trial in done.trials.values())
+    assert len({key_of(trial.point) for trial in done.trials.values()}) == len(done.trials) >= 10
+    assert {trial.point["style"] for trial in done.trials.values()} == {"plain", "fancy"}
 
 
 def test_a_grid_runs_every_point_on_every_row(tmp_path: Path) -> None:

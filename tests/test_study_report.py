@@ -59,6 +59,31 @@ def test_the_report_needs_no_network(tmp_path: Path) -> None:
         assert name in page
 
 
+def test_the_page_tells_rows_that_got_better_and_worse_with_both_answers_and_the_money_by_role(
+    tmp_path: Path,
+) -> None:
+    found = tune(guess_plan(tmp_path, CLAUSES), folder=None)
+    assert found.held_out is not None and found.winner.number
+    page = re.sub(r"\s+", " ", report(found))
+    pairs = list(zip(found.front[0].measured, found.judged.measured, strict=True))
+    leads = [(b.objectives[0] or 0.0) - (a.objectives[0] or 0.0) for a, b in pairs]
+    better, worse = sum(lead < 0 for lead in leads), sum(lead > 0 for lead in leads)
+    rows = len(leads)
+    assert better + worse > 0
+    assert (
+        f"{better} of {rows} test rows got better, {worse} worse, {rows - better - worse} are equal" in page
+    )
+    for (before, after), lead in zip(pairs, leads, strict=True):
+        assert (f'>{before.answer}</td><td class="left wrap">{after.answer}</td>' in page) == (lead != 0)
+    for role, spent in found.roles.items():
+        assert f"<tr><th>{role}</th><td>${spent.usd:.4f}</td>" in page
+    assert sum(spent.usd or 0.0 for spent in found.roles.values()) == pytest.approx(found.usd)
+    assert f"{len(found.trials)} points, " in page
+    (bound,) = (c for c in found.held_out.constraints if c.text == "cost <= 2 * baseline")
+    assert bound.percent is not None
+    assert f"{bound.percent[1]:+.2f}% to {bound.percent[2]:+.2f}% of the bound" in page
+
+
 def test_tune_then_run_tuned_then_apply(tmp_path: Path) -> None:
     guess_study(tmp_path, CLAUSES)
     first = gotc(tmp_path, "tune", "study.got", "--model", "simulated")
