@@ -275,7 +275,7 @@ def sets() -> Iterator[Row]:
             "tot",
             task,
             "tree",
-            "tot_branches * tot_levels[size]",
+            "tot_branches[size] * tot_levels[size]",
             "tot_levels[size]",
             data,
             SETS,

@@ -35,6 +35,16 @@ def test_the_page_is_what_its_script_prints() -> None:
     assert papers.PAGE.read_text(encoding="utf-8") == papers.page()
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [claim for claim in CLAIMS if claim.calls.isdigit() or claim.path.isdigit()],
+    ids=lambda claim: claim.what,
+)
+def test_where_the_paper_has_a_number_ours_is_the_same(claim: papers.Claim) -> None:
+    for theirs, here in zip((claim.calls, claim.path), papers.ours(claim), strict=True):
+        assert not theirs.isdigit() or here.removeprefix("at most ") == theirs
+
+
 PROMPTS = [claim for claim in CLAIMS if claim.part == "Prompts of these"]
 
 
