@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from support.gotc import environment, gotc
 
 from gotlang.cache import coordination as module
 from gotlang.cache import open_cache
+from gotlang.cache.base import Cache
 from gotlang.cache.coordination import NO_AMOUNT, Amount, Coordination, StoredBudget, sample_name
 from gotlang.errors import CacheError, UsageError
 
@@ -249,8 +251,6 @@ def test_money_is_booked_by_role_also_that_of_the_dead(join: Join) -> None:
 
 
 def test_a_file_from_before_there_were_roles_goes_on(tmp_path: Path) -> None:
-    import sqlite3
-
     file = tmp_path / "cache.sqlite.coordination"
     with sqlite3.connect(file) as connection:
         for name, statement in module.TABLES.items():
@@ -288,8 +288,6 @@ def test_another_file_is_refused(tmp_path: Path, content: bytes, words: str) -> 
 
 
 def test_a_file_that_was_changed_is_refused(tmp_path: Path) -> None:
-    import sqlite3
-
     with sqlite3.connect(tmp_path / "cache.sqlite.coordination") as connection:
         connection.execute("CREATE TABLE gotlang_budgets (name TEXT)")
     cache = open_cache(tmp_path / "cache.sqlite")
@@ -341,17 +339,21 @@ TAMPERED = [
 ]
 
 
-@pytest.mark.parametrize("statement", TAMPERED)
-def test_a_file_from_others_makes_no_room_in_a_budget(tmp_path: Path, statement: str) -> None:
-    """Amounts below 0, and reservations that were never taken, would: all of them are refused."""
-    import sqlite3
-
-    cache = open_cache(tmp_path / "cache.sqlite")
+def tampered(folder: Path, statement: str) -> tuple[Cache, Coordination]:
+    """A cache with the budget `b`, to whose file a statement was done."""
+    cache = open_cache(folder / "cache.sqlite")
     shared = cache.coordination()
     assert shared is not None
     shared.make("b", Fraction(2), 5)
-    with sqlite3.connect(tmp_path / "cache.sqlite.coordination") as connection:
+    with sqlite3.connect(folder / "cache.sqlite.coordination") as connection:
         connection.execute(statement)
+    return cache, shared
+
+
+@pytest.mark.parametrize("statement", TAMPERED)
+def test_a_file_from_others_makes_no_room_in_a_budget(tmp_path: Path, statement: str) -> None:
+    """Amounts below 0, and reservations that were never taken, would: all of them are refused."""
+    cache, shared = tampered(tmp_path, statement)
     for act in (
         lambda: (shared.make("b", Fraction(2), 5), shared.waiting("b")),
         lambda: (shared.budget("b"), shared.waiting("b")),
@@ -366,15 +368,8 @@ def test_a_file_from_others_makes_no_room_in_a_budget(tmp_path: Path, statement:
 
 @pytest.mark.parametrize("statement", TAMPERED)
 def test_a_damaged_budget_can_be_removed(tmp_path: Path, statement: str) -> None:
-    import sqlite3
-
-    cache = open_cache(tmp_path / "c.sqlite")
-    shared = cache.coordination()
-    assert shared is not None
-    shared.make("b", Fraction(2), 5)
-    with sqlite3.connect(tmp_path / "c.sqlite.coordination") as connection:
-        connection.execute(statement)
-    at = ("--cache", "c.sqlite")
+    cache, shared = tampered(tmp_path, statement)
+    at = ("--cache", "cache.sqlite")
     assert gotc("budget", "list", *at, cwd=tmp_path).returncode == 2
     assert gotc("budget", "remove", "b", *at, cwd=tmp_path).returncode == 0
     assert gotc("budget", "list", *at, cwd=tmp_path).returncode == 0
