@@ -349,9 +349,60 @@ def test_a_budget_below_the_worst_case_of_the_plan_is_used(tmp_path: Path) -> No
 
 
 def test_a_budget_too_small_for_the_original_is_said(plan: StudyPlan) -> None:
-    said = r"\$0\.0000100 is too small for the untuned program on 20 rows"
+    said = r"\$0\.000100 is too small for the untuned program on 20 rows"
     with pytest.raises(BudgetExceeded, match=said):
-        tune(replace(plan, budget=1e-5), folder=None)
+        tune(replace(plan, budget=1e-4), folder=None)
+
+
+IMPROVED = """
+prompt improve(target: int, attempt: int) -> int:
+    max_tokens 4000
+    "Target {{ target }}, attempt {{ attempt }}."
+
+scheme two(target: int) -> int:
+    Generate(k=tries) guess(target, style)
+    Score() error(it, target)
+    KeepBestN(1)
+"""
+STEPS = {
+    "    Generate() improve(target, it)\n": True,
+    "    Generate(max_tokens=10) improve(target, it)\n": False,
+    """\
+    if style == "fancy":
+        Generate() improve(target, it)
+    else:
+        Generate() guess(it, style)
+""": False,
+}
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_a_budget_below_one_call_that_is_sure_to_come_is_refused_before_anything_is_paid(
+    tmp_path: Path, steps: str
+) -> None:
+    plan = guess_plan(
+        tmp_path, "train 6, test 6\nminimize error(result, target)\ntrials 2\nvary tries in 1..3"
+    )
+    path = tmp_path / "guess.got"
+    path.write_text(path.read_text() + IMPROVED + steps)
+    with (tmp_path / "guess_sim.py").open("a") as file:
+        file.write("def improve(rng, target, attempt):\n    return str(target)\n")
+    study = tmp_path / "study.got"
+    study.write_text(study.read_text().replace('"guess.got"', '"guess.got" scheme two'))
+    asked: list[object] = []
+    plan, options = replace(read_plan(study), budget=0.005), Options(observe=asked.append)
+    if not STEPS[steps]:
+        assert tune(plan, options, folder=None).partial is None
+        return
+    with pytest.raises(
+        BudgetExceeded, match=r"does not allow one call of `improve`, .* \$0.0060 or more"
+    ) as caught:
+        tune(plan, options, folder=None)
+    assert (
+        caught.value.help is not None
+        and "`--max-usd 0.01` at least, or lower `max_tokens`" in caught.value.help
+    )
+    assert not [event for event in asked if isinstance(event, Asked)]
 
 
 def test_a_study_goes_on_with_more_money(plan: StudyPlan, tmp_path: Path) -> None:

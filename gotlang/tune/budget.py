@@ -6,10 +6,15 @@ have been charged.
 
 from __future__ import annotations
 
-from typing import final
+import math
+from collections.abc import Mapping
+from typing import Any, final
 
 from gotlang.cache.coordination import Coordination
+from gotlang.estimate.cost import estimate
+from gotlang.ir.program import Program, Prompt, Scheme
 from gotlang.models.prices import dollars
+from gotlang.runtime.estimating import Sizes
 from gotlang.runtime.sampler.budget import exact
 from gotlang.runtime.sampler.shared import SharedBudget
 
@@ -47,3 +52,50 @@ class StudyBudget(SharedBudget):
             parts.append(f"{dollars(self._total - self.max_usd)} reserved for its later stages")
         words = f"the study's budget of {dollars(self._total)} does not allow the next request: "
         return words + ", ".join(parts)
+
+
+@final
+class _Only:
+    """Counts for an estimate the requests of one prompt alone, as an input token each, and their longest
+    responses, as dollars. `least` is what the cheapest of them costs in US dollars before its response, and
+    `per_output` what a token of that does; infinite without such a request or price."""
+
+    batch = 1
+
+    def __init__(self, sizes: Sizes, prompt: str) -> None:
+        self.default_max_tokens = sizes.default_max_tokens
+        self._sizes, self._prompt = sizes, prompt
+        self._tokens: float | None = None
+        self.least = self.per_output = math.inf
+
+    def value(self, value: Any) -> int:
+        return self._sizes.value(value)
+
+    def request(
+        self, prompt: Prompt, known: Mapping[str, Any], tokens: Mapping[str, tuple[float, float]]
+    ) -> tuple[float, float]:
+        self._tokens = self._sizes.request(prompt, known, tokens)[0] if prompt.name == self._prompt else None
+        return (0, 0) if self._tokens is None else (1, 1)
+
+    def price(self, model: str | None) -> tuple[float, float]:
+        if self._tokens is None:
+            return 0.0, 0.0
+        per_input, per_output = self._sizes.price(model) or (0.0, 0.0)
+        self.least = min(self.least, self._tokens * per_input)
+        self.per_output = min(self.per_output, per_output)
+        return 0.0, 1.0
+
+
+def dearest_call(
+    program: Program, scheme: Scheme, sizes: Sizes, inputs: Mapping[str, Any]
+) -> tuple[float, str]:
+    """The most that one call costs at least, if its response has the maximum length, in US dollars, and its
+    prompt: of those that a run with these inputs asks in any case. 0 if none is known."""
+    found = [(0.0, "")]
+    for prompt in program.prompts:
+        only = _Only(sizes, prompt.name)
+        costs = estimate(program, scheme, only, inputs=inputs).early
+        calls, longest = costs.input_tokens, costs.usd
+        if calls.low and calls.high and longest is not None and longest.high is not None:
+            found.append((only.least + longest.high / calls.high * only.per_output, prompt.name))
+    return max(found)

@@ -25,11 +25,13 @@ from gotlang.cache.memory import MemoryCache
 from gotlang.cache.sqlite import SqliteCoordination
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
 from gotlang.evaluate.rows import as_table
+from gotlang.models.prices import dollars
 from gotlang.options import Options
+from gotlang.runtime.estimating import Sizes
 from gotlang.runtime.sampler.shared import ROLE
 from gotlang.semantics.varying import SCHEME
 from gotlang.session import Session, run_to_end
-from gotlang.tune.budget import StudyBudget
+from gotlang.tune.budget import StudyBudget, dearest_call
 from gotlang.tune.judge import (
     FrontPoint,
     amount,
@@ -202,6 +204,7 @@ class _Study:
 
     async def run(self) -> StudyResult:
         """All steps."""
+        self._check_budget()
         points = await self._propose()
         await self._search(points)
         self.rejected = self.search.allocation.rejected
@@ -212,6 +215,24 @@ class _Study:
             best += [trial for trial in front(self.plan, trials.values()) if trial not in best]
         chosen = front_of(self.plan, trials, best)
         return await self._result(points, trials, await self._held_out(points, chosen))
+
+    def _check_budget(self) -> None:
+        """Raises BudgetExceeded, before anything is asked, if the budget allows no call of a prompt that the
+        untuned program asks in any case. A study that has trials may find all that it asks in the cache."""
+        plan, options = self.plan, self.session.options
+        if plan.budget is None or self.store.finished():
+            return
+        sizes = Sizes(options.chosen_model, self.session.models.options)
+        program = self.session.ir
+        usd, prompt = dearest_call(program, program.scheme(plan.scheme), sizes, self.train[0].inputs)
+        if usd > plan.budget:
+            most = dollars(usd)
+            raise BudgetExceeded(
+                f"the budget of {dollars(plan.budget)} does not allow one call of `{prompt}`, which may cost "
+                f"{most} or more",
+                help=f"give the study more, `--max-usd {math.ceil(100 * usd) / 100:g}` at least, or lower "
+                f"`max_tokens` of `{prompt}`",
+            )
 
     def _leads(self, trial: Trial, original: Trial) -> bool:
         """Whether a point is better than the untuned program in the first objective, on the rows it ran."""
@@ -270,7 +291,8 @@ class _Study:
                 raise BudgetExceeded(
                     f"the budget of {amount('cost', plan.budget)} is too small for the untuned program on "
                     f"{len(self.train)} rows",
-                    help="`gotc explain` estimates the cost of a row; responses already paid for are kept",
+                    help="give it more with `--max-usd`: `gotc explain` estimates the cost of a row; "
+                    "responses already paid for are kept",
                 ) from None
         finally:
             self.store.leave()
