@@ -1,26 +1,32 @@
 """How often confidence sequences hold the true mean if one looks after each row.
 
-    python benchmarks/peeking.py --draws 2000 --write
+    python -m benchmarks peeking --draws 2000 --write
 
-Each line has draws of `--rows` differences of two programs whose true mean is known. After each row from
+Each kind has draws of `--rows` differences of two programs whose true mean is known. After each row from
 the sixth on the interval is looked at; it holds if the mean is in every one. `above` and `below` are draws
 where it lay above or below the mean at some look: where the true mean is 0, those are the false verdicts on
 either side. `held once` is for one look, at the planned rows; `bootstrap held` is the bootstrap's interval at
-the same looks, for a tenth of the draws.
+the same looks, for a tenth of the draws. Each kind appends a line to `--out`, so that the benchmark can be
+interrupted and continued.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import random
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from measurement import options, report
+from measurement import RESULTS, Found, options, report, resumed
 
 from gotlang.statistics import FEWEST_ROWS, Interval, confidence_sequence, mean_interval
 
 Draw = Callable[[random.Random], float]
+PLANNED = 30, 60, 100
+ROWS = 120
+TENTH = 10
 
 
 def _student(source: random.Random) -> float:
@@ -79,28 +85,47 @@ COLUMNS = {
 }
 
 
-def lines(draws: int, rows: int) -> Iterator[tuple[Any, ...]]:
-    """A line for each kind of difference and number of planned rows."""
-    for name, (draw, mean, unit) in KINDS.items():
-        few = max(1, draws // 10)
-        boot = sum(misses(draw, mean, lambda seen: mean_interval(seen, resamples=200), draws=few, rows=rows))
-        for planned in (30, 60, 100):
+def studied(differences: str, draws: int, rows: int) -> Found:
+    """How often a kind of difference was missed above and below, at each look and at one look, by the number
+    of planned rows; and how often the bootstrap missed it."""
+    draw, mean, unit = KINDS[differences]
+    few = max(1, draws // TENTH)
+    boot = sum(misses(draw, mean, lambda seen: mean_interval(seen, resamples=200), draws=few, rows=rows))
+    found: Found = {"bootstrap": boot / few}
+    for planned in PLANNED:
 
-            def find(seen: Sequence[float], planned: int = planned, unit: float = unit) -> Interval:
-                return confidence_sequence(seen, planned=planned, unit=unit)
+        def find(seen: Sequence[float], planned: int = planned) -> Interval:
+            return confidence_sequence(seen, planned=planned, unit=unit)
 
-            above, below = misses(draw, mean, find, draws=draws, rows=rows)
-            once = sum(misses(draw, mean, find, draws=draws, rows=planned, first=planned, seed=1))
-            held = 1 - (above + below) / draws
-            yield name, planned, held, above / draws, below / draws, 1 - once / draws, 1 - boot / few
+        above, below = misses(draw, mean, find, draws=draws, rows=rows)
+        once = sum(misses(draw, mean, find, draws=draws, rows=planned, first=planned, seed=1))
+        found[str(planned)] = [above / draws, below / draws, once / draws]
+    return found
+
+
+def studies(draws: int, rows: int) -> list[Found]:
+    """What names each line."""
+    return [{"differences": name, "draws": draws, "rows": rows} for name in KINDS]
+
+
+def table(lines: Sequence[Found]) -> Iterator[tuple[Any, ...]]:
+    """A row for each kind of difference and number of planned rows."""
+    for line in lines:
+        for planned in PLANNED:
+            above, below, once = line[str(planned)]
+            held = 1 - above - below
+            yield line["differences"], planned, held, above, below, 1 - once, 1 - line["bootstrap"]
 
 
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--draws", type=int, default=2000)
-    parser.add_argument("--rows", type=int, default=120)
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="kinds at a time")
+    parser.add_argument("--out", type=Path, default=RESULTS / "peeking.jsonl")
     given = parser.parse_args()
-    report(given, COLUMNS, lines(given.draws, given.rows))
+    lines = resumed(given.out, studies(given.draws, given.rows), studied, given.jobs)
+    report(given, COLUMNS, table(lines))
 
 
 if __name__ == "__main__":
