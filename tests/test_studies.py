@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -141,8 +142,32 @@ def test_a_grid_runs_every_point_on_every_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("vary", "held"),
+    [
+        ("tries in 4..8, style", {"tries": range(4, 9)}),
+        ('tries, style in ["fancy"]', {"style": ["fancy"]}),
+        ("tries in [5, 7], style, temperature in 0.0..1.0", {"tries": [5, 7]}),
+        ('tries in 3..5, style in ["fancy"], temperature in 0.0..1.0\nsampler nsga2', {"tries": [3, 4, 5]}),
+    ],
+)
+def test_a_range_without_the_untuned_value_bounds_all_points_but_the_untuned_program(
+    tmp_path: Path, vary: str, held: Mapping[str, Any]
+) -> None:
+    """A search stays in what is written, and compares it with the program as it is."""
+    clauses = f"train 8, test 6\nminimize error(result, target)\ntrials 30\nvary {vary}"
+    done = tune(guess_plan(tmp_path, clauses), folder=None)
+    original, *others = done.trials.values()
+    assert original.point == {name: {"tries": 2, "style": "plain"}[name] for name in original.point}
+    assert len(others) >= 4 and original.point.keys() & held.keys()
+    for trial in others:
+        assert all(trial.point[name] in values for name, values in held.items())
+    values = {**done.tuned.params, **done.tuned.settings}
+    assert values.items() >= done.written.trial.point.items()
+
+
+@pytest.mark.parametrize(
     ("vary", "points"),
-    [("style", 2), ('tries in 3..4, style in ["fancy"]', 6), ("temperature in [0.0, 0.5]", 3)],
+    [("style", 2), ('tries in 3..4, style in ["fancy"]', 3), ("temperature in [0.0, 0.5]", 3)],
 )
 def test_a_grid_ends_with_its_last_point(tmp_path: Path, vary: str, points: int) -> None:
     aims = "train 6, test 6\nminimize error(result, target), minimize cost"

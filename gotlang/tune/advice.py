@@ -48,7 +48,7 @@ def _matters(
     for number, trial in trials.items():
         if dimension.name in trial.point:
             value = trial.point[dimension.name]
-            third = value if dimension.choices else min(2, int(3 * dimension.scaled(value)))
+            third = value if dimension.choices else max(0, min(2, int(3 * dimension.scaled(value))))
             groups.setdefault(third, []).extend(ahead[number])
     known = sorted(groups.values(), key=len)
     if len(known) < 2 or 2 * math.sqrt(noise / len(known[0]) + noise / len(known[1])) > visible:

@@ -55,8 +55,9 @@ class Proposals:
             self._study: Any = optuna.create_study(
                 sampler=_sampler(optuna, sampler, seed), directions=directions
             )
-            self._study.enqueue_trial({d.name: d.default for d in space.dimensions})
-            self._ask()  # the untuned program
+            if space.closed:
+                self._study.enqueue_trial(space.start)
+                self._ask()
 
     def points(self, count: int) -> list[dict[str, Value]]:
         """Up to so many new points. Those of before that were not told are forgotten."""

@@ -41,9 +41,10 @@ TEXTS = "prompt "
 @final
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One thing that varies, from `low` to `high` or among `choices`. `param` is the param or setting it
-    belongs to, `index` its place in a list, `guard` the condition under which it matters. `unset`: what the
-    untuned program has is not known, and its point leaves it out."""
+    """One thing that varies, from `low` to `high` or among `choices`. `default` is the untuned program's
+    value, which may lie outside: then no other point has it. `param` is the param or setting it belongs to,
+    `index` its place in a list, `guard` the condition under which it matters. `unset`: what the untuned
+    program has is not known, and its point leaves it out."""
 
     name: str
     param: str
@@ -62,6 +63,22 @@ class Dimension:
             return cast(Value, trial.suggest_categorical(self.name, list(self.choices)))
         suggest = trial.suggest_int if self.whole else trial.suggest_float
         return cast(Value, suggest(self.name, self.low, self.high))
+
+    @property
+    def recorded(self) -> Dimension:
+        """With the untuned program's value among its own, as a record of all points has it."""
+        if self.holds(self.default):
+            return self
+        if self.choices:
+            return replace(self, choices=(*self.choices, self.default))
+        own = cast(float, self.default)
+        return replace(self, low=min(self.low, own), high=max(self.high, own))
+
+    def holds(self, value: Value) -> bool:
+        """Whether a value is one of its own."""
+        if self.choices:
+            return value in self.choices
+        return isinstance(value, int | float) and self.low <= value <= self.high
 
     @property
     def count(self) -> int | None:
@@ -84,7 +101,7 @@ class Dimension:
         return chance.uniform(self.low, self.high)
 
     def scaled(self, value: Value) -> float:
-        """Where in its range a number is, from 0 to 1."""
+        """Where in its range a number is, from 0 to 1; the untuned program's may lie outside."""
         return (float(value or 0) - self.low) / ((self.high - self.low) or 1)
 
 
@@ -153,9 +170,8 @@ class Space:
         other = chance.choice(self.dimensions)
 
         def choose(dimension: Dimension) -> Value:
-            if dimension is other or dimension.name not in point:
-                return dimension.sample(chance)
-            return point[dimension.name]
+            known = point.get(dimension.name)
+            return known if dimension is not other and dimension.holds(known) else dimension.sample(chance)
 
         return self._chosen(choose)
 
@@ -183,9 +199,12 @@ class Space:
     @property
     def combinations(self) -> int:
         """How many points the grid has, and one more if the untuned program's is not among them."""
-        values, start = self.grid(), self.start
-        inside = all(name in start and start[name] in known for name, known in values.items())
-        return math.prod(map(len, values.values())) + (not inside)
+        return math.prod(map(len, self.grid().values())) + (not self.closed)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the untuned program's point has a value of each dimension."""
+        return all(not d.unset and d.holds(d.default) for d in self.dimensions)
 
     def grid(self) -> dict[str, list[Value]]:
         """Every value of every dimension. Raises UsageError if one is not countable."""
@@ -339,17 +358,14 @@ def _own_setting(prompt: Prompt, setting: str, plan: StudyPlan) -> Value:
 
 
 def _setting(name: str, domain: Domain, own: Value, guard: e.Expression | None) -> Dimension:
-    """The dimension of a setting. The untuned program's value takes part where it is known."""
+    """The dimension of a setting, of which the untuned program may have a value that is not known."""
     rule = MODEL_SETTINGS.get(name.rpartition(".")[2])
     whole = FLOAT not in rule.types if rule is not None else True
     if domain.choices:
         choices = tuple(_encoded(choice) for choice in domain.choices)
-        own_first = (own,) if own is not None and own not in choices else ()
         first = choices[0] if own is None else own
-        return Dimension(name, name, first, choices=(*own_first, *choices), guard=guard, unset=own is None)
+        return Dimension(name, name, first, choices=choices, guard=guard, unset=own is None)
     low, high = domain.low or 0, domain.high or 0
-    if isinstance(own, int | float):
-        low, high = min(low, own), max(high, own)
     first = low if own is None else own
     return Dimension(name, name, first, low, high, whole=whole, guard=guard, unset=own is None)
 
@@ -405,17 +421,15 @@ def _in_order(names: list[str], params: Mapping[str, Param]) -> list[str]:
 
 
 def _dimensions(param: Param, domain: Domain) -> list[Dimension]:
-    """A param's dimensions. The untuned program takes part, even if the study's range excludes its values."""
+    """A param's dimensions."""
 
     def dimension(name: str, default: Any, index: int | None) -> Dimension:
         known = _encoded(default)
         choices = tuple(_encoded(choice) for choice in domain.choices)
         if choices:
-            choices = choices if known in choices else (*choices, known)
             return Dimension(name, param.name, known, choices=choices, index=index, guard=param.guard)
         low, high = domain.low or 0, domain.high or 0
         whole = param.type != FLOAT and isinstance(low, int) and isinstance(high, int)
-        low, high = min(low, default), max(high, default)
         return Dimension(name, param.name, known, low, high, (), index, whole, param.guard)
 
     if param.each and isinstance(param.default, list):

@@ -106,7 +106,8 @@ def gaps_of(space: Space, points: Sequence[Point]) -> list[Any]:
     for dimension in space.dimensions:
         values = [point.get(dimension.name) for point in points]
         if dimension.choices:
-            codes = np.array([-1 if v is None else dimension.choices.index(v) for v in values])
+            known = dimension.recorded.choices
+            codes = np.array([-1 if v is None else known.index(v) for v in values])
             out.append((codes[:, None] != codes[None, :]).astype(float))
             continue
         places = np.array([0.5 if value is None else dimension.scaled(value) for value in values])

@@ -167,7 +167,7 @@ class TrialStore:
         with quiet():
             for dimension in space.dimensions:
                 if dimension.name in trial.point:
-                    dimension.suggest(chosen)
+                    dimension.recorded.suggest(chosen)
         for name, distribution in chosen.distributions.items():
             value = distribution.to_internal_repr(trial.point[name])
             storage.set_trial_param(trial_id, name, value, distribution)
