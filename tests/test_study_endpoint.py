@@ -200,6 +200,34 @@ def test_killed_three_times_it_ends_as_if_nobody_had(folder: Path) -> None:
     assert found["spent"]["calls"] <= sum(charges(server).values())
 
 
+def test_of_a_study_that_was_killed_a_point_is_picked_and_said_to_be_unfinished(folder: Path) -> None:
+    alone = undisturbed(folder)
+    with OpenAIServer(answer, latency_s=0.01) as server:
+        early = gotc(*command(server, "--pick", "best"), cwd=folder)
+        assert "run it first" in document(early, 2)["error"]["help"]
+        worker = start(*command(server), cwd=folder)
+        _wait(lambda: len(server.requests) >= 90)
+        worker.send_signal(signal.SIGKILL)
+        worker.communicate(timeout=60)
+        sent = len(server.requests)
+        for name in ("original", "best", "p1"):
+            picked = document(gotc(*command(server, "--pick", name), cwd=folder), 3)
+            assert "the study has not ended: of " in picked["partial"] and picked["held_out"] is None
+            assert picked["tuned"]["provenance"]["partial"] == picked["partial"]
+            assert name in picked["written"] or name == "best"
+            params = json.loads((folder / "near.tuned.json").read_text())["params"]
+            assert params == picked["winner"]["point"]
+            assert (params == {"effort": 1, "style": "plain"}) == (picked["written"] == "original")
+        plain = (word for word in command(server, "--pick", "p1") if word != "--json")
+        shown = gotc(*plain, "--report", "page.html", cwd=folder)
+        assert "not compared with the original: the study has not ended" in shown.stdout
+        assert "next: let the study go on: `gotc tune guess.got`" in shown.stdout
+        assert "Not finished: the study has not ended" in (folder / "page.html").read_text()
+        assert len(server.requests) == sent  # nothing is asked
+        found = document(gotc(*command(server), cwd=folder))
+        assert found["partial"] is None and told(found) == told(alone)
+
+
 @pytest.mark.skipif(bool(no_postgres or postgres.GIVEN), reason=no_postgres or "the server is not ours")
 def test_a_database_that_restarts_under_four_workers_loses_and_repeats_nothing(folder: Path) -> None:
     alone = undisturbed(folder)

@@ -17,9 +17,10 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 from support.gotc import document, gotc
 from support.studies import guess_plan, guess_study
 
+from gotlang.api import Options
 from gotlang.errors import UsageError
 from gotlang.statistics import LEVEL
-from gotlang.tune.advice import edges, not_mattering
+from gotlang.tune.advice import edges, next_steps, not_mattering
 from gotlang.tune.judge import (
     VERDICTS,
     HeldOut,
@@ -226,6 +227,19 @@ def test_any_point_is_picked_without_paying_and_more_test_rows_follow(tmp_path: 
     assert held["search"] == done["roles"]["search"]["calls"]  # it is the same study
     again = done["roles"]["held-out rows"]["calls"]
     assert again <= held["held-out rows"] <= 1.6 * again
+
+
+def test_a_comparison_on_fewer_rows_than_are_wanted_is_said_to_be_unfinished(tmp_path: Path) -> None:
+    clauses = "train 20, test 6\nminimize error(result, target)\ntrials 6\nvary tries in 2..3"
+    plan, options = guess_plan(tmp_path, clauses), Options(cache=tmp_path / "cache.sqlite")
+    done = tune(plan, options, folder=tmp_path / "kept")
+    assert done.held_out is not None and done.held_out.verdict == "not significant"
+    same = tune(plan, options, folder=tmp_path / "kept", picked="best")
+    assert same.partial is None and same.held_out == done.held_out
+    more = tune(replace(plan, test=12), options, folder=tmp_path / "kept", picked="best")
+    assert more.partial == "the study has not ended: 6 of 12 test rows were run"
+    assert more.held_out is not None and more.held_out.rows == 6
+    assert "let the study go on: `gotc tune study.got`" in next_steps(more, "gotc tune study.got", "t.json")
 
 
 def test_a_range_that_ends_too_early_and_a_param_that_does_nothing_are_said(tmp_path: Path) -> None:

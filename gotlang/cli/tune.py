@@ -233,7 +233,7 @@ def _summary(done: StudyResult, out: Path, command: str, *, quiet: bool) -> None
     for one in done.endpoints:
         complain(f"endpoint: {harmless(str(one))}")
     if done.partial is not None:
-        complain(f"ended early: {done.partial}")
+        complain(done.partial if done.unfinished else f"ended early: {done.partial}")
     sys.stderr.flush()
 
 

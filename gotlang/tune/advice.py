@@ -85,6 +85,9 @@ def _by_verdict(done: StudyResult, command: str, file: str) -> Iterator[str]:
     held, program = done.held_out, done.plan.program.compilation.source.name
     if done.written is not done.front[0]:
         yield f"use {done.written.title}: `gotc run {program} --tuned {file}`"
+    if done.unfinished:
+        yield f"let the study go on: `{command}`"
+        return
     if held is None:
         more = f"more money than {amount('cost', done.plan.budget)}"
         yield f"let the study go on to the test rows with {more}: `{command} --max-usd USD`"

@@ -24,6 +24,8 @@ ROLES = {
     "held-out rows": "points on test rows",
 }
 """What a study spends money on."""
+UNFINISHED = "the study has not ended"
+"""How `partial` begins if so: a point was picked before."""
 
 
 @final
@@ -84,6 +86,11 @@ class StudyResult(Displayed):
     def held_out(self) -> HeldOut | None:
         """The verdict; None if the test rows were not run."""
         return self.judged.held_out
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a point was picked before the study has ended."""
+        return self.partial is not None and self.partial.startswith(UNFINISHED)
 
     @property
     def usd(self) -> float:

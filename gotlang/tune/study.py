@@ -43,12 +43,12 @@ from gotlang.tune.judge import (
     pick,
     waves,
 )
-from gotlang.tune.outcome import ROLES, StudyResult, written
+from gotlang.tune.outcome import ROLES, UNFINISHED, StudyResult, written
 from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, propose
 from gotlang.tune.sampler import CostModel
-from gotlang.tune.search import Search, StudyProgress, behind, front, merged
+from gotlang.tune.search import Search, StudyProgress, behind, best_of, front, merged
 from gotlang.tune.space import space_of, with_texts
 from gotlang.tune.structure import simplified
 from gotlang.tune.trials import Trial, TrialStore, lost
@@ -209,12 +209,15 @@ class _Study:
         await self._search(points)
         self.rejected = self.search.allocation.rejected
         trials = self.search.measured()
-        best = [trials[trial.number] for trial in self.search.best]
-        best = [t for t in best if t.feasible and (self._leads(t, trials[0]) or not trials[0].feasible)][:1]
-        if len(self.plan.objectives) > 1:
-            best += [trial for trial in front(self.plan, trials.values()) if trial not in best]
-        chosen = front_of(self.plan, trials, best)
+        chosen = self._chosen(trials, [trials[trial.number] for trial in self.search.best])
         return await self._result(points, trials, await self._held_out(points, chosen))
+
+    def _chosen(self, trials: Mapping[int, Trial], best: Sequence[Trial]) -> list[FrontPoint]:
+        """The points to choose from, by the best of the search."""
+        found = [t for t in best if t.feasible and (self._leads(t, trials[0]) or not trials[0].feasible)][:1]
+        if len(self.plan.objectives) > 1:
+            found += [trial for trial in front(self.plan, trials.values()) if trial not in found]
+        return front_of(self.plan, trials, found)
 
     def _check_budget(self) -> None:
         """Raises BudgetExceeded, before anything is asked, if the budget allows no call of a prompt that the
@@ -239,17 +242,26 @@ class _Study:
         return math.fsum(behind(self.plan, trial.rows, original.rows)) < 0
 
     async def pick(self, wanted: str) -> StudyResult:
-        """The stored study, with this point chosen."""
+        """The stored study, with this point chosen; of one that has not ended, of what is there."""
         trials = merged(self.plan, self.store.finished().values(), len(self.train))
         kept = self.store.kept()
-        if not kept.names:
+        if 0 not in trials:
             raise UsageError(
                 f"there is no result of the study `{self.plan.name}` yet to pick from",
                 help="run it first: the same command without `--pick`",
             )
-        chosen = named(trials, kept.names)
+        self.partial = kept.partial
+        if kept.names:
+            found = self._compared(named(trials, kept.names), kept.rows)
+            ran = min(len(kept.rows.get(p.trial.number, ())) for p in self._judged(found))
+            if self.partial is None and ran < len(self.split.test) and not is_certain(found):
+                self.partial = f"{UNFINISHED}: {ran} of {len(self.split.test)} test rows were run"
+        else:
+            best = best_of(self.plan, trials.values())
+            found = self._chosen(trials, [best] if best is not None else [])
+            self.partial = f"{UNFINISHED}: of {len(trials)} points none is compared on test rows"
         points = await self._propose()
-        return await self._result(points, trials, self._compared(chosen, kept.rows), wanted)
+        return await self._result(points, trials, found, wanted)
 
     async def _propose(self) -> PointRunner:
         """What runs points, with proposed texts where the study searches prompts."""
@@ -311,8 +323,7 @@ class _Study:
         ROLE.set("held-out rows")
         self.search.show_stage("held-out rows")
         rows = self.plan.read_rows(self.split.test).rows
-        several = len(self.plan.objectives) > 1
-        wanted = [point for point in chosen if several or {"original", "best"} & {*point.names}]
+        wanted = self._judged(chosen)
         measured = {n: list(known) for n, known in self.store.kept().rows.items()}
         async with self._alone():
             for look in waves(len(rows)):
@@ -323,10 +334,16 @@ class _Study:
                     except BudgetExceeded:
                         self.partial = self.partial or "the budget did not last for the test rows"
                         break
-                self.store.keep({p.trial.number: p.names for p in chosen}, measured, planned=len(rows))
+                names = {p.trial.number: p.names for p in chosen}
+                self.store.keep(names, measured, planned=len(rows), partial=self.partial)
                 if self.partial is not None or is_certain(self._compared(chosen, measured)):
                     break
         return self._compared(chosen, measured)
+
+    def _judged(self, chosen: Sequence[FrontPoint]) -> list[FrontPoint]:
+        """The points that run on test rows: of several objectives all."""
+        several = len(self.plan.objectives) > 1
+        return [point for point in chosen if several or {"original", "best"} & {*point.names}]
 
     def _compared(
         self, chosen: Sequence[FrontPoint], measured: Mapping[int, Sequence[Measured]]

@@ -83,12 +83,13 @@ class _Stored(Struct, frozen=True):
 
 
 class Kept(Struct, frozen=True):
-    """The front of a study: names of its points by the numbers of their trials, test rows by the same, and
-    for how many of them the first comparison was planned."""
+    """The front of a study: names of its points by the numbers of their trials, test rows by the same, for
+    how many of them the first comparison was planned, and why the study ended early."""
 
     names: dict[int, tuple[str, ...]] = {}
     rows: dict[int, tuple[Measured, ...]] = {}
     planned: int = 0
+    partial: str | None = None
 
 
 @final
@@ -194,13 +195,18 @@ class TrialStore:
         self._finished[trial.number] = trial
 
     def keep(
-        self, names: Mapping[int, Sequence[str]], rows: Mapping[int, Sequence[Measured]], planned: int
+        self,
+        names: Mapping[int, Sequence[str]],
+        rows: Mapping[int, Sequence[Measured]],
+        planned: int,
+        partial: str | None,
     ) -> None:
-        """Store the front, its points' names by the numbers of their trials, and what ran on test rows, of
-        which so many are planned."""
+        """Store the front, its points' names by the numbers of their trials, what ran on test rows, of
+        which so many are planned, and why the study ended early."""
         known = self.kept()
         kept = {**known.rows, **{number: tuple(measured) for number, measured in rows.items()}}
-        found = Kept({number: tuple(each) for number, each in names.items()}, kept, known.planned or planned)
+        named = {number: tuple(each) for number, each in names.items()}
+        found = Kept(named, kept, known.planned or planned, partial)
         if found != known:
             self.study.set_user_attr("front", to_json(found))
 
