@@ -73,15 +73,25 @@ class Polynomial:
         return f"<{self}>"
 
     def __add__(self, other: Polynomial) -> Polynomial:
+        if not (self.terms and other.terms):
+            return self if self.terms else other
         terms = dict(self.terms)
         for product, factor in other.terms.items():
             terms[product] = terms.get(product, 0) + factor
         return Polynomial(terms)
 
     def __sub__(self, other: Polynomial) -> Polynomial:
-        return self + Polynomial.of(-1) * other
+        terms = dict(self.terms)
+        for product, factor in other.terms.items():
+            terms[product] = terms.get(product, 0) - factor
+        return Polynomial(terms)
 
     def __mul__(self, other: Polynomial) -> Polynomial:
+        if not (self.terms and other.terms):
+            return other if self.terms else self
+        a, b = self.constant, other.constant
+        if a is not None and b is not None:
+            return Polynomial({(): a * b})
         terms: dict[Product, float] = {}
         for left, a in self.terms.items():
             for right, b in other.terms.items():
@@ -122,6 +132,14 @@ class Polynomial:
         """A number that it is never below, whatever the program is run with."""
         return sum(
             _times(factor, (atom.least if factor > 0 else atom.most for atom in product))
+            for product, factor in self.terms.items()
+        )
+
+    @property
+    def most(self) -> float:
+        """A number that it is never above, whatever the program is run with."""
+        return sum(
+            _times(factor, (atom.most if factor > 0 else atom.least for atom in product))
             for product, factor in self.terms.items()
         )
 
@@ -251,16 +269,18 @@ def _unwritten(text: str) -> str:
 
 def larger(a: Polynomial, b: Polynomial) -> Polynomial:
     """The larger of two formulas: one of them where that is certain, else an atom that says so."""
-    if (a - b).least >= 0:
+    difference = a - b
+    if difference.least >= 0:
         return a
-    return b if (b - a).least >= 0 else _chosen("max", a, b, max)
+    return b if difference.most <= 0 else _chosen("max", a, b, max)
 
 
 def smaller(a: Polynomial, b: Polynomial) -> Polynomial:
     """The smaller of two formulas, likewise."""
-    if (a - b).least >= 0:
+    difference = a - b
+    if difference.least >= 0:
         return b
-    return a if (b - a).least >= 0 else _chosen("min", a, b, min)
+    return a if difference.most <= 0 else _chosen("min", a, b, min)
 
 
 def _chosen(word: str, a: Polynomial, b: Polynomial, choose: Callable[[float, float], float]) -> Polynomial:

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any, final
 
 from gotlang.errors import GotError, UsageError
-from gotlang.estimate.cost import CostRange, estimate
+from gotlang.estimate.cost import CostRange, costs_of
 from gotlang.evaluate.rows import Row
 from gotlang.ir.evaluate import evaluate
 from gotlang.operations.names import free_names
@@ -181,8 +181,9 @@ class CostModel:
     def _ranges(self, row: Row, point: Point) -> dict[str, CostRange]:
         runner = self._points.runner(point)
         scheme = runner.program.scheme(runner.program.main or self._points.plan.scheme)
-        found = estimate(runner.program, scheme, self._sizes, inputs=row.inputs, params=runner.params)
-        costs = found.early if self._early else found.costs
+        params = {param.name: param.default for param in runner.program.params} | dict(runner.params)
+        given: Any = {"early": self._early, "inputs": row.inputs, "params": params, "formulas": False}
+        costs, _ = costs_of(runner.program, scheme, self._sizes, **given)
         return {"calls": costs.calls} | ({"cost": costs.usd} if costs.usd is not None else {})
 
 
