@@ -30,6 +30,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
+from weakref import WeakSet
 
 from tests.support.power import Disk
 
@@ -94,7 +95,7 @@ class Process:
         self.killed_at = float("inf")
         self.tasks: list[asyncio.Task[Any]] = []
         self.files: dict[int, Callable[[], object]] = {}
-        self.connections: list[sqlite3.Connection] = []
+        self.connections: list[_Connection] = []
         self.context = copy_context()
         self.context.run(PROCESS.set, self)
         Process.living[pid] = self
@@ -116,6 +117,9 @@ class Process:
         for connection in self.connections:
             with suppress(sqlite3.Error):  # a statement that is not at its end would keep the file locked
                 connection.rollback()
+            for cursor in connection.cursors:  # and one that a dead task holds would keep it open
+                with suppress(sqlite3.Error):
+                    cursor.close()
             connection.close()
 
     def bury(self) -> None:
@@ -337,6 +341,7 @@ class _Connection(sqlite3.Connection):
 
     process: Process
     path: Path
+    cursors: WeakSet[sqlite3.Cursor]
     full = False
     WRITING = ("begin", "insert", "update", "delete", "create", "replace", "commit")
 
@@ -346,6 +351,8 @@ class _Connection(sqlite3.Connection):
             if process.dead or what.lower().lstrip().startswith(self.WRITING):
                 last = process.gate("sqlite " + " ".join(what.split())[:50])
             result = act()
+            if isinstance(result, sqlite3.Cursor):
+                self.cursors.add(result)
             process.after(last)
             if process.dead:
                 raise OSError(errno.EIO, "the process is dead")
@@ -400,6 +407,7 @@ def _connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
     if process.dead:
         raise sqlite3.OperationalError("the process is dead")
     made = _real_connect(*arguments, **{**options, "factory": _Connection})
+    made.cursors = WeakSet()
     made.process, made.path = process, Path(unquote(urlsplit(str(arguments[0])).path))
     process.connections.append(made)
     return made
