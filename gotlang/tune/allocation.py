@@ -40,8 +40,8 @@ CELLS = 5
 """So many times as many cells end a search whose cells are nearly free: they take time."""
 PASSES = 4
 """How often, at most, a point runs on the train rows, each time with new samples."""
-ENOUGH = 0.0012
-OF_LEAD = 0.012
+ENOUGH = 0.0008
+OF_LEAD = 0.008
 """It ends when the expected gain is below this share of the untuned program's objective, or of the lead over
 it if that is more."""
 RELEVANT = 0.1
