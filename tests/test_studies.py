@@ -25,6 +25,7 @@ from gotlang.errors import BudgetExceeded, CompileError, ModelError, UsageError
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.sampler.events import Asked
+from gotlang.tune import allocation, search
 from gotlang.tune.outcome import StudyResult
 from gotlang.tune.plan import StudyPlan, make_plan, read_plan
 from gotlang.tune.points import PointRunner
@@ -133,6 +134,18 @@ def test_no_point_runs_twice_on_a_row_and_every_branch_runs(tmp_path: Path, vary
     assert len(cells) == len({*cells}) == sum(len(trial.rows) for trial in done.trials.values())
     assert len({key_of(trial.point) for trial in done.trials.values()}) == len(done.trials) >= 10
     assert {trial.point["style"] for trial in done.trials.values()} == {"plain", "fancy"}
+
+
+def test_of_a_large_space_no_more_points_run_than_the_model_of_them_can_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "LISTED", 16)
+    monkeypatch.setattr(allocation, "MOST_FREE", 4)
+    clauses = "train 8, test 6\nminimize error(result, target)\ntrials 60"
+    clauses += "\nvary tries, style, temperature in 0.0..1.0"
+    done = tune(guess_plan(tmp_path, clauses), folder=None)
+    assert 16 <= len(done.trials) < 16 + allocation.AT_ONCE + allocation.MOST_FREE
+    assert done.trials[0].ended == "complete"
 
 
 def test_a_grid_runs_every_point_on_every_row(tmp_path: Path) -> None:

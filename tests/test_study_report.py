@@ -89,7 +89,7 @@ def test_tune_then_run_tuned_then_apply(tmp_path: Path) -> None:
     first = gotc(tmp_path, "tune", "study.got", "--model", "simulated")
     assert first.returncode == 0, first.stderr
     assert "better" in first.stdout
-    assert re.search(r"\d+ points, \d+ of at most \d+ rows · best ", first.stderr)
+    assert re.search(r"\d+ points, \d+ rows \(\d+% of the search's limit\) · best ", first.stderr)
     found = json.loads((tmp_path / "near.tuned.json").read_text())
     assert found["held_out"]["verdict"] == "better"
     tries, style = found["params"]["tries"], found["params"]["style"]
@@ -140,7 +140,9 @@ def test_trials_tell_what_became_of_them(tmp_path: Path) -> None:
     guess_study(tmp_path, "train 5, test 5\nminimize error(result, target)\nsubject to calls <= 1\ntrials 2")
     done = gotc(tmp_path, "tune", "study.got", "--model", "simulated")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"of at most 10 rows · .* trial 0: \S+ complete but infeasible after 5", done.stderr)
+    assert re.search(r"search's limit\) · .* trial 0: \S+ complete but infeasible after 5", done.stderr)
+    shares = [int(share) for share in re.findall(r"\((\d+)% of the search's limit", done.stderr)]
+    assert shares == sorted(shares) and shares[-1] <= 100
     done = gotc(
         tmp_path, "tune", "study.got", "--model", "simulated", "--trials", "1", "--max-usd", "0.00000001"
     )

@@ -288,7 +288,7 @@ class Watch:
     def headline(self, progress: StudyProgress, budget: StudyBudget) -> str:
         """Points, rows run, the best and the money in one line."""
         points = count(len(progress.finished), "point")
-        parts = [f"{points}, {progress.cells} of at most {progress.most} rows"]
+        parts = [f"{points}, {count(progress.cells, 'row')} ({progress.share:.0%} of the search's limit)"]
         best = progress.best
         if best is not None and best.result.values is not None:
             parts.append(f"best {best.result.values[0]:.4g} (trial {best.number})")

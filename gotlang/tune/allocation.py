@@ -170,6 +170,10 @@ class Allocation:
         planned = self._within(priced, known, best)
         return planned or self._closing(known, best), best
 
+    def share(self, cells: int) -> float:
+        """Which share of what the search may take is used up, with so many cells measured."""
+        return min(1.0, max(self._spent, cells / CELLS) / self.most)
+
     def _within(
         self, planned: Sequence[tuple[Cells, float]], known: Sequence[Known], best: Sequence[int]
     ) -> list[Cells]:

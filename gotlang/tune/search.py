@@ -27,7 +27,8 @@ from gotlang.tune.trials import Trial, TrialResult, TrialStore
 FAILURES = "failures"
 """The constraint that every study has: no more rows without a result than the untuned program."""
 LISTED = 512
-"""A space with at most so many points is listed."""
+"""A space with at most so many points is listed, and of a larger one about as many run: what the model of
+all points takes grows with the cube of their number."""
 PROPOSED = 16
 NEAR = 6
 BY_CHANCE = 48
@@ -43,12 +44,12 @@ requests of others are under way."""
 @final
 @dataclass(slots=True)
 class StudyProgress:
-    """How far a study is: `cells` of at most `most` (a point on a row) were measured. `finished` are the
-    points that were run, by the number of the trial that was their first. `stage` names what it does besides
-    the search."""
+    """How far a study is: how many `cells` (a point on a row) were measured, and what `share` that is of what
+    the search may take. `finished` are the points that were run, by the number of the trial that was their
+    first. `stage` names what it does besides the search."""
 
-    most: int
     cells: int = 0
+    share: float = 0.0
     finished: dict[int, Trial] = field(default_factory=dict)
     best: Trial | None = None
     rejected: int = 0
@@ -81,7 +82,7 @@ class Search:
         trials = self.plan.trials
         most = round(max(SHARE * trials, min(trials, FEW)) * len(rows))
         self.allocation = Allocation(points.space, len(rows), most, seed, refuse)
-        self.progress = StudyProgress(most)
+        self.progress = StudyProgress()
         self.best: list[Trial] = []
         """The points that are the best by what is known, one if there is one objective."""
         self._observe = observe
@@ -137,6 +138,8 @@ class Search:
         seen, space = {key_of(trial.point) for trial in trials}, self.points.space
         if self._listed is not None:
             return [point for point in self._listed if key_of(point) not in seen]
+        if len(trials) >= LISTED:
+            return []
         assert self._proposals is not None
         for trial in trials:
             self._proposals.tell(trial.point, trial.result)
@@ -265,6 +268,7 @@ class Search:
         progress = self.progress
         progress.finished = self.measured()
         progress.cells = sum(len(trial.rows) for trial in progress.finished.values())
+        progress.share = self.allocation.share(progress.cells)
         numbers = {trial.number for trial in self.best}
         progress.best = next((t for n, t in progress.finished.items() if n in numbers), None)
         progress.rejected = self.allocation.rejected

@@ -279,7 +279,7 @@ class _Study:
         return PointRunner(plan, space, self.session, texts)
 
     def _tell_proposals(self, words: str) -> None:
-        self.observe(StudyProgress(self.plan.trials, stage=words))
+        self.observe(StudyProgress(stage=words))
 
     async def _search(self, points: PointRunner) -> None:
         """All trials; why they ended early goes to `partial`."""
