@@ -22,6 +22,7 @@ from support.studies import GUESS, course, guess_plan, guess_study
 
 from gotlang.api import Options, compile, load
 from gotlang.errors import BudgetExceeded, CompileError, ModelError, UsageError
+from gotlang.evaluate import evaluation
 from gotlang.models.base import PERMITTED, Completion, Model, Permit, Price, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.runtime.sampler.events import Asked
@@ -146,6 +147,27 @@ def test_of_a_large_space_no_more_points_run_than_the_model_of_them_can_hold(
     done = tune(guess_plan(tmp_path, clauses), folder=None)
     assert 16 <= len(done.trials) < 16 + allocation.AT_ONCE + allocation.MOST_FREE
     assert done.trials[0].ended == "complete"
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_where_time_is_simulated_not_all_rows_are_held_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulated: bool
+) -> None:
+    running, most = 0, 0
+    run_one = evaluation._run_one
+
+    async def counted(*arguments: Any, **more: Any) -> Any:
+        nonlocal running, most
+        running, most = running + 1, max(most, running + 1)
+        try:
+            return await run_one(*arguments, **more)
+        finally:
+            running -= 1
+
+    monkeypatch.setattr(evaluation, "_run_one", counted)
+    plan = guess_plan(tmp_path, "train 30, test 10\nminimize error(result, target)\ntrials 2\nsampler random")
+    tune(plan, Options() if simulated else Options(model=Mortal()), folder=None)
+    assert most == evaluation.DEFAULT_PARALLEL if simulated else most > evaluation.DEFAULT_PARALLEL
 
 
 def test_a_grid_runs_every_point_on_every_row(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any, final
 import msgspec
 
 from gotlang.errors import BudgetExceeded, CacheLost, EvaluationError, ModelError, RunError, UsageError
-from gotlang.evaluate.evaluation import RowRun, run_each
+from gotlang.evaluate.evaluation import DEFAULT_PARALLEL, RowRun, run_each
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
 from gotlang.ir.build import build_example
@@ -113,8 +113,8 @@ def excess(constraint: Constraint, quantity: float, baseline: float) -> float:
 
 @final
 class PointRunner:
-    """Runs points over rows, all rows at the same time. `texts` are the proposals for each part of a
-    prompt, `improve.instruction` and `improve.examples`, by the number that a point holds."""
+    """Runs points over rows, on a real model all rows at the same time. `texts` are the proposals for each
+    part of a prompt, `improve.instruction` and `improve.examples`, by the number that a point holds."""
 
     def __init__(
         self,
@@ -200,7 +200,8 @@ class PointRunner:
         metric = self.plan.program.metric(scheme)
         measures = self.plan.program.metrics(scheme)
         runs: dict[int, RowRun] = {}
-        parallel = max(1, len(rows))
+        # Where time is simulated more at once gain nothing, and hold the graphs of all of them.
+        parallel = DEFAULT_PARALLEL if self.session.model.simulated else max(1, len(rows))
         running = run_each(
             runner, scheme, rows, metric=metric, measures=measures, parallel=parallel, count_missing=True
         )
