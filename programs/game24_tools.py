@@ -7,7 +7,7 @@ import operator
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 
 _NUMBER = r"-?\d+(?:/\d+|\.\d+)?"
 _STEP = re.compile(rf"^\s*({_NUMBER})\s*([-+*/])\s*({_NUMBER})\s*=\s*({_NUMBER})\s*$")
@@ -87,7 +87,7 @@ def shown(number: Fraction) -> str:
     return str(number)
 
 
-@cache
+@lru_cache(maxsize=2**15)
 def steps_to_24(numbers: tuple[Fraction, ...]) -> tuple[str, ...] | None:
     """The steps of one solution, or None where there is none."""
     if len(numbers) == 1:
