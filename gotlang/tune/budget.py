@@ -86,7 +86,7 @@ class _Only:
         return 0.0, 1.0
 
 
-def dearest_call(
+def costliest_call(
     program: Program, scheme: Scheme, sizes: Sizes, inputs: Mapping[str, Any]
 ) -> tuple[float, str]:
     """The most that one call costs at least, if its response has the maximum length, in US dollars, and its

@@ -31,7 +31,7 @@ from gotlang.runtime.estimating import Sizes
 from gotlang.runtime.sampler.shared import ROLE
 from gotlang.semantics.varying import SCHEME
 from gotlang.session import Session, run_to_end
-from gotlang.tune.budget import StudyBudget, dearest_call
+from gotlang.tune.budget import StudyBudget, costliest_call
 from gotlang.tune.judge import (
     FrontPoint,
     amount,
@@ -227,7 +227,7 @@ class _Study:
             return
         sizes = Sizes(options.chosen_model, self.session.models.options)
         program = self.session.ir
-        usd, prompt = dearest_call(program, program.scheme(plan.scheme), sizes, self.train[0].inputs)
+        usd, prompt = costliest_call(program, program.scheme(plan.scheme), sizes, self.train[0].inputs)
         if usd > plan.budget:
             most = dollars(usd)
             raise BudgetExceeded(
