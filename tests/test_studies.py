@@ -118,7 +118,7 @@ def test_a_sampler_proposes_points_of_a_space_that_cannot_be_listed(tmp_path: Pa
     clauses = f"train 6, test 6\nminimize error(result, target)\ntrials 10\nsampler {sampler}"
     plan = guess_plan(tmp_path, f"{clauses}\nvary tries, style, temperature in 0.0..1.0")
     done = tune(plan, folder=None)
-    assert len({r.point.get("temperature") for r in done.trials.values()}) == len(done.trials) > 4
+    assert len({r.point.get("temperature") for r in done.trials.values()}) > 4
     assert 6 < sum(len(r.rows) for r in done.trials.values()) <= 11 * 6
     assert course(tune(plan, folder=None).trials) == course(done.trials)
 

@@ -40,12 +40,14 @@ CELLS = 5
 """So many times as many cells end a search whose cells are nearly free: they take time."""
 PASSES = 4
 """How often, at most, a point runs on the train rows, each time with new samples."""
-ENOUGH = 0.0008
+ENOUGH = 0.0012
 OF_LEAD = 0.008
 """It ends when the expected gain is below this share of the untuned program's objective, or of the lead over
 it if that is more."""
 RELEVANT = 0.1
 """Points with less than this share of the largest expected gain of a point wait."""
+CLOSINGS = 3
+"""How often the best may change as it runs on the last train rows."""
 DRAWS = 128
 MOST_RIVALS = 4
 """Points of the front that run on the cells of those that are compared with them."""
@@ -59,6 +61,25 @@ def _differences(leads: Sequence[float | None], first: Sequence[float | None], u
     """By how much a point is worse than the best, cell by cell: what makes a row hard cancels out."""
     pairs = zip(leads, first, strict=False)
     return [(a - b) / unit for a, b in pairs if a is not None and b is not None]
+
+
+def _covariance(rows: dict[int, list[float]], places: Sequence[int], errors: dict[int, float]) -> Any:
+    """Of the errors of points' means, by their variances. Points that ran on the same cells err alike, as far
+    as their rows went up and down together: many like points on a few rows say no more than one of them."""
+    import numpy as np
+
+    values = np.zeros((len(places), max(len(rows[p]) for p in places)))
+    seen = np.zeros_like(values)
+    for at, p in enumerate(places):
+        values[at, : len(rows[p])] = np.array(rows[p]) - math.fsum(rows[p]) / len(rows[p])
+        seen[at, : len(rows[p])] = 1.0
+    both, squares, counts = seen @ seen.T, values**2 @ seen.T, seen.sum(axis=1)
+    alike = values @ values.T / np.sqrt(np.maximum(squares * squares.T, 1e-30)) * both / (both + _BELIEF)
+    np.fill_diagonal(alike, 1.0)
+    alike *= np.sqrt(np.minimum.outer(counts, counts) / np.maximum.outer(counts, counts))
+    spreads = np.sqrt([errors[p] for p in places])
+    shares, vectors = np.linalg.eigh(alike * np.outer(spreads, spreads))
+    return (vectors * shares.clip(0.0)) @ vectors.T
 
 
 @final
@@ -108,6 +129,7 @@ class Allocation:
     rejected: int = 0
     _spent: float = 0.0
     _best: int = 0
+    _closings: int = 0
     _models: dict[object, Surrogate] = field(default_factory=dict)
     _refused: dict[str, bool] = field(default_factory=dict)
 
@@ -158,7 +180,7 @@ class Allocation:
             run = [p for p in run if means[0, p] <= means[0, best[0]] + enough]
             best = [min(run, key=lambda p: float(means[0, p]))] if run else best
         if over and not (finite and free):
-            return self._closing(known, best), best
+            return self._last(known, best, means)
         chosen.sort(key=lambda each: -each[0])
         planned = [cells for _, cells in chosen[: AT_ONCE if not over else 0]]
         planned += [cells for cells in free[:MOST_FREE] if cells not in planned]
@@ -168,7 +190,7 @@ class Allocation:
             for cells in self._with_rivals(planned, known, best)
         ]
         planned = self._within(priced, known, best)
-        return planned or self._closing(known, best), best
+        return (planned, best) if planned else self._last(known, best, means)
 
     def share(self, cells: int) -> float:
         """Which share of what the search may take is used up, with so many cells measured."""
@@ -221,6 +243,16 @@ class Allocation:
         short = [place for place in places if known[place].cells < self.rows]
         short = [0] if 0 in short else short
         return [Cells(known[place].point, known[place].cells, self.rows) for place in short]
+
+    def _last(self, known: Sequence[Known], best: list[int], means: Any) -> tuple[list[Cells], list[int]]:
+        """What is missing for the best to have run on all train rows. If that makes another one the best time
+        after time: none, and the best of those that have."""
+        planned = self._closing(known, best)
+        self._closings += bool(planned)
+        if self._closings <= CLOSINGS:
+            return planned, best
+        run = [p for p, each in enumerate(known) if each.feasible and each.cells >= self.rows] or [0]
+        return [], [min(run, key=lambda p: float(means[:, p].mean()))]
 
     def _enough(self, known: Sequence[Known], scale: Sequence[float], best: Sequence[int]) -> float:
         """Below which expected gain, in units of `scale`, the search ends."""
@@ -327,7 +359,7 @@ class Allocation:
         else:  # half of the spread of a difference is that of the point it is taken from
             errors = {p: (usual / counts[p] if p == self._best else e) / 2 for p, e in errors.items()}
         center, covariance = self._model(name).posterior(
-            gaps, places, [middles[p] for p in places], [errors[p] for p in places]
+            gaps, places, [middles[p] for p in places], _covariance(rows, places, errors)
         )
         jitter = 1e-9 * (float(np.trace(covariance)) / size + 1e-12)
         values, vectors = np.linalg.eigh(covariance + jitter * np.eye(size))

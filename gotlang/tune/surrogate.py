@@ -34,17 +34,19 @@ class Surrogate:
         self._known = 0
 
     def posterior(
-        self, gaps: Sequence[Any], places: Sequence[int], values: Sequence[float], errors: Sequence[float]
+        self, gaps: Sequence[Any], places: Sequence[int], values: Sequence[float], errors: Any
     ) -> tuple[Any, Any]:
         """The means and the covariance of all points, by the values of those at `places`.
 
         `gaps` are the squared distances of all points in each dimension (see `gaps_of`), `errors` the
-        variances of the values. Of one point, or where no value differs, all have the mean of the values.
+        variances of the values, or their covariance. Of one point, or where no value differs, all have the
+        mean of the values.
         """
         import numpy as np
 
-        found, wrong, at = np.array(values), np.array(errors), list(places)
-        weights = 1 / (wrong + (found.var() or 1.0))
+        found, at = np.array(values), list(places)
+        wrong = np.diag(errors) if np.ndim(errors) == 1 else errors
+        weights = 1 / (np.diag(wrong) + (found.var() or 1.0))
         center = float(np.average(found, weights=weights))
         spread = float(found.var())
         size = len(gaps[0]) if gaps else 1
@@ -57,7 +59,7 @@ class Surrogate:
             self._known = len(at)
         signal = self._signal * spread
         covariance = signal * _kernel([gap[:, at] for gap in gaps], self._scales)
-        inner = covariance[at] + np.diag(self._noise * wrong + _NUGGET * spread)
+        inner = covariance[at] + self._noise * wrong + np.diag(np.full(len(at), _NUGGET * spread))
         half = np.linalg.solve(np.linalg.cholesky(inner), covariance.T)
         mean = center + covariance @ np.linalg.solve(inner, centered)
         return mean, signal * _kernel(gaps, self._scales) - half.T @ half
@@ -66,8 +68,10 @@ class Surrogate:
         """Find the likeliest scales, noise and signal among a few candidates each."""
         import numpy as np
 
+        nugget = np.diag(np.full(len(values), _NUGGET * spread))
+
         def likelihood(scales: Sequence[float], noise: float, signal: float) -> float:
-            inner = signal * spread * _kernel(gaps, scales) + np.diag(noise * errors + _NUGGET * spread)
+            inner = signal * spread * _kernel(gaps, scales) + noise * errors + nugget
             lower = np.linalg.cholesky(inner)
             half = np.linalg.solve(lower, values)
             usual = 0.5 * float((np.log(np.array(scales) / _USUAL) ** 2).sum())
