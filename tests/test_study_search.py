@@ -52,7 +52,7 @@ def searched(
         base = seen[key_of(order[0])]
         known = []
         for place, point in enumerate(order):
-            leads = [a - b for a, b in zip(seen[key_of(point)], base, strict=False)]
+            leads = [a - base[i % ROWS] for i, a in enumerate(seen[key_of(point)]) if i % ROWS < len(base)]
             over = [[cost(point) - bound] * len(leads)] if bound is not None else []
             ids = asked(point) if asked is not None else range(100 * place, 100 * place + 20)
             known.append(Known(point, len(seen[key_of(point)]), [leads], over, ids, cost(point)))

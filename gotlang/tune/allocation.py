@@ -226,10 +226,11 @@ class Allocation:
     def _with_rivals(
         self, planned: Sequence[Cells], known: Sequence[Known], best: Sequence[int]
     ) -> list[Cells]:
-        """The plan, with the untuned program and the best so far on the same cells: the former goes first."""
+        """The plan, with the best so far on the same cells, and the untuned program, which goes first, on the
+        same train rows."""
         last = max((cells.last for cells in planned), default=0)
-        if last > known[0].cells:
-            return [Cells(known[0].point, known[0].cells, last)]
+        if min(last, self.rows) > known[0].cells:
+            return [Cells(known[0].point, known[0].cells, min(last, self.rows))]
         further = [
             Cells(known[place].point, known[place].cells, last)
             for place in best[:MOST_RIVALS]

@@ -165,7 +165,8 @@ class Search:
 
     def _facts(self, trial: Trial, baseline: Trial) -> Known:
         """What the plan needs to know of a point."""
-        plan, pairs = self.plan, list(zip(trial.rows, baseline.rows, strict=False))
+        plan, others = self.plan, beside(baseline.rows, len(trial.rows), len(self.train))
+        pairs = list(zip(trial.rows, others, strict=False))
 
         def lead(at: int, sign: float) -> list[float | None]:
             both = ((a.objectives[at], b.objectives[at]) for a, b in pairs)
@@ -240,7 +241,8 @@ class Search:
             )
         mine = next((t for t in known.values() if dict(t.point) == dict(cells.point)), None)
         whole = [*(mine.rows if mine is not None else ()), *rows]
-        result = result_of(self.plan, whole, known[0].rows if number and mine is not known[0] else whole)
+        base = known[0].rows if number and mine is not known[0] else whole
+        result = result_of(self.plan, whole, beside(base, len(whole), len(self.train)))
         ended = "failed" if all(row.failure for row in whole) else "complete"
         first = tuple(sorted(asked)) if cells.first == 0 else ()
         self.store.finish(
@@ -288,13 +290,19 @@ def merged(plan: StudyPlan, trials: Iterable[Trial], rows: int) -> dict[int, Tri
     baseline = next(iter(found.values()))
     out = {}
     for trial in found.values():
-        result = result_of(plan, trial.rows, baseline.rows)
+        result = result_of(plan, trial.rows, beside(baseline.rows, len(trial.rows), rows))
         whole = replace(trial, result=result)
         ended = "complete" if whole.feasible or len(trial.rows) >= rows else "infeasible"
         ended = "pruned" if ended == "complete" and len(trial.rows) < rows else ended
         failed = all(row.failure for row in trial.rows)
         out[trial.number] = replace(whole, ended="failed" if failed else ended)
     return out
+
+
+def beside(baseline: Sequence[Measured], count: int, train: int) -> list[Measured]:
+    """The untuned program's rows beside so many cells of a point. It runs once on each of the train rows, and
+    stands as it was beside those that repeat them."""
+    return [baseline[cell % train] for cell in range(count) if cell % train < len(baseline)]
 
 
 def _failed(row: Measured) -> float:

@@ -48,7 +48,7 @@ from gotlang.tune.plan import TRAIN_SHARE, StudyPlan
 from gotlang.tune.points import Measured, PointRunner, mean
 from gotlang.tune.prompts import SHARE, propose
 from gotlang.tune.sampler import CostModel
-from gotlang.tune.search import Search, StudyProgress, behind, best_of, front, merged
+from gotlang.tune.search import Search, StudyProgress, behind, beside, best_of, front, merged
 from gotlang.tune.space import space_of, with_texts
 from gotlang.tune.structure import simplified
 from gotlang.tune.trials import Trial, TrialStore, lost
@@ -239,7 +239,8 @@ class _Study:
 
     def _leads(self, trial: Trial, original: Trial) -> bool:
         """Whether a point is better than the untuned program in the first objective, on the rows it ran."""
-        return math.fsum(behind(self.plan, trial.rows, original.rows)) < 0
+        others = beside(original.rows, len(trial.rows), len(self.train))
+        return math.fsum(behind(self.plan, trial.rows, others)) < 0
 
     async def pick(self, wanted: str) -> StudyResult:
         """The stored study, with this point chosen; of one that has not ended, of what is there."""
