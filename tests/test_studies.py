@@ -474,7 +474,9 @@ def test_a_study_goes_on_with_more_money(plan: StudyPlan, tmp_path: Path) -> Non
     rest = tune(plan, options, folder=folder)
     assert sum(len(r.rows) for r in some.trials.values()) < sum(len(r.rows) for r in rest.trials.values())
     assert course(rest.trials) == course(whole.trials)
-    assert rest.usd == pytest.approx(whole.usd)
+    # What had little money compares its own best on test rows, which may be another one.
+    compared = some.roles["held-out rows"].usd if "held-out rows" in some.roles else 0.0
+    assert whole.usd - 1e-9 <= rest.usd <= whole.usd + (compared or 0.0)
     assert tune(plan, options, folder=folder).usd == rest.usd
 
 
