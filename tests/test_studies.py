@@ -101,6 +101,7 @@ def test_several_objectives_give_a_front(tmp_path: Path) -> None:
     assert len(best) > 1
     values = sorted(r.result.values for r in best if r.result.values)
     assert all(b[1] < a[1] for a, b in pairwise(values) if a[0] < b[0])
+    assert [p.trial.result.values for p in done.front if "best" in p.names] == [values[0]]
 
 
 def test_an_objective_may_weigh_several_quantities(tmp_path: Path) -> None:

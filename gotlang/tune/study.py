@@ -214,9 +214,13 @@ class _Study:
 
     def _chosen(self, trials: Mapping[int, Trial], best: Sequence[Trial]) -> list[FrontPoint]:
         """The points to choose from, by the best of the search."""
-        found = [t for t in best if t.feasible and (self._leads(t, trials[0]) or not trials[0].feasible)][:1]
         if len(self.plan.objectives) > 1:
-            found += [trial for trial in front(self.plan, trials.values()) if trial not in found]
+            sign = self.plan.objectives[0].sign
+            found = front(self.plan, trials.values())
+            found.sort(key=lambda t: sign * t.result.values[0] if t.result.values else math.inf)
+        else:
+            leading = (t for t in best if self._leads(t, trials[0]) or not trials[0].feasible)
+            found = [t for t in leading if t.feasible][:1]
         return front_of(self.plan, trials, found)
 
     def _check_budget(self) -> None:
