@@ -2,12 +2,12 @@
 
     python -m benchmarks peeking --draws 2000 --write
 
-Each kind has draws of `--rows` differences of two programs whose true mean is known. After each row from
-the sixth on the interval is looked at; it holds if the mean is in every one. `above` and `below` are draws
-where it lay above or below the mean at some look: where the true mean is 0, those are the false verdicts on
-either side. `held once` is for one look, at the planned rows; `bootstrap held` is the bootstrap's interval at
-the same looks, for a tenth of the draws. Each kind appends a line to `--out`, so that the benchmark can be
-interrupted and continued.
+Each kind has draws of `--rows` differences of two programs whose true mean is known. After each row from the
+twelfth on, where a study looks first, the interval is looked at; it holds if the mean is in every one.
+`above` and `below` are draws where it lay above or below the mean at some look: where the true mean is 0,
+those are the false verdicts on either side. `held once` is for one look, at the planned rows; `bootstrap
+held` is the bootstrap's interval at the same looks, for a tenth of the draws. Each kind appends a line to
+`--out`, so that the benchmark can be interrupted and continued.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any
 
 from measurement import RESULTS, Found, options, report, resumed
 
-from gotlang.statistics import FEWEST_ROWS, Interval, confidence_sequence, mean_interval
+from gotlang.statistics import Interval, confidence_sequence, mean_interval
+from gotlang.tune.judge import FEWEST
 
 Draw = Callable[[random.Random], float]
 PLANNED = 30, 60, 100
@@ -60,7 +61,7 @@ def misses(
     *,
     draws: int,
     rows: int,
-    first: int = FEWEST_ROWS,
+    first: int = FEWEST,
     seed: int = 0,
 ) -> tuple[int, int]:
     """In how many draws the interval lay above the mean at some look, and in how many below it."""
