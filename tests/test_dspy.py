@@ -161,9 +161,9 @@ def test_proposals_take_no_more_than_their_share(tmp_path: Path) -> None:
     free = tune(plan, Options(model=Obedient(helpful)), folder=None)
     model = Obedient(helpful)
     # A proposal may cost more than it does: a share that covers what they cost lets only some through.
-    tight = tune(replace(plan, budget=free.usd * 1.15), Options(model=model), folder=None)
+    tight = tune(replace(plan, budget=free.usd * 1.4), Options(model=model), folder=None)
     assert 0 < model.proposals < 14
-    assert tight.usd <= free.usd * 1.15
+    assert tight.usd <= free.usd * 1.4
     assert tight.held_out is not None
 
 
