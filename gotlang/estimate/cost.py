@@ -151,26 +151,24 @@ def costs_of(
     counter: TokenCounter,
     *,
     early: bool,
-    inputs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any],
+    inputs: Mapping[str, Any] | None = None,
     wave: int | None = None,
-    formulas: bool = True,
 ) -> tuple[Costs, list[Amount]]:
-    """A scheme's costs with or without early stop, and its calls and hops as amounts. `params` are the values
-    of all params; without `formulas` they stay out of the formulas, which is three times as fast."""
+    """A scheme's costs, with early stop or without it, and its calls and hops as amounts. `params` are the
+    values of all params, the rest is as in `estimate`."""
     estimator = Estimator(program, counter, early=early, wave=wave)
     root = FlowScope(None, {}, ZERO)
     for param in program.params:
-        value = params[param.name]
-        known = estimator.known(value, chosen=True)
-        root.names[param.name] = _param(param, value, known) if formulas else known
+        root.names[param.name] = _param(param, params[param.name], estimator)
     scope = root.inside({name: _input(name, type_, inputs, estimator) for name, type_ in scheme.parameters})
     flow, bill = estimator.declared_scheme(scheme, scope)
     return _costs(flow, bill), [bill.calls, flow.hops]
 
 
-def _param(param: ir.Param, value: Any, known: Guess) -> Guess:
+def _param(param: ir.Param, value: Any, estimator: Estimator) -> Guess:
     """What is known of a param: its value, and the range that it may be set to."""
+    known = estimator.known(value, chosen=True)
     if known.number is None or value < 0:
         return known
     domain = param.domain or ir.Domain()

@@ -182,7 +182,7 @@ class CostModel:
         runner = self._points.runner(point)
         scheme = runner.program.scheme(runner.program.main or self._points.plan.scheme)
         params = {param.name: param.default for param in runner.program.params} | dict(runner.params)
-        given: Any = {"early": self._early, "inputs": row.inputs, "params": params, "formulas": False}
+        given: Any = {"early": self._early, "inputs": row.inputs, "params": params}
         costs, _ = costs_of(runner.program, scheme, self._sizes, **given)
         return {"calls": costs.calls} | ({"cost": costs.usd} if costs.usd is not None else {})
 
