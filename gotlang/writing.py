@@ -21,6 +21,7 @@ open_file = os.open
 write = os.write
 sync = os.fsync
 rename = os.replace
+link = os.link
 truncate = os.ftruncate
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -69,6 +70,15 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     permissions. Raises OSError."""
     with Draft(path) as draft:
         draft.write(content)
+
+
+def create_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a new file, which is whole when it gets its name, unless there is one. Raises OSError."""
+    if os.path.lexists(path):
+        return
+    with Draft(path) as draft:
+        draft.write(content)
+        draft.keep(replace=False)
 
 
 def open_own(path: str | os.PathLike[str]) -> int:
@@ -123,12 +133,17 @@ class Draft:
         """Write all of it."""
         write_all(self._file, content)
 
-    def keep(self) -> None:
-        """Sync it, and put it in its place."""
+    def keep(self, *, replace: bool = True) -> None:
+        """Sync it, and put it in its place; without `replace`, unless there is a file meanwhile."""
         draft = self._draft
         if draft is not None:
             sync(self._file)
-            rename(draft, self._path)
+            if replace:
+                rename(draft, self._path)
+            else:
+                with suppress(FileExistsError):
+                    link(draft, self._path)
+                draft.unlink()
             self._draft = None
             sync_folder(self._path.parent)
 

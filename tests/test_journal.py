@@ -213,6 +213,17 @@ def test_an_old_journal_has_its_trials(tmp_path: Path) -> None:
     assert len(TrialStore(str(path), "near-a8583ef54b94fdab", [False]).finished()) == 4
 
 
+def test_workers_that_take_over_the_same_trial_store_it_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "study.journal")
+    assert TrialStore(path, "near", [False]).claim(99) == 0
+    first, second = (TrialStore(path, "near", [False], takeover=True) for _ in range(2))
+    assert (first.orphan(99), second.orphan(99)) == (0, 0)
+    first.finish(Space((), {}), Trial(0, {}, (), TrialResult((0.5,), {}), "complete"))
+    second.finish(Space((), {}), Trial(0, {}, (), TrialResult((0.7,), {}), "complete"))
+    assert first.finished() == second.finished()
+    assert second.claim(99) == 1
+
+
 def test_an_empty_journal_says_what_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "study.journal"
     study(path, 1)

@@ -19,6 +19,7 @@ from sqlitedict import SqliteDict
 from support.caches import a_request, an_answer
 from support.processes import output_of, python
 
+from gotlang import writing
 from gotlang.cache import open_cache, sqlite
 from gotlang.cache.codec import encode_request, encode_sample
 from gotlang.cache.sqlite import SqliteCache
@@ -214,6 +215,21 @@ def test_an_empty_file_is_a_new_cache_and_says_what_is_lost(
     ]
     with closing(SqliteCache(path)) as cache:
         assert len(cache.get(KEY)) == 3
+
+
+def test_a_file_that_another_process_makes_is_not_an_empty_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def slower(draft: Path, name: Path) -> None:
+        monkeypatch.undo()
+        assert not name.exists()
+        fill(path)
+        os.link(draft, name)
+
+    monkeypatch.setattr(writing, "link", slower)
+    fill(path)
+    assert not caplog.records
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 as_user = pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read and write everything")
@@ -697,7 +713,7 @@ def test_a_disk_too_full_to_make_a_file(path: Path) -> None:
         except CacheError as error:
             print(error.message)
     """
-    assert output_of(python(code, path)).startswith(f"cannot open the cache {path}: the disk")
+    assert output_of(python(code, path)).startswith(f"cannot create the cache {path}: the disk is full")
     fill(path)
 
 

@@ -11,10 +11,10 @@ views that somebody added.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
-import secrets
 import sqlite3
 import stat
 import threading
@@ -33,7 +33,7 @@ from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample
 from gotlang.cache.coordination import TABLES, Coordination, Database, Execute
 from gotlang.errors import CacheError
 from gotlang.records import InvalidRecord, escaped
-from gotlang.writing import is_empty, place
+from gotlang.writing import create_file, is_empty, place
 
 _LOG = logging.getLogger("gotlang.cache")
 BUSY_S: Final = 30.0
@@ -65,6 +65,8 @@ _ENTRIES = """
     GROUP BY r.id ORDER BY r.id
 """
 
+_VACUUM: Final = "PRAGMA auto_vacuum = INCREMENTAL"
+_FORMAT: Final = f"INSERT INTO about (key, value) VALUES ('format', '{ABOUT}')"  # noqa: S608 - of our own
 _ANOTHER = "use another file with --cache, or move this one away"
 _SPACE = "free space on that disk, or use a file on another one with --cache; stored samples are safe"
 _DAMAGED = (
@@ -83,6 +85,7 @@ _CAUSES: dict[int, tuple[str, str]] = {
     sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", "check file and folder, or " + _ANOTHER),
     sqlite3.SQLITE_TOOBIG: ("a value is too long for it", _ANOTHER),
 }
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 _Statement = tuple[str, Sequence[object]]
 _Result = TypeVar("_Result")
@@ -105,6 +108,8 @@ class SqliteCache(DatabaseCache):
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._writer: _Writer | None = None
         _check_path(self.path, readonly=readonly)
+        if not readonly:
+            _new_file(self.path, "the cache", [_VACUUM, *_TABLES.values(), _FORMAT])
         emptied = is_empty(self.path)
         self._reader = _connect(self.path, readonly=readonly)
         try:
@@ -227,9 +232,8 @@ class SqliteCoordination(Database):
 
     def _open(self) -> sqlite3.Connection:
         _check_path(self.path, readonly=False)
-        if not self.path.exists():
-            self._create()
-        elif is_empty(self.path):  # a new one is complete when it gets its name
+        _new_file(self.path, "the file", TABLES.values())
+        if is_empty(self.path):
             raise CacheError(
                 f"{self._handle.name} is empty: what was spent before is not known any more",
                 help="remove it to start with nothing spent",
@@ -244,23 +248,21 @@ class SqliteCoordination(Database):
         self._connection, self._file = connection, _identity(self.path)
         return connection
 
-    def _create(self) -> None:
-        draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}")
+
+def _new_file(path: Path, what: str, statements: Iterable[str]) -> None:
+    """Create a database, which has its tables when it gets its name; leave a file that exists. Raises
+    CacheError."""
+    if path.exists():
+        return
+    with _explained(path, "create", what), closing(sqlite3.connect(":memory:")) as memory:
+        for statement in statements:
+            memory.execute(statement)
+        memory.commit()
         try:
-            # Not yet with a log beside it, which would have to get the new name as well.
-            told = _explained(self.path, "create", "the file")
-            with told, closing(_connect(draft, readonly=False)) as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                with connection:
-                    for statement in TABLES.values():
-                        connection.execute(statement)
-            with suppress(FileExistsError):  # another process was faster
-                os.link(draft, self.path)
+            create_file(path, memory.serialize())
         except OSError as error:
-            raise CacheError(f"cannot create {self._handle.name}: {error.strerror}", help=_SPACE) from None
-        finally:
-            with suppress(OSError):
-                draft.unlink()
+            reason = "the disk is full" if error.errno in _FULL else error.strerror
+            raise CacheError(f"cannot create {what} {path}: {reason}", help=_SPACE) from None
 
 
 def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
@@ -421,15 +423,14 @@ def _when_free(action: Callable[[], _Result]) -> _Result:
 
 def _create(connection: sqlite3.Connection) -> bool:
     # Both must be set before the first table is created; several processes may be here at once.
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    connection.execute(_VACUUM)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     with connection:  # commits, or rolls back
         if _schema(connection):
             return False
-        for statement in _TABLES.values():
+        for statement in (*_TABLES.values(), _FORMAT):
             connection.execute(statement)
-        connection.execute("INSERT INTO about (key, value) VALUES ('format', ?)", (ABOUT,))
     return True
 
 

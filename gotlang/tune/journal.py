@@ -48,8 +48,8 @@ class Journal(BaseJournalBackend):
         self._end = 0
         """Where the last whole line ends."""
         self._records: list[dict[str, Any]] = []
-        emptied = writing.is_empty(path)
         try:
+            writing.create_file(path, _HEAD)
             self._file = writing.open_own(path)
         except OSError as error:
             raise UsageError(
@@ -59,14 +59,11 @@ class Journal(BaseJournalBackend):
         with self._locked():
             if not self._end:
                 self._append(_HEAD, durable=True)
-                with self._explained():
-                    writing.sync_folder(writing.place(path).parent)
-                if emptied:
-                    _LOG.warning(
-                        "the study's storage %s was an empty file: trials that were in it are lost, and are "
-                        "done again, with responses from the cache",
-                        escaped(str(path)),
-                    )
+                _LOG.warning(
+                    "the study's storage %s was an empty file: trials that were in it are lost, and are "
+                    "done again, with responses from the cache",
+                    escaped(str(path)),
+                )
 
     def read_logs(self, log_number_from: int) -> list[dict[str, Any]]:
         """The operations from a number on."""

@@ -11,6 +11,7 @@ import re
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -109,6 +110,8 @@ class TrialStore:
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._states = optuna.trial.TrialState
+        # Workers that saw the same orphan at the same moment all measure it, as one: the first stores it.
+        self._unless_finished = partial(suppress, optuna.exceptions.UpdateFinishedTrialError)
         self.worker = process_name()
         self._takeover = takeover
         self._finished: dict[int, Trial] = {}
@@ -129,7 +132,8 @@ class TrialStore:
         for trial in self._trials()[:limit]:
             running = trial.state == self._states.RUNNING and trial.number not in self._mine
             if running and (self._takeover or has_ended(trial.user_attrs.get("worker", ""))):
-                return self._take(trial.number, trial._trial_id)
+                with self._unless_finished():
+                    return self._take(trial.number, trial._trial_id)
         return None
 
     def claim(self, limit: int) -> int | None:
@@ -151,7 +155,9 @@ class TrialStore:
     def skip(self) -> None:
         """End what was claimed and is not to be run, at the end of a search."""
         for number in self._ahead:
-            self._save(Trial(number, {}, (), TrialResult(None, {}), "skipped"))
+            with self._unless_finished():
+                self._save(Trial(number, {}, (), TrialResult(None, {}), "skipped"))
+            self._mine.pop(number)
         self._ahead.clear()
 
     def _take(self, number: int, trial_id: int) -> int:
@@ -160,7 +166,14 @@ class TrialStore:
         return number
 
     def finish(self, space: Space, trial: Trial) -> None:
-        """Store a trial that this worker claimed."""
+        """Store a trial that this worker claimed, unless another did."""
+        with self._unless_finished():
+            self._describe(space, trial)
+            self._save(trial)
+        self._mine.pop(trial.number)
+
+    def _describe(self, space: Space, trial: Trial) -> None:
+        """Store what Optuna's own tools show."""
         import optuna
 
         trial_id, storage = self._mine[trial.number], self._storage
@@ -174,10 +187,9 @@ class TrialStore:
             storage.set_trial_param(trial_id, name, value, distribution)
         for name, excess in trial.result.excess.items():
             storage.set_trial_system_attr(trial_id, f"constraints:{name}", excess)
-        self._save(trial)
 
     def _save(self, trial: Trial) -> None:
-        trial_id = self._mine.pop(trial.number)
+        trial_id = self._mine[trial.number]
         values = trial.result.values
         stored = {
             "point": dict(trial.point),
@@ -218,7 +230,8 @@ class TrialStore:
     def leave(self) -> None:
         """Let others continue what this worker claimed and did not finish."""
         for trial_id in self._mine.values():
-            self._storage.set_trial_user_attr(trial_id, "worker", "")
+            with self._unless_finished():
+                self._storage.set_trial_user_attr(trial_id, "worker", "")
         self._mine.clear()
         self._ahead.clear()
 
