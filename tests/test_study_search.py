@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
 from gotlang.tune.allocation import FIRST, PASSES, Allocation, Cells, Known
-from gotlang.tune.prices import LEAST, Prices
+from gotlang.tune.prices import LEAST, Prices, packed
 from gotlang.tune.space import Dimension, Point, Space, key_of
 from gotlang.tune.surrogate import Surrogate, gaps_of
 
@@ -55,7 +55,7 @@ def searched(
             leads = [a - base[i % ROWS] for i, a in enumerate(seen[key_of(point)]) if i % ROWS < len(base)]
             over = [[cost(point) - bound] * len(leads)] if bound is not None else []
             ids = asked(point) if asked is not None else range(100 * place, 100 * place + 20)
-            known.append(Known(point, len(seen[key_of(point)]), [leads], over, ids, cost(point)))
+            known.append(Known(point, len(seen[key_of(point)]), [leads], over, packed(ids), cost(point)))
         new = [point for point in points if key_of(point) not in seen]
         planned, best = allocation.plan(known, new, [abs(fmean(base))], finite=True)
     return order[best[0]], seen
@@ -111,7 +111,7 @@ def test_a_search_keeps_within_its_trials() -> None:
 def test_what_others_asked_for_is_free() -> None:
     line = Space((Dimension("k", "k", 5, 1, 10, whole=True),), {"k": 5})
     points: list[Point] = [{"k": k} for k in (5, 10, 3)]
-    asked = {0: range(5), 1: range(10), 2: range(3)}
+    asked = {place: packed(range(count)) for place, count in enumerate((5, 10, 3))}
     prices = Prices(
         gaps_of(line, points),
         asked,

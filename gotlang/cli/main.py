@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from gotlang.cli import output
+from gotlang.collecting import RELAXED
 from gotlang.errors import GotError
 from gotlang.version import __version__
 
@@ -143,7 +144,7 @@ def _add_isolation(command: click.Command) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run `gotc` with these arguments (default: the process's) and end the process with its exit code."""
-    gc.set_threshold(100_000, 50, 100)  # imports and parsing create many objects and little garbage
+    gc.set_threshold(*RELAXED)  # imports and parsing create many objects and little garbage
     sys.exit(exit_code(sys.argv[1:] if arguments is None else list(arguments)))
 
 

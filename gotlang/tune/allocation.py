@@ -104,7 +104,7 @@ class Known:
     cells: int
     leads: Sequence[Sequence[float | None]]
     excess: Sequence[Sequence[float | None]]
-    asked: Sequence[int]
+    asked: bytes
     cost: float
     failed: bool = False
 

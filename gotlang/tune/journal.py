@@ -48,6 +48,8 @@ class Journal(BaseJournalBackend):
         self._end = 0
         """Where the last whole line ends."""
         self._records: list[dict[str, Any]] = []
+        self._forgotten = 0
+        """Operations that were read before, and are not asked for again."""
         try:
             writing.create_file(path, _HEAD)
             self._file = writing.open_own(path)
@@ -68,7 +70,9 @@ class Journal(BaseJournalBackend):
     def read_logs(self, log_number_from: int) -> list[dict[str, Any]]:
         """The operations from a number on."""
         with self._locked():
-            return self._records[log_number_from:]
+            del self._records[: log_number_from - self._forgotten]
+            self._forgotten = log_number_from
+            return [*self._records]
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """Write operations, whole or not at all."""
@@ -108,7 +112,7 @@ class Journal(BaseJournalBackend):
             self._records.append(record)
             at = stop
         if 0 < stop < len(content):
-            line = len(self._records) + 1 + bool(self._head)
+            line = self._forgotten + len(self._records) + 1 + bool(self._head)
             raise UsageError(
                 f"{self.path} is damaged at line {line}",
                 help=f"`sed -i '{line},$d' {self.path}` keeps what is before it; the rest is done again, "

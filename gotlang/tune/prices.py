@@ -8,7 +8,8 @@ record tell what it would pay on further rows, where other points have been: wha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, final
 
 from gotlang.tune.surrogate import Surrogate
@@ -17,6 +18,11 @@ LEAST = 0.01
 """The least price of a cell, as a share of the untuned program's: what is free in money takes time."""
 _FEW = 6
 """Points below which nothing is known of others than those that were measured."""
+
+
+def packed(samples: Collection[int]) -> bytes:
+    """Samples by their numbers, four bytes each, as a trial stores them."""
+    return struct.pack(f"<{len(samples)}I", *sorted(samples))
 
 
 @final
@@ -30,7 +36,7 @@ class Prices:
     def __init__(
         self,
         gaps: Sequence[Any],
-        asked: Mapping[int, Sequence[int]],
+        asked: Mapping[int, bytes],
         costs: Mapping[int, float],
         cells: Mapping[int, int],
         base: float,
@@ -39,21 +45,17 @@ class Prices:
         import numpy as np
 
         self._cells, self._base = dict(cells), base
-        self._columns: dict[int, int] = {}
-        for ids in asked.values():
-            for each in ids:
-                self._columns.setdefault(each, len(self._columns))
-        self._ids: dict[int, Any] = {
-            place: np.array([self._columns[each] for each in ids], int) for place, ids in asked.items()
-        }
+        found = [np.frombuffer(ids, "<u4") for ids in asked.values()]
+        distinct, columns = np.unique(np.concatenate(found), return_inverse=True)
+        self._samples = len(distinct)
+        parts = np.split(columns, np.cumsum([len(ids) for ids in found])[:-1])
+        self._ids: dict[int, Any] = dict(zip(asked, parts, strict=True))
         self._unions: dict[int, Any] = {}
         places = [place for place, ids in self._ids.items() if len(ids) and costs.get(place, 0) > 0]
         size = len(gaps[0]) if gaps else 1
         self._costs, self._fresh = np.full(size, base), np.ones(size)
         if len(places) >= _FEW:
-            times = np.zeros(len(self._columns), int)
-            for columns in self._ids.values():
-                times[columns] += 1
+            times = np.bincount(columns)
             shares = [float((times[self._ids[p]] == 1).mean()) for p in places]
             logs = [math.log(costs[place]) for place in places]
             for_costs, for_shares = surrogates
@@ -81,7 +83,7 @@ class Prices:
         import numpy as np
 
         if cell not in self._unions:
-            seen = np.zeros(len(self._columns), bool)
+            seen = np.zeros(self._samples, bool)
             for other, cells in self._cells.items():
                 if cells > cell and other in self._ids:
                     seen[self._ids[other]] = True

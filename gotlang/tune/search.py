@@ -20,6 +20,7 @@ from gotlang.evaluate.rows import Row
 from gotlang.tune.allocation import FIRST, Allocation, Cells, Known
 from gotlang.tune.plan import StudyPlan
 from gotlang.tune.points import Measured, PointRunner, excess, leads, mean
+from gotlang.tune.prices import packed
 from gotlang.tune.sampler import Proposals
 from gotlang.tune.space import Point, key_of
 from gotlang.tune.trials import Trial, TrialResult, TrialStore
@@ -244,7 +245,7 @@ class Search:
         base = known[0].rows if number and mine is not known[0] else whole
         result = result_of(self.plan, whole, beside(base, len(whole), len(self.train)))
         ended = "failed" if all(row.failure for row in whole) else "complete"
-        first = tuple(sorted(asked)) if cells.first == 0 else ()
+        first = packed(asked) if cells.first == 0 else b""
         self.store.finish(
             self.points.space, Trial(number, cells.point, tuple(rows), result, ended, cells.first, first)
         )

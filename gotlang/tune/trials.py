@@ -10,6 +10,7 @@ import asyncio
 import re
 import time
 import warnings
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ class TrialResult:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """A measurement of a point: the cells from `first` on, one for each of `rows`. `result` is that of all
-    cells of the point so far, `asked` are the samples that the first ones asked for.
+    cells of the point so far, `asked` are the samples that the first ones asked for, four bytes
+    each.
 
     `ended` is `complete`, or `failed` if no row has a result; a `skipped` trial was never to be run. Of all
     trials of a point together (see `merged`) it says whether it ran on all train rows (`complete`), or else
@@ -63,7 +65,7 @@ class Trial:
     result: TrialResult
     ended: str
     first: int = 0
-    asked: tuple[int, ...] = ()
+    asked: bytes = b""
 
     @property
     def feasible(self) -> bool:
@@ -80,7 +82,7 @@ class _Stored(Struct, frozen=True):
     values: tuple[float, ...] | None
     excess: dict[str, float]
     first: int = 0
-    asked: tuple[int, ...] = ()
+    asked: bytes = b""
 
 
 class Kept(Struct, frozen=True):
@@ -198,7 +200,7 @@ class TrialStore:
             "values": list(values) if values else None,
             "excess": dict(trial.result.excess),
             "first": trial.first,
-            "asked": list(trial.asked),
+            "asked": b64encode(trial.asked).decode(),
         }
         for key, value in stored.items():
             self._storage.set_trial_user_attr(trial_id, key, value)
