@@ -208,7 +208,19 @@ def test_rows_may_be_mappings_or_a_data_frame(folder: Path) -> None:
 
 
 def test_importing_the_package_is_light_and_hides_no_function() -> None:
-    heavy = ("openai", "httpx2", "jinja2", "rich", "optuna", "dspy", "asyncio", "click", "lark", "pandas")
+    heavy = (
+        "aiohttp",
+        "openai",
+        "httpx2",
+        "jinja2",
+        "rich",
+        "optuna",
+        "dspy",
+        "asyncio",
+        "click",
+        "lark",
+        "pandas",
+    )
     code = (
         "import sys, gotlang\n"
         f"assert not [m for m in {heavy} if m in sys.modules]\n"

@@ -21,7 +21,7 @@ import pytest
 from gotlang.errors import ModelError
 from gotlang.models.base import PERMITTED, Message, ModelOptions, Permit, Reply, Request, Usage
 from gotlang.models.endpoint import Endpoint
-from gotlang.models.openai import OpenAIModel
+from gotlang.models.openai import OpenAIModel, OpenAISdkModel
 
 TIMEOUT_S = 2.0
 START_S = 10.0
@@ -101,12 +101,14 @@ def server() -> Iterator[str]:
         found.shutdown()
 
 
-def ask(url: str, charges: list[Usage | None] | None = None) -> Reply | ModelError:
+def ask(
+    url: str, charges: list[Usage | None] | None = None, kind: type[OpenAIModel] = OpenAIModel
+) -> Reply | ModelError:
     """One completion from there, or why there is none; `charges` are those of the failed requests."""
     permit = PERMITTED if charges is None else Permit(failed=charges.append)
 
     async def run() -> Reply | ModelError:
-        model = OpenAIModel("m", ModelOptions(timeout_s=TIMEOUT_S, retries=3), endpoint=Endpoint(url, "key"))
+        model = kind("m", ModelOptions(timeout_s=TIMEOUT_S, retries=3), endpoint=Endpoint(url, "key"))
         try:
             return await model.ask(Request("m", (Message("user", "x"),)), 1, permit=permit)
         except ModelError as error:
@@ -130,6 +132,7 @@ def test_usage_that_is_missing_counts_as_reserved(server: str) -> None:
     assert (found.usage.output_tokens, found.usage_known) == (2048, False)
 
 
+@pytest.mark.parametrize("kind", [OpenAIModel, OpenAISdkModel])
 @pytest.mark.parametrize(
     ("what", "words", "charge"),
     [
@@ -140,11 +143,11 @@ def test_usage_that_is_missing_counts_as_reserved(server: str) -> None:
     ],
 )
 def test_it_is_refused_and_not_asked_for_again(
-    server: str, what: str, words: str, charge: Usage | None
+    server: str, what: str, words: str, charge: Usage | None, kind: type[OpenAIModel]
 ) -> None:
     before = len(Hostile.seen)
     charges: list[Usage | None] = []
-    found = ask(f"{server}/{what}", charges)
+    found = ask(f"{server}/{what}", charges, kind)
     assert isinstance(found, ModelError)
     assert words in str(found)
     assert charges == [charge]

@@ -54,7 +54,18 @@ def test_the_architecture_page_names_files_that_are_there() -> None:
 
 
 def test_start_up_imports_nothing_heavy() -> None:
-    heavy = {"openai", "httpx2", "jinja2", "sqlitedict", "rich", "optuna", "dspy", "genai_prices", "asyncio"}
+    heavy = {
+        "aiohttp",
+        "openai",
+        "httpx2",
+        "jinja2",
+        "sqlitedict",
+        "rich",
+        "optuna",
+        "dspy",
+        "genai_prices",
+        "asyncio",
+    }
     code = "import sys, gotlang.cli.main; print(' '.join(m for m in sys.modules if '.' not in m))"
     loaded = set(python("-c", code).stdout.split())
     assert loaded & heavy == set()

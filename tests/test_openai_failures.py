@@ -27,7 +27,7 @@ from support.openai_server import (
 
 from gotlang.errors import ModelError
 from gotlang.models.base import Reply, Usage
-from gotlang.models.openai import OpenAIModel
+from gotlang.models.openai import OpenAIModel, OpenAISdkModel
 
 PASSING = {
     "408": status(408),
@@ -47,6 +47,12 @@ PASSING = {
     "error in a success": raw('{"error": {"message": "upstream broke", "code": 502}}'),
     "error without a code": raw('{"error": "upstream broke"}'),
 }
+
+
+@pytest.fixture(params=[OpenAIModel, OpenAISdkModel], ids=["ours", "sdk"], autouse=True)
+def _wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through our own connections and through the SDK's."""
+    monkeypatch.setattr("support.asking.OpenAIModel", request.param)
 
 
 @pytest.mark.parametrize("name", PASSING)

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, final
 from gotlang.errors import GotError, UsageError
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import NoResponse, Response
-from gotlang.models.http import MAX_BODY
-from gotlang.models.openai import client_of
+from gotlang.models.sdk import client_of
+from gotlang.models.wire import MAX_BODY
 from gotlang.records import InvalidRecord, escaped, from_json, to_json
 from gotlang.writing import replace_file
 

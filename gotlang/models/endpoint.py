@@ -26,6 +26,10 @@ _MIN_SECRET = 6
 _MIN_SECRET_IN_COMPLETIONS = 16
 """Characters of a secret that is searched in completions: a local server's key may be an ordinary word."""
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
+_FOR_SOCKS = ("aiohttp_socks", "socksio")
+"""Modules that speak to SOCKS proxies, for our own connections and for the SDK's."""
+ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS")
+"""What the SDK reads of the environment and sends along."""
 
 
 @final
@@ -204,14 +208,30 @@ def find_endpoint(base_url: str | ConfiguredUrl | None = None, names: EndpointNa
     return endpoint
 
 
+def account_headers(at: Endpoint) -> dict[str, str]:
+    """The headers that OpenAI's variables for an account ask for. An address that the user did not give
+    learns nothing of it. Raises UsageError for what can be no header."""
+    organization, project, custom = ("" if at.project else keys.read(name) for name in ACCOUNT)
+    found = {"OpenAI-Organization": organization, "OpenAI-Project": project}
+    for line in custom.split("\n"):
+        name, colon, value = line.partition(":")
+        found |= {name.strip(): value.strip()} if colon else {}
+    found = {name: value for name, value in found.items() if value}
+    if not all(
+        name.isascii() and (name + value).isprintable() and " " not in name for name, value in found.items()
+    ):
+        raise UsageError(f"{', '.join(ACCOUNT)}: one contains characters that no header has")
+    return found
+
+
 def _check_proxies() -> None:
     """Raise UsageError for an invalid proxy: HTTP clients would fail on it in words of their own."""
     for name, url in proxies():
         parts = _split(url)
         if parts is None or parts.scheme not in ("http", "https", "socks5", "socks5h"):
             raise UsageError(f"{name} is not the address of a proxy", help="write it like http://host:8080")
-        if parts.scheme.startswith("socks") and importlib.util.find_spec("socksio") is None:
-            raise UsageError(f"{name} names a SOCKS proxy", help="pip install socksio")
+        if parts.scheme.startswith("socks") and not all(map(importlib.util.find_spec, _FOR_SOCKS)):
+            raise UsageError(f"{name} names a SOCKS proxy", help="pip install aiohttp-socks socksio")
 
 
 def _proxy_secrets() -> tuple[str, ...]:

@@ -6,18 +6,17 @@ A provider is a subclass of `HttpModel` that names its endpoint and converts req
 from __future__ import annotations
 
 import asyncio
-import importlib
 import itertools
 import json
 import random
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, final
+from typing import Any, ClassVar, Self, final
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import (
@@ -34,18 +33,15 @@ from gotlang.models.base import (
 )
 from gotlang.models.capabilities import OPTIONAL, Capabilities, CapabilityStore, Refusal, find_refusal
 from gotlang.models.endpoint import Endpoint, EndpointNames, find_endpoint, url_of
-from gotlang.models.failures import NoResponse, RequestFailure, Response, back_off
+from gotlang.models.failures import RequestFailure, Response, back_off
 from gotlang.models.limits import ROUND_TRIP_S, Limits, Outage, TokenEstimates
 from gotlang.models.prices import price_of
+from gotlang.models.wire import HttpWire, Wire
 
 DEFAULT_RETRIES = 6
 DEFAULT_TIMEOUT_S = 180.0
-CONNECT_TIMEOUT_S = 10.0
 MAX_COUNT = 10_000_000
 """No model reads or writes more tokens in one request: a larger count is an error."""
-MAX_BODY, MAX_VALUES = 10_000_000, 1_000_000
-"""Bytes of a response that are read, and JSON values in it: 20 completions of 4,096 tokens with all their
-log-probabilities, in 200 MB of memory."""
 
 
 @final
@@ -58,21 +54,6 @@ class ParsedResponse:
     completions: Sequence[Completion]
     usage: Usage | None = None
     hidden_bytes: int = 0
-
-
-class Wire(Protocol):
-    """The connections to one endpoint."""
-
-    def prepare(self) -> None:
-        """Load the client if that is not done: on a busy machine it takes seconds, in which another process
-        may send what is about to be sent here."""
-
-    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
-        """Post a request. Requests with one idempotency key are retries of each other: an endpoint that
-        honours it charges them once."""
-
-    async def close(self) -> None:
-        """Release the connections; a second call does nothing."""
 
 
 _DEFAULTS = ModelOptions()
@@ -378,125 +359,6 @@ class _Call:
     failures: int = 0
     latency_s: float = 0.0
     body: dict[str, Any] = field(default_factory=dict)
-
-
-class HttpWire:
-    """Plain HTTP requests below an endpoint. `timeout_s` bounds a whole request, however slowly its response
-    trickles in."""
-
-    def __init__(self, at: Endpoint, path: str, headers: Mapping[str, str], timeout_s: float) -> None:
-        self._at = at
-        self._path = path
-        self._headers = headers
-        self._timeout_s = timeout_s
-        self._client: Any = None
-
-    def prepare(self) -> None:
-        """Load the client."""
-        if self._client is None:
-            httpx = _httpx()
-            timeout = httpx.Timeout(self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S))
-            # A proxy from the environment cannot reach this machine's own loopback.
-            trust_env = not self._at.loopback
-            self._client = httpx.AsyncClient(
-                headers=self._headers, timeout=timeout, trust_env=trust_env, **safe_client()
-            )
-
-    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
-        """Post a request."""
-        return await self.request("POST", json=body, headers={"Idempotency-Key": key, **UNCOMPRESSED})
-
-    async def close(self) -> None:
-        """Release the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
-
-    async def request(self, method: str, **more: Any) -> Response | NoResponse:
-        """Any request to the path."""
-        self.prepare()
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                raw = await self._client.request(method, self._at.url + self._path, **more)
-                return Response(raw.status_code, lower(raw.headers), text_of(raw.content))
-        except (TimeoutError, RefusedBody, _httpx().HTTPError) as error:
-            return no_response(error, self._timeout_s)
-
-
-class RefusedBody(Exception):
-    """A response's body that is not read: too large, or compressed although nobody asked for that."""
-
-
-class _Limited:
-    """A response's bytes as they arrive, up to `most`."""
-
-    def __init__(self, stream: Any, most: int) -> None:
-        self._stream = stream
-        self._most = most
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._most
-        async for part in self._stream:
-            if (left := left - len(part)) < 0:
-                raise RefusedBody(f"its body is longer than {self._most:,} bytes")
-            yield part
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-def safe_client(most: Callable[[], int] = lambda: MAX_BODY) -> dict[str, Any]:
-    """Arguments of an HTTP client: keys and prompts go where the user said, and no body of more than `most`
-    bytes fills the memory."""
-
-    async def limit(response: Any) -> None:
-        if response.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
-            raise RefusedBody("its body is compressed although the request did not accept that")
-        # The client checks the class of a stream; which library it is from is the SDK's choice.
-        bases = [base for base in type(response.stream).__mro__ if base.__name__ == "AsyncByteStream"]
-        response.stream = type("LimitedStream", (_Limited, *bases), {})(response.stream, most())
-
-    return {"follow_redirects": False, "event_hooks": {"request": [], "response": [limit]}}
-
-
-UNCOMPRESSED = {"Accept-Encoding": "identity"}
-
-
-def text_of(content: bytes) -> str:
-    """A body's text. JSON is UTF-8, whatever charset the endpoint names. Raises RefusedBody for more than
-    MAX_VALUES values, each of which takes a hundred bytes of memory and more."""
-    if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise RefusedBody(f"its body holds more than {MAX_VALUES:,} values")
-    return content.decode("utf-8", "replace")
-
-
-def _httpx() -> Any:
-    """The HTTP library that came with the openai SDK: httpx2 since its version 3, httpx before."""
-    try:
-        return importlib.import_module("httpx2")
-    except ImportError:
-        return importlib.import_module("httpx")
-
-
-def lower(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers with their names in lower case."""
-    return {name.lower(): value for name, value in headers.items()}
-
-
-def no_response(error: BaseException, timeout_s: float) -> NoResponse:
-    """Why no response came. Errors are told apart by class name: the HTTP library changes its module."""
-    cause = type(error).__name__
-    if isinstance(error, RefusedBody):
-        return NoResponse(f"the response is refused: {error}", arrived=True, final=True)
-    if cause == "ConnectTimeout":
-        return NoResponse("no connection in time", arrived=False, timed_out=True)
-    if "Timeout" in cause:
-        return NoResponse(f"no response within {timeout_s:g} s", arrived=True, timed_out=True)
-    if cause == "ProxyError":
-        return NoResponse("the proxy from the environment refuses connections", arrived=False)
-    if cause in ("ConnectError", "UnsupportedProtocol"):
-        return NoResponse("no connection", arrived=False)
-    return NoResponse(f"the connection was lost ({cause})", arrived=True)
 
 
 def read_body(

@@ -1,43 +1,18 @@
-"""OpenAI's chat completions, through the official SDK: OpenAI, vLLM, llama.cpp, Ollama, gateways, and so
-on."""
+"""OpenAI's chat completions: OpenAI, vLLM, llama.cpp, Ollama, gateways, and so on."""
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
-from gotlang import keys
 from gotlang.models.base import Completion, Request, Usage
 from gotlang.models.capabilities import Capabilities, encodable
-from gotlang.models.endpoint import OPENAI, Endpoint
-from gotlang.models.failures import NoResponse, Response
-from gotlang.models.http import (
-    CONNECT_TIMEOUT_S,
-    MAX_BODY,
-    UNCOMPRESSED,
-    HttpModel,
-    ParsedResponse,
-    RefusedBody,
-    Wire,
-    lower,
-    no_response,
-    safe_client,
-    text_of,
-    token_count,
-)
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI, Timeout
+from gotlang.models.endpoint import OPENAI, account_headers
+from gotlang.models.http import HttpModel, ParsedResponse, token_count
+from gotlang.models.wire import HttpWire, Wire
 
 
-_ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS")
-"""What the SDK reads of the environment and sends along."""
-
-
-@final
 class OpenAIModel(HttpModel):
     """A model behind an OpenAI-compatible endpoint. It learns what that accepts: many refuse some setting."""
 
@@ -89,95 +64,26 @@ class OpenAIModel(HttpModel):
 
     def _connect(self, timeout_s: float, batches: Path | None) -> Wire:
         if batches is None:
-            return SdkWire(self.at, timeout_s)
+            return self._wire_of(timeout_s)
         from gotlang.models.batches import BatchWire, PendingBatches
 
         return BatchWire(self.at, PendingBatches(batches, self.at.shown), sleep=self._sleep)
 
+    def _wire_of(self, timeout_s: float) -> Wire:
+        headers = self.headers(self.at.key) | account_headers(self.at)
+        return HttpWire(self.at, self.path, headers, timeout_s)
+
 
 @final
-class SdkWire:
-    """The SDK's client, imported and made on the first request, since that takes a third of a second. Its own
-    retries are off: every request is counted by the caller."""
+class OpenAISdkModel(OpenAIModel):
+    """The same through the official SDK, which takes several times as much processor time."""
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
-        self._endpoint = endpoint
-        self._timeout_s = timeout_s
-        self._client: AsyncOpenAI | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+    about = "the same through the official SDK: `openai-sdk:MODEL`"
 
-    def prepare(self) -> None:
-        """Load the SDK and make its client."""
-        _ = self._connected().chat.completions.with_raw_response
+    def _wire_of(self, timeout_s: float) -> Wire:
+        from gotlang.models.sdk import SdkWire
 
-    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
-        """Post a chat completion."""
-        import openai
-
-        if self._loop not in (None, loop := asyncio.get_running_loop()):
-            self._client = None  # its connections ended with the event loop of an earlier run
-        self._loop = loop
-        try:
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    sent = await self._connected().chat.completions.with_raw_response.create(
-                        **body, extra_headers={"Idempotency-Key": key, **UNCOMPRESSED}
-                    )
-                raw = sent.http_response
-            except openai.APIStatusError as error:
-                raw = error.response
-            return Response(raw.status_code, lower(raw.headers), text_of(raw.content))
-        except openai.OpenAIError as error:
-            return no_response(error.__cause__ or error, self._timeout_s)
-        except (TimeoutError, RefusedBody) as error:
-            return no_response(error, self._timeout_s)
-
-    async def close(self) -> None:
-        """Release the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-
-    def _connected(self) -> AsyncOpenAI:
-        if self._client is None:
-            import openai
-
-            timeout = openai.Timeout(self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S))
-            self._client = client_of(self._endpoint, timeout)
-        return self._client
-
-
-def client_of(
-    endpoint: Endpoint,
-    timeout: Timeout | float,
-    *,
-    retries: int = 0,
-    most: Callable[[], int] = lambda: MAX_BODY,
-) -> AsyncOpenAI:
-    """The SDK's client of an endpoint. `timeout` is in seconds; `retries` are the SDK's own; a response of
-    more than `most` bytes is refused."""
-    import openai
-
-    # An address that the user did not give learns nothing of their account.
-    account = (
-        dict.fromkeys(_ACCOUNT, "") if endpoint.project else {name: keys.read(name) for name in _ACCOUNT}
-    )
-    organization, project, headers = account.values()
-    pairs = (line.partition(":") for line in headers.split("\n") if ":" in line)
-    with keys.without(also=_ACCOUNT):
-        return openai.AsyncOpenAI(
-            api_key=endpoint.key,
-            base_url=endpoint.url,
-            organization=organization or None,
-            project=project or None,
-            default_headers={name.strip(): value.strip() for name, _, value in pairs},
-            max_retries=retries,
-            timeout=timeout,
-            # A proxy from the environment cannot reach this machine's own loopback.
-            http_client=openai.DefaultAsyncHttpxClient(
-                trust_env=not endpoint.loopback, timeout=timeout, **safe_client(most)
-            ),
-        )
+        return SdkWire(self.at, timeout_s)
 
 
 def _completion(choice: dict[str, Any]) -> Completion:

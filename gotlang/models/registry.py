@@ -27,6 +27,7 @@ GROUP = "gotlang.models"
 BUILT_IN = {
     "simulated": "gotlang.models.simulated:SimulatedModel",
     "openai": "gotlang.models.openai:OpenAIModel",
+    "openai-sdk": "gotlang.models.openai:OpenAISdkModel",
     "local": "gotlang.models.local:LocalModel",
     "replay": "gotlang.cache.cassette:ReplayModel",
 }

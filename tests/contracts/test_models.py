@@ -37,6 +37,7 @@ from gotlang.models.base import (
 )
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.local import FREE, LocalModel
+from gotlang.models.openai import OpenAISdkModel
 from gotlang.models.simulated import Latency, SimulatedModel
 
 T = TypeVar("T")
@@ -62,6 +63,12 @@ def _say(body: object, index: int) -> str:
 def _openai() -> Iterator[Open]:
     with OpenAIServer(_say, latency_s=0.01) as server:
         yield lambda: openai_model(MODEL, base_url=server.url)
+
+
+@contextmanager
+def _openai_sdk() -> Iterator[Open]:
+    with OpenAIServer(_say, latency_s=0.01) as server:
+        yield lambda: OpenAISdkModel(MODEL, ModelOptions(base_url=server.url))
 
 
 @contextmanager
@@ -151,6 +158,7 @@ def _replay_of_nothing() -> Iterator[Open]:
 Implementation = Callable[[], AbstractContextManager[Open]]
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "openai": _openai,
+    "openai-sdk": _openai_sdk,
     "openai-without-n": _openai_without_n,
     "openai-with-fewer": _openai_with_fewer,
     "simulated": _simulated,

@@ -18,8 +18,8 @@ from typing import Any
 from gotlang.models.base import PERMITTED, ModelOptions, Permit, Price, Reply, Request
 from gotlang.models.endpoint import Endpoint
 from gotlang.models.failures import NoResponse, Response
-from gotlang.models.http import Wire, no_response
 from gotlang.models.openai import OpenAIModel
+from gotlang.models.wire import Wire, no_response
 from tests.support.machine import PROCESS, Process
 
 PRICE = Price(3.0, 15.0)

@@ -1,0 +1,226 @@
+"""The connections to an endpoint over HTTP/1.1, through aiohttp: a fifth of the processor time of the openai
+SDK's fastest path (`benchmarks/requests.py`)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+from gotlang.models.endpoint import Endpoint
+from gotlang.models.failures import NoResponse, Response
+from gotlang.version import __version__
+
+if TYPE_CHECKING:
+    from aiohttp import BaseConnector, ClientSession
+
+CONNECT_TIMEOUT_S = 10.0
+IDLE_S = 4.0
+"""Seconds after which an idle connection is not used again: many servers close theirs after five."""
+MAX_BODY, MAX_VALUES = 10_000_000, 1_000_000
+"""Bytes of a response that are read, and JSON values in it: 20 completions of 4,096 tokens with all their
+log-probabilities, in 200 MB of memory."""
+_MAX_HEADER = 65_536
+UNCOMPRESSED = {"Accept-Encoding": "identity"}
+_NONE: Mapping[str, str] = {}
+_HEADERS = {"Accept": "application/json", "User-Agent": f"gotc/{__version__}", **UNCOMPRESSED}
+
+# The names of exceptions, of aiohttp and of the SDK's HTTP library, which changes its module.
+_NOT_IN_TIME = ("ConnectTimeout", "ConnectionTimeoutError")
+_NO_PROXY = ("ProxyError", "ClientProxyConnectionError", "ClientHttpProxyError", "ProxyConnectionError")
+_NOT_SENT = (
+    "ConnectError",
+    "UnsupportedProtocol",
+    "ClientConnectorError",
+    "ClientConnectorDNSError",
+    "ClientConnectorSSLError",
+    "ClientConnectorCertificateError",
+    "InvalidUrlClientError",
+)
+
+
+class Wire(Protocol):
+    """The connections to one endpoint."""
+
+    def prepare(self) -> None:
+        """Load the client if that is not done: on a busy machine it takes seconds, in which another process
+        may send what is about to be sent here."""
+
+    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
+        """Post a request. Requests with one idempotency key are retries of each other: an endpoint that
+        honours it charges them once."""
+
+    async def close(self) -> None:
+        """Release the connections; a second call does nothing."""
+
+
+class RefusedBody(Exception):
+    """A response's body that is not read: too large, or compressed although nobody asked for that."""
+
+
+class HttpWire:
+    """Requests to one path below an endpoint. `timeout_s` bounds a whole request, however slowly its response
+    trickles in. Keys and prompts go where the user said: redirects are not followed, cookies not kept."""
+
+    def __init__(self, at: Endpoint, path: str, headers: Mapping[str, str], timeout_s: float) -> None:
+        self._at = at
+        self._url = at.url + path
+        self._headers = {**_HEADERS, **headers}
+        self._timeout_s = timeout_s
+        self._session: ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._proxy: str | None = None
+
+    def prepare(self) -> None:
+        """Load the client."""
+        self._connected()
+
+    async def send(self, body: Mapping[str, Any], key: str) -> Response | NoResponse:
+        """Post a request."""
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        more = {"Idempotency-Key": key, "Content-Type": "application/json"}
+        return await self.request("POST", text.encode("utf-8", "replace"), more)
+
+    async def request(
+        self, method: str, data: bytes | None = None, more: Mapping[str, str] = _NONE
+    ) -> Response | NoResponse:
+        """Any request to the path, with more headers."""
+        import aiohttp
+
+        session = self._connected()
+        try:
+            async with (
+                asyncio.timeout(self._timeout_s),
+                session.request(
+                    method,
+                    self._url,
+                    data=data,
+                    headers={**self._headers, **more},  # those of a session go to a proxy, too
+                    proxy=self._proxy,
+                    allow_redirects=False,
+                ) as response,
+            ):
+                found = lower(response.headers)
+                check_encoding(found)
+                left, parts = MAX_BODY, []
+                async for part in response.content.iter_any():
+                    if (left := left - len(part)) < 0:
+                        raise too_long(MAX_BODY)
+                    parts.append(part)
+                return Response(response.status, found, text_of(b"".join(parts)))
+        except (aiohttp.ClientError, OSError, RefusedBody) as error:
+            return no_response(error, self._timeout_s)
+
+    async def close(self) -> None:
+        """Release the connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def __del__(self) -> None:
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """Close connections of an event loop that has ended, or that nobody closed."""
+        if (session := self._session) is not None:
+            self._session = None
+            closing = session.close()
+            with suppress(StopIteration, RuntimeError):
+                closing.send(None)
+            closing.close()
+
+    def _connected(self) -> ClientSession:
+        if self._session is not None and self._loop is asyncio.get_running_loop():
+            return self._session
+        import aiohttp
+
+        self._abandon()
+        self._loop = asyncio.get_running_loop()
+        self._proxy = _proxy_of(self._at)
+        self._session = aiohttp.ClientSession(
+            connector=self._connector(),
+            timeout=aiohttp.ClientTimeout(connect=min(self._timeout_s, CONNECT_TIMEOUT_S)),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            max_line_size=_MAX_HEADER,
+            max_field_size=_MAX_HEADER,
+        )
+        return self._session
+
+    def _connector(self) -> BaseConnector:
+        """Connections without a limit of their own. Certificates are trusted as the SDK's client does."""
+        import aiohttp
+
+        tls = self._url.startswith("https:")
+        how: dict[str, Any] = {"limit": 0, "keepalive_timeout": IDLE_S}
+        if tls:
+            how["ssl"] = http_library().create_ssl_context()
+        if self._proxy is None or not self._proxy.startswith("socks"):
+            return aiohttp.TCPConnector(**how)
+        proxy, self._proxy = self._proxy.replace("socks5h:", "socks5:", 1), None
+        connector = importlib.import_module("aiohttp_socks").ProxyConnector
+        found: BaseConnector = connector.from_url(proxy, rdns=True, **how)
+        return found
+
+
+def _proxy_of(at: Endpoint) -> str | None:
+    """The proxy that the environment names for an endpoint; one cannot reach this machine's own loopback."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts, known = urlsplit(at.url), getproxies()
+    proxy = known.get(parts.scheme) or known.get("all")
+    if not proxy or at.loopback or proxy_bypass(parts.netloc):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def http_library() -> Any:
+    """The HTTP library that came with the openai SDK: httpx2 since its version 3, httpx before."""
+    try:
+        return importlib.import_module("httpx2")
+    except ImportError:
+        return importlib.import_module("httpx")
+
+
+def check_encoding(headers: Mapping[str, str]) -> None:
+    """Raise RefusedBody for a compressed body, which can fill the memory."""
+    if headers.get("content-encoding", "identity").lower() not in ("identity", ""):
+        raise RefusedBody("its body is compressed although the request did not accept that")
+
+
+def too_long(most: int) -> RefusedBody:
+    """A body of more bytes than that."""
+    return RefusedBody(f"its body is longer than {most:,} bytes")
+
+
+def text_of(content: bytes) -> str:
+    """A body's text. JSON is UTF-8, whatever charset the endpoint names. Raises RefusedBody for more than
+    MAX_VALUES values, each of which takes a hundred bytes of memory and more."""
+    if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise RefusedBody(f"its body holds more than {MAX_VALUES:,} values")
+    return content.decode("utf-8", "replace")
+
+
+def lower(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers with their names in lower case."""
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def no_response(error: BaseException, timeout_s: float) -> NoResponse:
+    """Why no response came. Errors are told apart by class name: the HTTP library changes its module."""
+    cause = type(error).__name__
+    if isinstance(error, RefusedBody):
+        return NoResponse(f"the response is refused: {error}", arrived=True, final=True)
+    if cause in _NOT_IN_TIME:
+        return NoResponse("no connection in time", arrived=False, timed_out=True)
+    if "Timeout" in cause:
+        return NoResponse(f"no response within {timeout_s:g} s", arrived=True, timed_out=True)
+    if cause in _NO_PROXY:
+        return NoResponse("the proxy from the environment refuses connections", arrived=False)
+    if cause in _NOT_SENT:
+        return NoResponse("no connection", arrived=False)
+    return NoResponse(f"the connection was lost ({cause})", arrived=True)
