@@ -21,6 +21,7 @@ from typing import Any, final
 from gotlang.tune.plan import SEEDS
 from gotlang.tune.points import mean
 from gotlang.tune.prices import Prices
+from gotlang.tune.selections import Selections, gains_of
 from gotlang.tune.space import Point, Space, key_of
 from gotlang.tune.surrogate import Surrogate, gaps_of
 
@@ -98,7 +99,7 @@ class Known:
     """What was measured of a point: by cell its leads over the untuned program in each objective (above 0 is
     worse) and its excess over each bound (above 0 violates it), None where unknown. `asked` are the samples
     that its first cells asked for, `cost` is the mean cost of a cell without a cache. `failed`: no cell has a
-    result."""
+    result. `selections` are what was selected in its cells."""
 
     point: Point
     cells: int
@@ -107,6 +108,7 @@ class Known:
     asked: bytes
     cost: float
     failed: bool = False
+    selections: Selections = field(default_factory=dict)
 
     @property
     def feasible(self) -> bool:
@@ -308,10 +310,11 @@ class Allocation:
         rng = np.random.default_rng([self.seed % SEEDS, len(known), sum(each.cells for each in known)])
         weights = np.ones((DRAWS, 1)) if len(scale) == 1 else rng.dirichlet(np.ones(len(scale)), DRAWS)
         losses, means = np.zeros((DRAWS, size)), np.zeros((DRAWS, size))
+        features = self._features(gaps, known, size)
         for at, unit in enumerate(scale):
             first = known[self._best].leads[at]
             rows = {p: _differences(k.leads[at], first, unit) for p, k in enumerate(known)}
-            center, drawn = self._draws(("lead", at), gaps, rows, rng, size)
+            center, drawn = self._draws(("lead", at), gaps, rows, rng, size, features)
             losses += weights[:, [at]] * drawn
             means += weights[:, [at]] * center
         beyond = np.zeros((DRAWS, size))
@@ -334,6 +337,21 @@ class Allocation:
         able = (beyond <= 0).mean(axis=0)
         return gains, left, sorted(set(best), key=lambda place: (-best.count(place), place)), able, means
 
+    def _features(self, gaps: Sequence[Any], known: Sequence[Known], size: int) -> Any:
+        """What each candidate's selections gain, a column a step, with mean 0 and spread 1; of points that
+        were not measured as their neighbours suggest."""
+        import numpy as np
+
+        ran = [place for place, each in enumerate(known) if not each.failed]
+        columns = []
+        for step, gains in gains_of([(known[p].cells, known[p].selections) for p in ran]).items():
+            exact = [1e-6 * float(np.var(gains))] * len(ran)
+            column, _ = self._model(("gains", step)).posterior(gaps, ran, gains, exact)
+            column[ran] = gains
+            if (spread := float(column.std())) > 1e-9:
+                columns.append((column - column.mean()) / spread)
+        return np.array(columns).T if columns else None
+
     def _draws(
         self,
         name: object,
@@ -341,6 +359,7 @@ class Allocation:
         rows: dict[int, list[float]],
         rng: Any,
         size: int,
+        features: Any = None,
         *,
         own: bool = False,
     ) -> tuple[Any, Any]:
@@ -360,7 +379,7 @@ class Allocation:
         else:  # half of the spread of a difference is that of the point it is taken from
             errors = {p: (usual / counts[p] if p == self._best else e) / 2 for p, e in errors.items()}
         center, covariance = self._model(name).posterior(
-            gaps, places, [middles[p] for p in places], _covariance(rows, places, errors)
+            gaps, places, [middles[p] for p in places], _covariance(rows, places, errors), features
         )
         jitter = 1e-9 * (float(np.trace(covariance)) / size + 1e-12)
         values, vectors = np.linalg.eigh(covariance + jitter * np.eye(size))

@@ -411,13 +411,13 @@ def compare_front(
 
 
 FEWEST = 12
-"""Test rows of the first wave; each later one has twice as many, the last one all."""
+"""Test rows of the first wave; each later one has half as many again, the last one all."""
 
 
 def waves(rows: int) -> list[int]:
     """After how many test rows one looks whether the verdicts are certain."""
     found: list[int] = []
-    while (seen := FEWEST * 2 ** len(found)) < rows:
+    while (seen := int(FEWEST * 1.5 ** len(found))) < rows:
         found.append(seen)
     return [*found, rows]
 

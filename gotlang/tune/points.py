@@ -9,8 +9,7 @@ import secrets
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, final
 
@@ -34,6 +33,8 @@ from gotlang.statistics import bounded
 from gotlang.syntax import expressions as e
 from gotlang.templates import Template
 from gotlang.tune.plan import Constraint, StudyPlan
+from gotlang.tune.selections import Selection
+from gotlang.tune.selections import note as note_selection
 from gotlang.tune.space import TEXTS, Point, Space
 from gotlang.tune.structure import variants_of
 from gotlang.tune.tuned import PromptSettings, Texts, asked_with
@@ -112,6 +113,21 @@ def excess(constraint: Constraint, quantity: float, baseline: float) -> float:
 
 
 @final
+@dataclass(slots=True)
+class Noted:
+    """What cells asked for, each sample as a number, and what they selected."""
+
+    asked: set[int] = field(default_factory=set)
+    selections: dict[str, Selection] = field(default_factory=dict)
+
+    def note(self, event: Event) -> None:
+        """Add what an operation did."""
+        if isinstance(event, Asked):
+            self.asked.update(zlib.crc32(f"{event.key} {number}".encode()) for number in event.numbers)
+        note_selection(self.selections, event)
+
+
+@final
 class PointRunner:
     """Runs points over rows, on a real model all rows at the same time. `texts` are the proposals for each
     part of a prompt, `improve.instruction` and `improve.examples`, by the number that a point holds."""
@@ -145,18 +161,18 @@ class PointRunner:
         *,
         again: int = 0,
         answers: bool = False,
-        asked: set[int] | None = None,
+        noted: Noted | None = None,
     ) -> list[Measured]:
         """Measure these rows; `again` counts how often they were measured before, each time with new samples.
-        `answers` keeps the results. The samples that they ask for are added to `asked`, by a number each.
+        `answers` keeps the results. What they ask for and select is added to `noted`.
 
         A row that the model left partly unanswered runs again once it answers. Raises BudgetExceeded if the
         budget does not allow a row, ModelError if the model no longer answers.
         """
         runner = self.runner(point)
         runner = _seeded(runner, runner.settings.seed + again * _SEED_STEP)
-        if asked is not None:
-            runner = replace(runner, observe=guarded([runner.observe, partial(_note, asked)], {}))
+        if noted is not None:
+            runner = replace(runner, observe=guarded([runner.observe, noted.note], {}))
         runs = await self._answered_runs(runner, rows)
         measured = [self.measured(run) for run in runs]
         if not answers:
@@ -345,12 +361,6 @@ def constant(value: Any) -> e.Expression:
     if isinstance(value, list):
         return e.ListDisplay(NOWHERE, tuple(map(constant, value)))
     return e.Constant(NOWHERE, value)
-
-
-def _note(asked: set[int], event: Event) -> None:
-    """Add the samples that an operation asked for."""
-    if isinstance(event, Asked):
-        asked.update(zlib.crc32(f"{event.key} {number}".encode()) for number in event.numbers)
 
 
 def _seeded(runner: Runner, seed: int) -> Runner:

@@ -19,9 +19,10 @@ from gotlang.errors import UsageError
 from gotlang.evaluate.rows import Row
 from gotlang.tune.allocation import FIRST, Allocation, Cells, Known
 from gotlang.tune.plan import StudyPlan
-from gotlang.tune.points import Measured, PointRunner, excess, leads, mean
+from gotlang.tune.points import Measured, Noted, PointRunner, excess, leads, mean
 from gotlang.tune.prices import packed
 from gotlang.tune.sampler import Proposals
+from gotlang.tune.selections import add
 from gotlang.tune.space import Point, key_of
 from gotlang.tune.trials import Trial, TrialResult, TrialStore
 
@@ -200,6 +201,7 @@ class Search:
             trial.asked,
             fmean(known) if len(known) == len(costs) and any(known) else fmean(r.calls for r in trial.rows),
             trial.result.values is None or all(row.failure for row in trial.rows),
+            trial.selections,
         )
 
     # ---------------------------------------------------------------- measuring
@@ -231,10 +233,10 @@ class Search:
         return orphan if orphan is not None else self.store.claim(end)
 
     async def _run(self, number: int, cells: Cells, known: Mapping[int, Trial]) -> None:
-        asked: set[int] = set()
-        rows = await self._cells(cells, asked)
+        noted = Noted()
+        rows = await self._cells(cells, noted)
         if number == 0 and all(row.failure for row in rows) and len(rows) < len(self.train):
-            rows += await self._cells(Cells(cells.point, len(rows), len(self.train)), asked)
+            rows += await self._cells(Cells(cells.point, len(rows), len(self.train)), noted)
         if number == 0 and all(row.failure for row in rows):
             raise UsageError(
                 f"the untuned program fails on every train row: {rows[0].failure}",
@@ -245,20 +247,21 @@ class Search:
         base = known[0].rows if number and mine is not known[0] else whole
         result = result_of(self.plan, whole, beside(base, len(whole), len(self.train)))
         ended = "failed" if all(row.failure for row in whole) else "complete"
-        first = packed(asked) if cells.first == 0 else b""
+        first = packed(noted.asked) if cells.first == 0 else b""
         self.store.finish(
-            self.points.space, Trial(number, cells.point, tuple(rows), result, ended, cells.first, first)
+            self.points.space,
+            Trial(number, cells.point, tuple(rows), result, ended, cells.first, first, noted.selections),
         )
         self._show()
 
-    async def _cells(self, cells: Cells, asked: set[int]) -> list[Measured]:
+    async def _cells(self, cells: Cells, noted: Noted) -> list[Measured]:
         """Measure cells: those beyond the train rows repeat these with new samples."""
         found: list[Measured] = []
         count, at = len(self.train), cells.first
         while at < cells.last:
             stop = min(cells.last, (at // count + 1) * count)
             rows = [self.train[cell % count] for cell in range(at, stop)]
-            found += await self.points.rows(cells.point, rows, again=at // count, asked=asked)
+            found += await self.points.rows(cells.point, rows, again=at // count, noted=noted)
             at = stop
         return found
 
@@ -283,9 +286,13 @@ def merged(plan: StudyPlan, trials: Iterable[Trial], rows: int) -> dict[int, Tri
     found: dict[str, Trial] = {}
     for trial in trials:
         if trial.ended != "skipped":
-            mine = found.setdefault(key_of(trial.point), replace(trial, rows=()))
+            mine = found.setdefault(key_of(trial.point), replace(trial, rows=(), selections={}))
             if trial.first == len(mine.rows):
-                found[key_of(trial.point)] = replace(mine, rows=(*mine.rows, *trial.rows))
+                selections = dict(mine.selections)
+                add(selections, trial.selections)
+                found[key_of(trial.point)] = replace(
+                    mine, rows=(*mine.rows, *trial.rows), selections=selections
+                )
     if not found:
         return {}
     baseline = next(iter(found.values()))

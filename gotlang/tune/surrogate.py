@@ -7,6 +7,7 @@ and the best of many noisy means is not taken for the truth (the winner's curse)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, final
 
 from gotlang.tune.space import Point, Space
@@ -14,6 +15,11 @@ from gotlang.tune.space import Point, Space
 _SCALES = (0.2, 0.4, 0.8, 1.6, 3.2)
 _NOISES = (0.5, 1.0)
 _SIGNALS = (0.3, 1.0, 3.0)
+Mix = tuple[float, float, float]
+_ALONE: tuple[Mix, ...] = ((1.0, 0.0, 0.0), (0.1, 0.9, 0.0), (0.03, 0.97, 0.0))
+_BESIDE: tuple[Mix, ...] = ((1.0, 0.0, 0.0), (0.3, 0.0, 0.7), (0.1, 0.0, 0.9), (0.03, 0.0, 0.97))
+"""How much of the signal is of all dimensions together, of each apart, and of features: without features, and
+with them, which say how each dimension acts apart."""
 _PASSES = 2
 _NUGGET = 1e-6
 """Of the spread, so that matrices can be inverted where points are alike."""
@@ -30,16 +36,22 @@ class Surrogate:
 
     def __init__(self) -> None:
         self._scales: list[float] = []
-        self._noise, self._signal = 1.0, 1.0
+        self._noise, self._signal, self._mix = 1.0, 1.0, _ALONE[0]
         self._known = 0
 
     def posterior(
-        self, gaps: Sequence[Any], places: Sequence[int], values: Sequence[float], errors: Any
+        self,
+        gaps: Sequence[Any],
+        places: Sequence[int],
+        values: Sequence[float],
+        errors: Any,
+        features: Any = None,
     ) -> tuple[Any, Any]:
         """The means and the covariance of all points, by the values of those at `places`.
 
         `gaps` are the squared distances of all points in each dimension (see `gaps_of`), `errors` the
-        variances of the values, or their covariance. Of one point, or where no value differs, all have the
+        variances of the values, or their covariance. `features` are columns that a value is thought to go up
+        or down with, each with mean 0 and spread 1. Of one point, or where no value differs, all have the
         mean of the values.
         """
         import numpy as np
@@ -53,52 +65,64 @@ class Surrogate:
         if spread <= 1e-18 * max(1.0, center * center) or not gaps:
             return np.full(size, center), np.zeros((size, size))
         centered = found - center
-        near = [gap[np.ix_(at, at)] for gap in gaps]
+        along = None if features is None else features @ features.T / features.shape[1]
         if len(self._scales) != len(gaps) or len(at) > _GROWTH * self._known:
-            self._fit(near, centered, wrong, spread)
+            near = [gap[np.ix_(at, at)] for gap in gaps]
+            self._fit(near, centered, wrong, spread, None if along is None else along[np.ix_(at, at)])
             self._known = len(at)
-        signal = self._signal * spread
-        covariance = signal * _kernel([gap[:, at] for gap in gaps], self._scales)
+        whole = spread * self._signal * _kernel(gaps, self._scales, self._mix, along)
+        covariance = whole[:, at]
         inner = covariance[at] + self._noise * wrong + np.diag(np.full(len(at), _NUGGET * spread))
         half = np.linalg.solve(np.linalg.cholesky(inner), covariance.T)
         mean = center + covariance @ np.linalg.solve(inner, centered)
-        return mean, signal * _kernel(gaps, self._scales) - half.T @ half
+        return mean, whole - half.T @ half
 
-    def _fit(self, gaps: Sequence[Any], values: Any, errors: Any, spread: float) -> None:
-        """Find the likeliest scales, noise and signal among a few candidates each."""
+    def _fit(self, gaps: Sequence[Any], values: Any, errors: Any, spread: float, along: Any) -> None:
+        """Find the likeliest scales, noise, signal and slope among a few candidates each."""
         import numpy as np
 
         nugget = np.diag(np.full(len(values), _NUGGET * spread))
 
-        def likelihood(scales: Sequence[float], noise: float, signal: float) -> float:
-            inner = signal * spread * _kernel(gaps, scales) + noise * errors + nugget
+        def likelihood(scales: Sequence[float], noise: float, signal: float, mix: Mix) -> float:
+            inner = signal * spread * _kernel(gaps, scales, mix, along) + noise * errors + nugget
             lower = np.linalg.cholesky(inner)
             half = np.linalg.solve(lower, values)
             usual = 0.5 * float((np.log(np.array(scales) / _USUAL) ** 2).sum())
             return -0.5 * float(half @ half) - float(np.log(np.diag(lower)).sum()) - usual
 
         scales = self._scales if len(self._scales) == len(gaps) else [0.8] * len(gaps)
-        noise, signal = self._noise, self._signal
-        best = likelihood(scales, noise, signal)
+        chosen = (self._noise, self._signal, self._mix)
+        others = [*product(_NOISES, _SIGNALS, _ALONE if along is None else _BESIDE)]
+        best = likelihood(scales, *chosen)
         for _ in range(_PASSES):
             for place in range(len(gaps)):
                 for scale in _SCALES:
                     tried = [*scales[:place], scale, *scales[place + 1 :]]
-                    if (found := likelihood(tried, noise, signal)) > best:
+                    if (found := likelihood(tried, *chosen)) > best:
                         best, scales = found, tried
-            for more in _NOISES:
-                for most in _SIGNALS:
-                    if (found := likelihood(scales, more, most)) > best:
-                        best, noise, signal = found, more, most
-        self._scales, self._noise, self._signal = scales, noise, signal
+            for other in others:
+                if (found := likelihood(scales, *other)) > best:
+                    best, chosen = found, other
+        self._scales, (self._noise, self._signal, self._mix) = scales, chosen
 
 
-def _kernel(gaps: Sequence[Any], scales: Sequence[float]) -> Any:
-    """Matérn's of order 5/2: smooth, but not so smooth that an unseen neighbour holds no surprise."""
+def _kernel(gaps: Sequence[Any], scales: Sequence[float], mix: Mix, along: Any) -> Any:
+    """The covariance of points: of all dimensions together, of each apart, and of the features."""
+    together, apart, features = mix
+    far = [gap / scale**2 for gap, scale in zip(gaps, scales, strict=True)]
+    out = together * _matern(sum(far))
+    if apart:
+        out = out + apart / len(far) * sum(map(_matern, far))
+    return out if along is None else out + features * along
+
+
+def _matern(far: Any) -> Any:
+    """Matérn's of order 5/2, by squared distances: smooth, but not so smooth that an unseen neighbour holds
+    no surprise."""
     import numpy as np
 
-    far = np.sqrt(5 * sum(gap / scale**2 for gap, scale in zip(gaps, scales, strict=True)))
-    return (1 + far + far * far / 3) * np.exp(-far)
+    root = np.sqrt(5 * far)
+    return (1 + root + root * root / 3) * np.exp(-root)
 
 
 def gaps_of(space: Space, points: Sequence[Point]) -> list[Any]:

@@ -13,7 +13,7 @@ import warnings
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +26,7 @@ from gotlang.errors import CacheLost, GotError, UsageError
 from gotlang.processes import has_ended, process_name
 from gotlang.records import InvalidRecord, from_json, from_plain, to_json
 from gotlang.tune.points import Measured
+from gotlang.tune.selections import Selection, Selections
 from gotlang.tune.space import Point, Space
 
 WAIT_S = 0.02
@@ -51,8 +52,8 @@ class TrialResult:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """A measurement of a point: the cells from `first` on, one for each of `rows`. `result` is that of all
-    cells of the point so far, `asked` are the samples that the first ones asked for, four bytes
-    each.
+    cells of the point so far, `asked` are the samples that the first ones asked for, four bytes each,
+    `selections` what was selected.
 
     `ended` is `complete`, or `failed` if no row has a result; a `skipped` trial was never to be run. Of all
     trials of a point together (see `merged`) it says whether it ran on all train rows (`complete`), or else
@@ -66,6 +67,7 @@ class Trial:
     ended: str
     first: int = 0
     asked: bytes = b""
+    selections: Selections = field(default_factory=dict)
 
     @property
     def feasible(self) -> bool:
@@ -83,6 +85,7 @@ class _Stored(Struct, frozen=True):
     excess: dict[str, float]
     first: int = 0
     asked: bytes = b""
+    selections: str = "{}"
 
 
 class Kept(Struct, frozen=True):
@@ -201,6 +204,7 @@ class TrialStore:
             "excess": dict(trial.result.excess),
             "first": trial.first,
             "asked": b64encode(trial.asked).decode(),
+            "selections": to_json(trial.selections),
         }
         for key, value in stored.items():
             self._storage.set_trial_user_attr(trial_id, key, value)
@@ -245,6 +249,7 @@ class TrialStore:
             try:
                 stored = from_plain(trial.user_attrs, _Stored)
                 rows = from_json(stored.rows, tuple[Measured, ...])
+                selections = from_json(stored.selections, dict[str, Selection])
             except InvalidRecord as error:
                 raise UsageError(
                     f"trial {trial.number} in the study's storage is damaged: {error}",
@@ -252,7 +257,7 @@ class TrialStore:
                 ) from None
             result = TrialResult(stored.values or None, stored.excess)
             self._finished[trial.number] = Trial(
-                trial.number, stored.point, rows, result, stored.ended, stored.first, stored.asked
+                trial.number, stored.point, rows, result, stored.ended, stored.first, stored.asked, selections
             )
         return {n: trial for n, trial in sorted(self._finished.items()) if below is None or n < below}
 
