@@ -70,13 +70,13 @@ def peak(point: Point) -> float:
 
 
 def test_a_peak_is_found_for_a_part_of_what_all_rows_of_all_trials_cost() -> None:
-    spent, exact = [], 0
-    for seed in range(6):
+    spent, missed = [], []
+    for seed in range(12):
         found, seen = searched(PEAK, peak, noise=3.0, seed=seed)
         spent.append(sum(map(len, seen.values())))
-        exact += peak(found) == 10
-    assert exact >= 5
-    assert fmean(spent) < 0.35 * 40 * ROWS
+        missed.append(peak(found) - 10)
+    assert fmean(missed) <= 0.25  # half of the step from the best point to the next
+    assert fmean(spent) < 0.28 * 40 * ROWS
 
 
 def test_what_breaks_the_bound_never_wins() -> None:
