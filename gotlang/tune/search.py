@@ -22,7 +22,7 @@ from gotlang.tune.plan import StudyPlan
 from gotlang.tune.points import Measured, Noted, PointRunner, excess, leads, mean
 from gotlang.tune.prices import packed
 from gotlang.tune.sampler import Proposals
-from gotlang.tune.selections import add
+from gotlang.tune.selections import Selection, add
 from gotlang.tune.space import Point, key_of
 from gotlang.tune.trials import Trial, TrialResult, TrialStore
 
@@ -87,6 +87,7 @@ class Search:
         self.progress = StudyProgress()
         self.best: list[Trial] = []
         """The points that are the best by what is known, one if there is one objective."""
+        self._merged: Merged = {}
         self._observe = observe
         self._on_known = on_known
         self._chance = random.Random(f"points {seed}")
@@ -109,7 +110,7 @@ class Search:
 
     def measured(self, below: int | None = None) -> dict[int, Trial]:
         """What the trials below a number measured, point by point."""
-        return merged(self.plan, self.store.finished(below).values(), len(self.train))
+        return merged(self.plan, self.store.finished(below).values(), len(self.train), self._merged)
 
     # ---------------------------------------------------------------- planning
 
@@ -281,30 +282,39 @@ class Search:
         self._observe(progress)
 
 
-def merged(plan: StudyPlan, trials: Iterable[Trial], rows: int) -> dict[int, Trial]:
-    """The trials of each point as one, by the number of its first, with all cells that were measured."""
-    found: dict[str, Trial] = {}
+Merged = dict[int, tuple[tuple[int, int], Trial]]
+"""What `merged` made of points, by the number of the first trial, and of how many cells of theirs and of the
+untuned program."""
+
+
+def merged(
+    plan: StudyPlan, trials: Iterable[Trial], rows: int, known: Merged | None = None
+) -> dict[int, Trial]:
+    """The trials of each point as one, by the number of its first, with all cells that were measured. `known`
+    keeps them for the next time."""
+    points: dict[str, list[Trial]] = {}
     for trial in trials:
         if trial.ended != "skipped":
-            mine = found.setdefault(key_of(trial.point), replace(trial, rows=(), selections={}))
-            if trial.first == len(mine.rows):
-                selections = dict(mine.selections)
-                add(selections, trial.selections)
-                found[key_of(trial.point)] = replace(
-                    mine, rows=(*mine.rows, *trial.rows), selections=selections
-                )
-    if not found:
-        return {}
-    baseline = next(iter(found.values()))
-    out = {}
-    for trial in found.values():
-        result = result_of(plan, trial.rows, beside(baseline.rows, len(trial.rows), rows))
-        whole = replace(trial, result=result)
-        ended = "complete" if whole.feasible or len(trial.rows) >= rows else "infeasible"
-        ended = "pruned" if ended == "complete" and len(trial.rows) < rows else ended
-        failed = all(row.failure for row in trial.rows)
-        out[trial.number] = replace(whole, ended="failed" if failed else ended)
-    return out
+            parts = points.setdefault(key_of(trial.point), [])
+            if trial.first == sum(len(part.rows) for part in parts):
+                parts.append(trial)
+    found = [parts for parts in points.values() if parts]
+    baseline = [row for parts in found[:1] for part in parts for row in part.rows]
+    known = {} if known is None else known
+    for parts in found:
+        first, size = parts[0], (sum(len(part.rows) for part in parts), len(baseline))
+        if first.number not in known or known[first.number][0] != size:
+            measured = tuple(row for part in parts for row in part.rows)
+            selections = dict[str, Selection]()
+            for part in parts:
+                add(selections, part.selections)
+            result = result_of(plan, measured, beside(baseline, len(measured), rows))
+            whole = replace(first, rows=measured, result=result, selections=selections)
+            ended = "complete" if whole.feasible or len(measured) >= rows else "infeasible"
+            ended = "pruned" if ended == "complete" and len(measured) < rows else ended
+            failed = all(row.failure for row in measured)
+            known[first.number] = size, replace(whole, ended="failed" if failed else ended)
+    return {parts[0].number: known[parts[0].number][1] for parts in found}
 
 
 def beside(baseline: Sequence[Measured], count: int, train: int) -> list[Measured]:
