@@ -48,7 +48,7 @@ def options_of(plan: StudyPlan) -> Options:
         seed=plan.seed,
         cache=MemoryCache(),
         batching=plan.batching,
-        early_stop=plan.early_stop,
+        prefer="cost" if plan.early_stop else "latency",
     )
 
 

@@ -58,7 +58,13 @@ def truth(plan: StudyPlan, seed: int, points: Sequence[FrontPoint]) -> Truth:
 def settings(plan: StudyPlan, seed: int) -> Options:
     """How the study runs its rows, with a cache of its own."""
     cache, batching, early_stop = MemoryCache(), plan.batching, plan.early_stop
-    return Options(model="simulated", seed=seed, cache=cache, batching=batching, early_stop=early_stop)
+    return Options(
+        model="simulated",
+        seed=seed,
+        cache=cache,
+        batching=batching,
+        prefer="cost" if early_stop else "latency",
+    )
 
 
 def as_promised(done: StudyResult, folder: Path) -> bool:

@@ -77,7 +77,12 @@ class Landscape:
 
 async def measure(plan: StudyPlan, seed: int, number: int, points: list[Point]) -> list[Measured]:
     """A row of the data at these settings, with samples of its own."""
-    options = Options(seed=seed, cache=MemoryCache(), batching=plan.batching, early_stop=plan.early_stop)
+    options = Options(
+        seed=seed,
+        cache=MemoryCache(),
+        batching=plan.batching,
+        prefer="cost" if plan.early_stop else "latency",
+    )
     async with Session(plan.program, options) as session:
         runner, rows = PointRunner(plan, space_of(plan), session), plan.read_rows([number]).rows
         return [(await runner.rows(point, rows))[0] for point in points]

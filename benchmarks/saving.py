@@ -88,10 +88,10 @@ def main() -> None:
     parser.add_argument("--first-rounds", type=int, nargs="+", default=[], metavar="N")
     given = parser.parse_args()
     arms = {
-        "neither": Options(batching=False, early_stop=False, cache=None),
-        "request batching": Options(batching=True, early_stop=False, cache=None),
-        "early stopping": Options(batching=False, early_stop=True, cache=None),
-        "both": Options(batching=True, early_stop=True, cache=None),
+        "neither": Options(batching=False, prefer="latency", cache=None),
+        "request batching": Options(batching=True, prefer="latency", cache=None),
+        "early stopping": Options(batching=False, prefer="cost", cache=None),
+        "both": Options(batching=True, prefer="cost", cache=None),
     }
     arms |= {f"both, first round {count}": Options(wave=count, cache=None) for count in given.first_rounds}
     report(given, COLUMNS, measure(arms, rows(given.rows)))

@@ -224,7 +224,7 @@ class Program(CheckedProgram):
             sample=sample,
             metrics=metrics,
         )
-        async with Session(self, prepare(self, options)) as session:
+        async with Session(self, prepare(self, options).of_rows()) as session:
             on_session(session)
             return await evaluate(
                 session,
@@ -282,7 +282,7 @@ class Program(CheckedProgram):
             metrics=metrics,
         )
         on_planned(len(chosen) * len(sides))
-        async with Session(self, prepare(self, options)) as session:
+        async with Session(self, prepare(self, options).of_rows()) as session:
             on_session(session)
             return await compare(
                 session,
@@ -354,7 +354,9 @@ class Program(CheckedProgram):
         costs = []
         for early, bounds in ((False, found.costs), (True, found.early)):
             try:
-                done = self.run(given, scheme=chosen.name, options=replace(free, early_stop=early))
+                done = self.run(
+                    given, scheme=chosen.name, options=replace(free, prefer="cost" if early else "latency")
+                )
             except RunError:
                 return found
             expected = likely(done.outcome, price)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -81,7 +81,9 @@ class Options:
     program leaves to its host. `corpora` are paths of other corpora for those that the program imports.
     `python` says whether the program's Python runs: None in folders that the user trusts, True and False in
     all or in none. Keys in the environment are hidden from it, but for those named in `python_keys`.
-    `observe` is called with every event of a run. Raises UsageError for a configured value that is invalid.
+    `prefer` trades calls for time: with `latency`, all samples are requested at once; with `cost`, sampling
+    stops early, in rounds on a longer critical path (None: `latency` in a run, `cost` for the rows of a data
+    set). `observe` is called with every event of a run. Raises UsageError for an invalid configured value.
     """
 
     model: str | Model | None = None
@@ -109,7 +111,7 @@ class Options:
     python: bool | None = field(default_factory=lambda: _python())
     python_keys: Collection[str] = field(default_factory=lambda: _names("python-key"))
     level: int = 2
-    early_stop: bool = True
+    prefer: str | None = None
     batching: bool = True
     observe: Observer | None = None
     corpora: Mapping[str, str | Path] = field(default_factory=dict)
@@ -143,8 +145,12 @@ class Options:
     @property
     def skipped_passes(self) -> frozenset[str]:
         """The optimizations that are switched off."""
-        wanted = {"early stopping": self.early_stop, "request batching": self.batching}
+        wanted = {"early stopping": self.prefer == "cost", "request batching": self.batching}
         return frozenset(name for name, on in wanted.items() if not on)
+
+    def of_rows(self) -> Options:
+        """The same for many rows, whose bill counts for more than the critical path of each."""
+        return self if self.prefer is not None else replace(self, prefer="cost")
 
     def batches(self) -> Path | None:
         """Where provider batches are remembered; None without `batch`.

@@ -203,7 +203,7 @@ class World:
         self.options: dict[str, Any] = {
             "concurrency": chance.choice((1, 2, 8, None)),
             "retry": chance.random() < 0.8,
-            "early_stop": chance.random() < 0.5,
+            "prefer": "cost" if chance.random() < 0.5 else "latency",
             "batching": chance.random() < 0.7,
             "timeout": chance.choice((None, None, 2.0, 20.0)),
         }
@@ -304,7 +304,7 @@ class World:
             if path.suffix == ".jsonl" and life.values:
                 if not path.exists():
                     raise Broken(f"{path.name}, which a run ended with, is gone")
-                given = Options(model=f"replay:{path}", cache=None, early_stop=self.options["early_stop"])
+                given = Options(model=f"replay:{path}", cache=None, prefer=self.options["prefer"])
                 async with Session(self.program, given) as session:
                     for question, value in life.values.items():
                         again = (await session.run({"question": question})).value

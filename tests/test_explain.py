@@ -64,7 +64,7 @@ def test_a_run_asks_what_its_estimate_says(row: Row) -> None:
         paid = []
         # Another seed than the estimate's own: neither bounds nor prices are a memory of one run.
         for seed in (0, 7):
-            options = Options(params=row.params, early_stop=early, seed=seed)
+            options = Options(params=row.params, prefer="cost" if early else "latency", seed=seed)
             outcome = program.run(found, scheme=row.scheme, options=options).outcome
             assert outside(costs, outcome) == {}
             paid.append(outcome.ledger.accounts[0].usd)
@@ -100,7 +100,7 @@ def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, ea
     found = {name: some_value(type_, made_up) for name, type_ in ir.scheme(scheme).parameters}
     if "depth" in found:
         found["depth"] %= 3  # for the sake of time
-    options = Options(model=any_model(ir), early_stop=early)
+    options = Options(model=any_model(ir), prefer="cost" if early else "latency")
     estimate = program.explain(found, scheme=scheme, options=options, simulate=False)
     try:
         outcome = program.run(found, scheme=scheme, options=options).outcome
@@ -115,7 +115,7 @@ def test_a_generated_program_stays_in_its_bounds(program: Generated) -> None:
     options = Options(model=SimulatedModel(SIMULATORS))
     estimate = compiled(program.text).explain(program.inputs, options=options, simulate=False)
     for early, costs in ((False, estimate.costs), (True, estimate.early)):
-        result = program.try_run(early_stop=early)
+        result = program.try_run(prefer="cost" if early else "latency")
         if isinstance(result, Result):
             assert outside(costs, result.outcome) == {}
 

@@ -86,7 +86,9 @@ def test_what_fails_costs_no_more_than_the_bounds(program: Generated, seed: int,
     estimate = compiled(program.text).explain(program.inputs, options=options, simulate=False)
     for early, costs in ((False, estimate.costs), (True, estimate.early)):
         model = Failing(SimulatedModel(SIMULATORS), seed=seed, share=share, kinds=("rubbish", "blank"))
-        found = try_in_order(program.text, dict(program.inputs), model, truth=3, early_stop=early)
+        found = try_in_order(
+            program.text, dict(program.inputs), model, truth=3, prefer="cost" if early else "latency"
+        )
         outcome = found.outcome
         assert outcome is not None
         spent = outcome.ledger.spent

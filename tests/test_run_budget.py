@@ -220,7 +220,7 @@ def test_the_real_client_never_crosses_it_either(tmp_path: Path, seed: int) -> N
             clock=waiting.clock,
         )
         options = Options(
-            model=model, params={"tries": 9}, early_stop=False, max_usd=max_usd, max_calls=max_calls
+            model=model, params={"tries": 9}, prefer="latency", max_usd=max_usd, max_calls=max_calls
         )
         program = load(tmp_path / "vote.got")
 

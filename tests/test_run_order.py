@@ -24,7 +24,7 @@ orders = st.tuples(st.integers(0, 2**32), limits, st.sampled_from(sorted(SCHEDUL
     programs(),
     orders,
     st.sampled_from([0, 1, 2]),
-    st.fixed_dictionaries({"batching": st.booleans(), "early_stop": st.booleans()}),
+    st.fixed_dictionaries({"batching": st.booleans(), "prefer": st.sampled_from(("cost", "latency"))}),
     st.none() | st.integers(1, 3),
     st.sampled_from([1, 2, 128]),
 )

@@ -203,7 +203,7 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
     for option in ("set", "corpus"):
         for name, value in chosen[option]:
             command += [f"--{option}", f"{name}={value}"]
-    for name in ("tuned", "model", "base_url", "prices", "wave"):
+    for name in ("tuned", "model", "base_url", "prices", "prefer", "wave"):
         value = chosen[name]
         # An address may contain a password or a key, which must not be on a page.
         if value is not None and not (name == "base_url" and any(mark in value for mark in "?@")):
@@ -211,8 +211,7 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
     for name, usual in (("seed", 0), ("cache", str(opt.CACHE)), ("optimize", 2)):
         if chosen[name] != usual and "@" not in str(chosen[name]):
             command += [f"--{name}", str(chosen[name])]
-    flags = ("no_early_stop", "no_batching")
-    return command + [f"--{name.replace('_', '-')}" for name in flags if chosen[name]]
+    return command + (["--no-batching"] if chosen["no_batching"] else [])
 
 
 @click.command("eval")

@@ -42,7 +42,7 @@ def explain_command(what: str, json: bool, **chosen: Any) -> int:
     given = None
     if any(chosen[name] for name in ("input", "inputs", "data")):
         given = given_inputs(loaded, loaded.scheme(chosen["scheme"]), chosen).inputs
-    options = replace(opt.run_options(chosen), params=given_params(loaded, chosen["set"]), early_stop=True)
+    options = replace(opt.run_options(chosen), params=given_params(loaded, chosen["set"]))
     found = loaded.explain(
         given, scheme=chosen["scheme"], options=options, simulate=not chosen["no_simulate"]
     )

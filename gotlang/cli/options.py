@@ -192,7 +192,7 @@ level_option: Decorator = click.option(
     type=click.IntRange(0, 2),
     metavar="LEVEL",
     default=2,
-    help="Optimization: 0 none, 1 request batching (n > 1), 2 also early stopping.",
+    help="Optimization: 0 none, 1 request batching (n > 1), 2 also what --prefer says.",
 )
 batch_option = flag(
     "--batch", "Use the batch API: half the price, within a day. The same command continues after Ctrl-C."
@@ -258,7 +258,11 @@ order_options = together(
 )
 record_option = text("--record", "FILE", "Record requests and responses, for `--model replay:FILE`.")
 optimizer_options = together(
-    flag("--no-early-stop", "Keep sampling after a perfect thought is found."),
+    choice(
+        "--prefer",
+        ("cost", "latency"),
+        "All samples at once, or in rounds that end at a perfect one. [default: latency; for many rows cost]",
+    ),
     flag("--no-batching", "One request per call, even if the endpoint supports n > 1."),
     whole("--wave", "Calls in the first batch of samples that may stop early. [default: a third of them]"),
     level_option,
@@ -299,7 +303,7 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
         batch=batched(chosen),
         prices=None if chosen["prices"] is None else Path(chosen["prices"]),
         level=chosen.get("optimize", 2),
-        early_stop=not chosen.get("no_early_stop", False),
+        prefer=chosen.get("prefer"),
         **own,
     )
 

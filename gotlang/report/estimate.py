@@ -21,11 +21,11 @@ _UNCHANGED = {"volume", "input_tokens", "output_tokens"}
 
 def estimate_lines(estimate: Estimate) -> Iterator[str]:
     """The lines of an estimate."""
-    yield f"{estimate.scheme}: without early stopping, with an empty cache"
+    yield f"{estimate.scheme}: with an empty cache, `--prefer latency`"
     yield ""
     yield from _table(estimate.costs, formulas=True)
     if estimate.early != estimate.costs:
-        yield from ("", "with early stopping, the default of `gotc run`", "")
+        yield from ("", "with `--prefer cost`: sampling stops early", "")
         yield from _table(estimate.early, formulas=False)
     notes = list(_notes(estimate))
     yield from ["", *notes] if notes else []

@@ -120,7 +120,7 @@ class CostModel:
         self._rows = rows
         options = points.session.options
         self._sizes = Sizes(options.chosen_model, points.session.models.options)
-        self._early = options.early_stop and options.level > 0
+        self._early = options.prefer == "cost" and options.level > 1
         self._bounds = {
             place: constraint
             for place, constraint in enumerate(points.plan.constraints)

@@ -152,7 +152,7 @@ def _options(plan: StudyPlan, options: Options) -> Options:
         params={},
         max_usd=None,
         batching=options.batching and plan.batching,
-        early_stop=options.early_stop and plan.early_stop,
+        prefer=options.of_rows().prefer if plan.early_stop else "latency",
         cache=MemoryCache() if options.chosen_cache is None else options.chosen_cache,
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.gotc import SORT128, digits, document, gotc, row
 
-ALL = ("--no-early-stop", "--json")
+ALL = ("--prefer", "latency", "--json")
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,12 @@ def test_the_same_command_again_pays_nothing(folder: Path, concurrency: str) -> 
 
 def test_early_stop_asks_for_less_and_is_not_worse(folder: Path) -> None:
     whole = document(gotc("run", SORT128, *data(folder), *ALL, "--no-cache", cwd=folder))
-    less = document(gotc("run", SORT128, *data(folder), "--json", "--no-cache", cwd=folder))
+    usual = document(gotc("run", SORT128, *data(folder), "--json", "--no-cache", cwd=folder))
+    assert usual["graph"]["critical_path"] == whole["graph"]["critical_path"] == 8
+    rest = ("--prefer", "cost", "--json", "--no-cache")
+    less = document(gotc("run", SORT128, *data(folder), *rest, cwd=folder))
     assert less["spent"]["calls"] < whole["spent"]["calls"]
+    assert less["graph"]["critical_path"] > 8
     assert mistakes(less) <= mistakes(whole)
 
 
@@ -87,7 +91,17 @@ def test_a_limit_stops_before_it_and_gives_no_part_of_the_problem(
 
 
 def test_a_limit_before_the_last_repair_leaves_the_last_merge(folder: Path) -> None:
-    command = ("run", SORT128, *data(folder), "--json", "--no-cache", "--max-calls", "141", "--no-early-stop")
+    command = (
+        "run",
+        SORT128,
+        *data(folder),
+        "--json",
+        "--no-cache",
+        "--max-calls",
+        "141",
+        "--prefer",
+        "latency",
+    )
     hidden, found = (
         document(gotc(*command, cwd=folder), 3),
         document(gotc(*command, "--partial", cwd=folder), 3),
