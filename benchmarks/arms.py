@@ -48,7 +48,8 @@ def options_of(plan: StudyPlan) -> Options:
         seed=plan.seed,
         cache=MemoryCache(),
         batching=plan.batching,
-        prefer="cost" if plan.early_stop else "latency",
+        level=2 if plan.early_stop else 1,
+        prefer="cost",
     )
 
 

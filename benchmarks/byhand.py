@@ -114,7 +114,7 @@ async def measure(arm: str, url: str) -> dict[str, float]:
             return found
     client: Any = None
     recording = Recording(open_model("openai:m", ModelOptions(base_url=url)) if url else slow)
-    async with Session(PROGRAM, Options(model=recording, prefer="latency")) as session:
+    async with Session(PROGRAM, Options(model=recording, level=1)) as session:
         result = await session.run(inputs)
         await recording.inside.close()
     slow.call_s = CALL_S

@@ -115,7 +115,7 @@ def runs(column: Column, count: int) -> list[Result]:
     rows = range(column.first, min(column.first + count, len(table)))
 
     async def go(cache: Path) -> list[Result]:
-        async with Session(program, Options(cache=cache, prefer="latency", batching=False)) as session:
+        async with Session(program, Options(cache=cache, level=1, batching=False)) as session:
             given = (inputs(table, row, mapping, wanted) for row in rows)
             return [await session.run(one, scheme=column.scheme) for one in given]
 

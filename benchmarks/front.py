@@ -63,7 +63,8 @@ def settings(plan: StudyPlan, seed: int) -> Options:
         seed=seed,
         cache=cache,
         batching=batching,
-        prefer="cost" if early_stop else "latency",
+        level=2 if early_stop else 1,
+        prefer="cost",
     )
 
 

@@ -81,7 +81,8 @@ async def measure(plan: StudyPlan, seed: int, number: int, points: list[Point]) 
         seed=seed,
         cache=MemoryCache(),
         batching=plan.batching,
-        prefer="cost" if plan.early_stop else "latency",
+        level=2 if plan.early_stop else 1,
+        prefer="cost",
     )
     async with Session(plan.program, options) as session:
         runner, rows = PointRunner(plan, space_of(plan), session), plan.read_rows([number]).rows

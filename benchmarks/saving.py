@@ -88,8 +88,8 @@ def main() -> None:
     parser.add_argument("--first-rounds", type=int, nargs="+", default=[], metavar="N")
     given = parser.parse_args()
     arms = {
-        "neither": Options(batching=False, prefer="latency", cache=None),
-        "request batching": Options(batching=True, prefer="latency", cache=None),
+        "neither": Options(batching=False, level=1, cache=None),
+        "request batching": Options(batching=True, level=1, cache=None),
         "early stopping": Options(batching=False, prefer="cost", cache=None),
         "both": Options(batching=True, prefer="cost", cache=None),
     }

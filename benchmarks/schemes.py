@@ -107,7 +107,7 @@ def measure(row: Row) -> Measured:
         if isinstance(event, Asked):
             asked[event.request.prompt] += len(event.numbers)
 
-    options = Options(params=row.params, prefer="latency", observe=count, python=True)
+    options = Options(params=row.params, level=1, observe=count, python=True)
     result = program.run(found, scheme=row.scheme, options=options, **truth)
     sizes = {**row.sizes, **{name: asked[prompt] for name, prompt in row.decided.items()}}
     params = {param.name: param.default for param in program.ir(0).params} | dict(row.params)
@@ -545,7 +545,7 @@ HEAD = """# Schemes
 
 Every program of `programs/`, one row for each scheme and task: the number of model calls and the length of
 the critical path in calls, both by formula and in a simulated run on one input of the task, without early
-stopping (`--prefer cost`, which makes fewer calls on a longer path). Formulas use the program's
+stopping (`-O 1`; `--prefer cost` makes fewer calls on a longer path). Formulas use the program's
 params and the names in the column "with": values that the input determines (parts of a list), or that the
 model decided in this run, if the graph is dynamic. Lines are those of the program without prompts and
 examples. The page is written by `python benchmarks/schemes.py --write`, and a test compares them.

@@ -73,7 +73,7 @@ COLUMNS = {
 def rows(count: int) -> Iterator[tuple[Any, ...]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        data = ("--data", digits(folder, count), "--map", "numbers=Unsorted", "--json", "--prefer", "latency")
+        data = ("--data", digits(folder, count), "--map", "numbers=Unsorted", "--json", "-O", "1")
         command = ("eval", SORT128, *data, "--model", "openai:small")
         with OpenAIServer(Sorter(by="place"), latency_s=LATENCY_S) as server:
             address = ("--base-url", server.url, "--cache", "alone.sqlite")

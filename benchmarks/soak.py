@@ -102,7 +102,7 @@ async def soak(answers: int, folder: Path) -> list[tuple[Any, ...]]:
     began, before = time.process_time(), 0.0
     async with Session(
         compile(PROGRAM, "soak.got"),
-        Options(model=model_over(wire), cache=cache, max_usd=2 * need, concurrency=None, prefer="latency"),
+        Options(model=model_over(wire), cache=cache, max_usd=2 * need, concurrency=None, level=1),
     ) as session:
         budget = session.runner.budget
 

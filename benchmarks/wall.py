@@ -87,7 +87,7 @@ async def measure(batching: bool, limit: int | None, rounds: int) -> tuple[Any, 
         if isinstance(event, Asked) and event.operation is not None:
             requests[event.operation] += 1 if batching else len(event.numbers)
 
-    options = Options(model=model, batching=batching, prefer="latency", concurrency=limit, observe=observe)
+    options = Options(model=model, batching=batching, level=1, concurrency=limit, observe=observe)
     async with Session(PROGRAM, options) as session:
         inputs = {"numbers": numbers()}
         outcome = (await session.run(inputs)).outcome

@@ -323,8 +323,7 @@ class Program(CheckedProgram):
         options = options or Options()
         model = options.chosen_model
         given = {**self._inputs(inputs), **more} or None
-        # Whether samples may stop early is what both estimates are about.
-        ir = self.ir(options.level, skip=options.skipped_passes - {"early stopping"})
+        ir = self.ir(options.level, skip=options.skipped_passes)
         chosen = ir.scheme(self.scheme(scheme).name)
         if given is not None:
             check_inputs(chosen, given)
@@ -352,11 +351,9 @@ class Program(CheckedProgram):
             max_calls=None,
         )
         costs = []
-        for early, bounds in ((False, found.costs), (True, found.early)):
+        for level, bounds in ((min(options.level, 1), found.costs), (options.level, found.early)):
             try:
-                done = self.run(
-                    given, scheme=chosen.name, options=replace(free, prefer="cost" if early else "latency")
-                )
+                done = self.run(given, scheme=chosen.name, options=replace(free, level=level, prefer="cost"))
             except RunError:
                 return found
             expected = likely(done.outcome, price)

@@ -81,9 +81,10 @@ class Options:
     program leaves to its host. `corpora` are paths of other corpora for those that the program imports.
     `python` says whether the program's Python runs: None in folders that the user trusts, True and False in
     all or in none. Keys in the environment are hidden from it, but for those named in `python_keys`.
-    `prefer` trades calls for time: with `latency`, all samples are requested at once; with `cost`, sampling
-    stops early, in rounds on a longer critical path (None: `latency` in a run, `cost` for the rows of a data
-    set). `observe` is called with every event of a run. Raises UsageError for an invalid configured value.
+    `prefer` trades calls for time: with `latency`, all samples are requested at once; with `cost`, in
+    rounds, on a longer critical path, up to one with a thought that cannot be beaten (None: `latency` in a
+    run, `cost` for the rows of a data set). `observe` is called with every event of a run. Raises UsageError
+    for an invalid configured value.
     """
 
     model: str | Model | None = None
@@ -145,8 +146,7 @@ class Options:
     @property
     def skipped_passes(self) -> frozenset[str]:
         """The optimizations that are switched off."""
-        wanted = {"early stopping": self.prefer == "cost", "request batching": self.batching}
-        return frozenset(name for name, on in wanted.items() if not on)
+        return frozenset() if self.batching else frozenset({"request batching"})
 
     def of_rows(self) -> Options:
         """The same for many rows, whose bill counts for more than the critical path of each."""

@@ -209,6 +209,7 @@ class Session:
                 options.schedule,
                 options.wave,
                 options.timeout or DEFAULT_TIMEOUT_S,
+                options.prefer == "cost",
             ),
             budget,
             # No limit holds back what waits for a batch: the more requests wait, the fewer batches there are.

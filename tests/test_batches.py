@@ -338,7 +338,7 @@ def questions(folder: Path, rows: int = 6) -> None:
 
 def test_eval_in_batches_costs_half_and_is_in_the_cache(tmp_path: Path) -> None:
     questions(tmp_path)
-    more = ("--prices", "prices.json", "--prefer", "latency")
+    more = ("--prices", "prices.json", "-O", "1")
     with BatchServer(lambda body, index: "7") as server:
         done = gotc("eval", "vote.got", *SET, *more, "--base-url", server.url, cwd=tmp_path)
         found = document(done)
@@ -401,7 +401,7 @@ def test_a_batch_that_cannot_be_read_keeps_its_reservation(tmp_path: Path, spoil
     """What it may have cost stays uncertain, in the run and in its shared budget, and is told; the same
     command takes the results once they can be read, and pays nothing again."""
     questions(tmp_path)
-    limited = ("--max-usd", "2", "--budget", "team", "--prices", "prices.json", "--prefer", "latency")
+    limited = ("--max-usd", "2", "--budget", "team", "--prices", "prices.json", "-O", "1")
     with Spoiled(lambda body, index: "7", spoiled=spoiled) as server:
         command = ("eval", "vote.got", *SET, *limited, "--base-url", server.url)
         failed = gotc(*command, cwd=tmp_path)

@@ -102,7 +102,7 @@ def test_a_program_of_the_guide_makes_the_calls_it_and_its_estimate_say(
     program = compile(text, "guide.got")
     (scheme,) = program.ir(0).schemes
     inputs = {name: some_value(type_, random.Random(name)) for name, type_ in scheme.parameters}
-    options = Options(model=any_model(program.ir(0)), prefer="latency")
+    options = Options(model=any_model(program.ir(0)), level=1)
     outcome = program.run(inputs, options=options).outcome
     asked = int(calls), int(path)
     assert (outcome.ledger.accounts[0].calls, outcome.hops) == asked

@@ -64,7 +64,7 @@ def test_a_run_asks_what_its_estimate_says(row: Row) -> None:
         paid = []
         # Another seed than the estimate's own: neither bounds nor prices are a memory of one run.
         for seed in (0, 7):
-            options = Options(params=row.params, prefer="cost" if early else "latency", seed=seed)
+            options = Options(params=row.params, level=2 if early else 1, prefer="cost", seed=seed)
             outcome = program.run(found, scheme=row.scheme, options=options).outcome
             assert outside(costs, outcome) == {}
             paid.append(outcome.ledger.accounts[0].usd)
@@ -100,7 +100,7 @@ def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, ea
     found = {name: some_value(type_, made_up) for name, type_ in ir.scheme(scheme).parameters}
     if "depth" in found:
         found["depth"] %= 3  # for the sake of time
-    options = Options(model=any_model(ir), prefer="cost" if early else "latency")
+    options = Options(model=any_model(ir), level=2 if early else 1, prefer="cost")
     estimate = program.explain(found, scheme=scheme, options=options, simulate=False)
     try:
         outcome = program.run(found, scheme=scheme, options=options).outcome
@@ -115,9 +115,14 @@ def test_a_generated_program_stays_in_its_bounds(program: Generated) -> None:
     options = Options(model=SimulatedModel(SIMULATORS))
     estimate = compiled(program.text).explain(program.inputs, options=options, simulate=False)
     for early, costs in ((False, estimate.costs), (True, estimate.early)):
-        result = program.try_run(prefer="cost" if early else "latency")
+        result = program.try_run(level=2 if early else 1, prefer="cost")
         if isinstance(result, Result):
             assert outside(costs, result.outcome) == {}
+    whole, usual = program.try_run(level=1), program.try_run()
+    if isinstance(whole, Result) and isinstance(usual, Result):
+        assert usual.value == whole.value
+        assert usual.outcome.hops <= whole.outcome.hops
+        assert usual.outcome.ledger.spent.calls <= whole.outcome.ledger.spent.calls
 
 
 def test_a_merge_may_leave_what_no_thought_is_behind() -> None:

@@ -87,7 +87,7 @@ def test_what_fails_costs_no_more_than_the_bounds(program: Generated, seed: int,
     for early, costs in ((False, estimate.costs), (True, estimate.early)):
         model = Failing(SimulatedModel(SIMULATORS), seed=seed, share=share, kinds=("rubbish", "blank"))
         found = try_in_order(
-            program.text, dict(program.inputs), model, truth=3, prefer="cost" if early else "latency"
+            program.text, dict(program.inputs), model, truth=3, level=2 if early else 1, prefer="cost"
         )
         outcome = found.outcome
         assert outcome is not None

@@ -108,7 +108,7 @@ def sorted_rows(server: OpenAIServer, program: Program, timeout_s: float = 60.0)
             sleep=_briefly,
             clock=lambda: FASTER * time.monotonic(),
         )
-        options = Options(model=model, prefer="latency")
+        options = Options(model=model, level=1)
         async with Session(program, options) as session:
             try:
                 results = await asyncio.gather(*(session.run({"numbers": row}) for row in ROWS))
@@ -174,7 +174,7 @@ def test_calls_that_failed_are_named_one_by_one(tmp_path: Path) -> None:
     faults = [None, status(500, "first"), status(500, "second")]
     with OpenAIServer(lambda body, index: "7", faults=faults, refuses={"n"}) as server:
         model = openai_model("small", base_url=server.url, retries=0, batch=1)
-        options = Options(model=model, params={"tries": 5}, concurrency=1, prefer="latency")
+        options = Options(model=model, params={"tries": 5}, concurrency=1, level=1)
         result = load(tmp_path / "vote.got").run(question="why", options=options)
     failed = result.to_dict()["failed"]
     assert result.value == 7
@@ -189,7 +189,7 @@ def limited_run(
     vote(folder)
     with OpenAIServer(lambda body, index: "7", faults=faults) as server:
         model = openai_model("small", base_url=server.url, batch=1, price=Price(1000.0, 1000.0), retries=1)
-        options = Options(model=model, params={"tries": 9}, concurrency=1, prefer="latency", **limits)
+        options = Options(model=model, params={"tries": 9}, concurrency=1, level=1, **limits)
         found = load(folder / "vote.got").run(question="why", options=options).to_dict()
     return found, server
 

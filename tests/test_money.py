@@ -71,7 +71,7 @@ def voted(folder: Path, server: OpenAIServer, *, tries: int = 9, **options: Any)
         model=model,
         params={"tries": tries},
         concurrency=given.get("concurrency", 1),
-        prefer="latency",
+        level=1,
         **options,
     )
     return load(folder / "vote.got").run(question="why", options=chosen).to_dict()
@@ -132,7 +132,7 @@ def test_what_waits_to_be_sent_is_held_back(tmp_path: Path) -> None:
         model = openai_model(
             "small", base_url=server.url, batch=1, price=PRICE, rpm=2, sleep=sleep, clock=waiting.clock
         )
-        options = Options(model=model, params={"tries": 9}, concurrency=9, prefer="latency", max_usd=40.0)
+        options = Options(model=model, params={"tries": 9}, concurrency=9, level=1, max_usd=40.0)
         found = load(tmp_path / "vote.got").run(question="why", options=options).to_dict()
     assert len(server.requests) <= 3
     assert "nothing more is sent" in found["partial"]
@@ -367,7 +367,7 @@ def spend(
             sleep=waiting.sleep,
             clock=waiting.clock,
         )
-        limits = Options(model=model, prefer="latency", cache=None, **options)
+        limits = Options(model=model, level=1, cache=None, **options)
         async with Session(compile(PROGRAM, "money.got"), limits) as session:
             runs = [asyncio.create_task(session.run({"n": row, "k": k})) for row in range(rows)]
             for _ in range(10_000 if cancel is not None else 0):
@@ -458,7 +458,7 @@ def test_refusals_by_chance_do_not_hold_up_a_budget(tmp_path: Path, seed: int) -
             "small", base_url=server.url, batch=1, price=PRICE, sleep=waiting.sleep, clock=waiting.clock
         )
         vote(tmp_path)
-        options = Options(model=model, params={"tries": 9}, prefer="latency", max_usd=30.0)
+        options = Options(model=model, params={"tries": 9}, level=1, max_usd=30.0)
         program = load(tmp_path / "vote.got")
         for number in range(6):
             program.run(question=f"what is {number}?", options=options)
@@ -474,7 +474,7 @@ def folder_of_votes(folder: Path) -> tuple[str, ...]:
     vote(folder)
     (folder / "q.csv").write_text("question,truth\n" + "".join(f"what is {i}?,7\n" for i in range(6)))
     (folder / "p.toml").write_text("[small]\ninput_per_million = 1000\noutput_per_million = 1000\n")
-    return ("--model", "openai:small", "--prices", "p.toml", "--prefer", "latency", "--json", "--no-batching")
+    return ("--model", "openai:small", "--prices", "p.toml", "-O", "1", "--json", "--no-batching")
 
 
 @pytest.mark.parametrize(("command", "code"), [("run", 504), ("run", 429), ("eval", 408)])

@@ -44,7 +44,7 @@ def asked(program: str, row: int = 0, **params: Any) -> tuple[Result, list[Reque
         if isinstance(event, Asked):
             requests.extend([event.request] * len(event.numbers))
 
-    options = Options(params=params, prefer="latency", observe=note, python=True)
+    options = Options(params=params, level=1, observe=note, python=True)
     return program_of(program).run(found, scheme=one.scheme, options=options, **truth), requests
 
 

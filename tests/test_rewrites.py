@@ -87,7 +87,7 @@ def test_a_variant_compiles_and_its_calls_lie_within_what_its_rewrites_declare(
         assert after.low >= least * before.low
         if most is not None and before.high is not None:
             assert after.high is not None and after.high <= most * before.high
-        options = Options(model=SimulatedModel(ANSWERS), params=params, prefer="latency")
+        options = Options(model=SimulatedModel(ANSWERS), params=params, level=1)
         try:
             result = one.program.run(program.inputs, scheme=scheme, truth=3, options=options)
         except RunError:

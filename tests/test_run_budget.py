@@ -219,9 +219,7 @@ def test_the_real_client_never_crosses_it_either(tmp_path: Path, seed: int) -> N
             sleep=waiting.sleep,
             clock=waiting.clock,
         )
-        options = Options(
-            model=model, params={"tries": 9}, prefer="latency", max_usd=max_usd, max_calls=max_calls
-        )
+        options = Options(model=model, params={"tries": 9}, level=1, max_usd=max_usd, max_calls=max_calls)
         program = load(tmp_path / "vote.got")
 
         async def rows() -> None:

@@ -28,7 +28,7 @@ def refused(
 
     async def go() -> list[tuple[dict[str, object], bool, float]]:
         rows = plan.read_rows(split(plan).train).rows
-        options = Options(batching=plan.batching, prefer="cost" if plan.early_stop else "latency")
+        options = Options(batching=plan.batching, level=2 if plan.early_stop else 1, prefer="cost")
         async with Session(plan.program, options) as session:
             space = space_of(plan)
             evaluation = PointRunner(plan, space, session)

@@ -192,7 +192,7 @@ level_option: Decorator = click.option(
     type=click.IntRange(0, 2),
     metavar="LEVEL",
     default=2,
-    help="Optimization: 0 none, 1 request batching (n > 1), 2 also what --prefer says.",
+    help="Optimization: 0 none, 1 request batching (n > 1), 2 also early stopping.",
 )
 batch_option = flag(
     "--batch", "Use the batch API: half the price, within a day. The same command continues after Ctrl-C."

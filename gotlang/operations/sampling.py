@@ -193,8 +193,9 @@ async def sample(
         calls = [call for _, call in running.try_each(thoughts, make)]
     kept = _Kept(running, step, list(beside))
     responses = Responses(running, calls, k, step.batched)
-    # In waves of doubling size, where sampling may be over before its end.
-    in_waves = step.stop is not None or step.until is not None
+    # In waves of doubling size, where sampling may be over before its end and that is worth the time. Else
+    # all at once, but nothing if it is over before it began.
+    in_waves = (step.stop is not None and running.in_rounds) or step.until is not None
     size = max(1, running.wave or math.ceil(k / 3)) if in_waves else None
     while not (responses.over or kept.over or kept.settled()):
         for (at, _), sampled, values in await responses.ask(size):

@@ -354,6 +354,10 @@ class Running(Protocol):
         """The size of the first round of an early-stopped sampling; None for the default."""
 
     @property
+    def in_rounds(self) -> bool:
+        """Whether a sampling that may end early is worth a longer critical path."""
+
+    @property
     def has_truth(self) -> bool:
         """Whether the ground truth of this run is known."""
 

@@ -21,12 +21,16 @@ _UNCHANGED = {"volume", "input_tokens", "output_tokens"}
 
 def estimate_lines(estimate: Estimate) -> Iterator[str]:
     """The lines of an estimate."""
-    yield f"{estimate.scheme}: with an empty cache, `--prefer latency`"
+    yield f"{estimate.scheme}: all samples, with an empty cache"
     yield ""
     yield from _table(estimate.costs, formulas=True)
     if estimate.early != estimate.costs:
         yield from ("", "with `--prefer cost`: sampling stops early", "")
         yield from _table(estimate.early, formulas=False)
+        yield from (
+            "",
+            "`--prefer latency`, the default of `gotc run`: all at once, but what is perfect stays",
+        )
     notes = list(_notes(estimate))
     yield from ["", *notes] if notes else []
 

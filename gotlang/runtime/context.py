@@ -30,14 +30,15 @@ MOST_CALLS = 32
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     """How to run. `concurrency` None means no limit, `wave` is the size of the first wave of an early-stopped
-    sampling (None: the one that is likely cheapest), `timeout_s` how many seconds a Python function may take
-    (None: no limit)."""
+    sampling (None: the one that is likely cheapest), `in_rounds` whether sampling that may end early
+    takes the time for it, `timeout_s` how many seconds a Python function may take (None: no limit)."""
 
     seed: int = 0
     concurrency: int | None = DEFAULT_CONCURRENCY
     schedule: str = "breadth-first"
     wave: int | None = None
     timeout_s: float | None = DEFAULT_TIMEOUT_S
+    in_rounds: bool = False
 
 
 @final

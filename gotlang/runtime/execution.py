@@ -152,6 +152,10 @@ class Execution:
         return self.context.settings.wave
 
     @property
+    def in_rounds(self) -> bool:
+        return self.context.settings.in_rounds
+
+    @property
     def has_truth(self) -> bool:
         return self.context.has_truth
 

@@ -152,7 +152,8 @@ def _options(plan: StudyPlan, options: Options) -> Options:
         params={},
         max_usd=None,
         batching=options.batching and plan.batching,
-        prefer=options.of_rows().prefer if plan.early_stop else "latency",
+        prefer=options.of_rows().prefer,
+        level=options.level if plan.early_stop else min(options.level, 1),
         cache=MemoryCache() if options.chosen_cache is None else options.chosen_cache,
     )
 

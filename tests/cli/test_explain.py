@@ -54,7 +54,7 @@ def test_a_static_scheme_is_exact_with_a_formula(gotc: Gotc) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out == shown(
         """
-        vote: with an empty cache, `--prefer latency`
+        vote: all samples, with an empty cache
 
           calls              4                                        = tries
           requests           1
@@ -75,7 +75,7 @@ def test_what_inputs_and_models_decide_is_open(gotc: Gotc) -> None:
     done = gotc("explain", SKELETON)
     assert done.out == shown(
         """
-        skeleton_of_thought: with an empty cache, `--prefer latency`
+        skeleton_of_thought: all samples, with an empty cache
 
           calls              at least 1          = 1 + len(points)
           requests           at least 1          = 1 + len(points)
@@ -97,7 +97,7 @@ def test_a_simulated_run_says_what_to_expect(gotc: Gotc) -> None:
     done = gotc("explain", SKELETON, "--input", "question=How do I learn to draw?")
     assert done.out == shown(
         """
-        skeleton_of_thought: with an empty cache, `--prefer latency`
+        skeleton_of_thought: all samples, with an empty cache
 
           calls              at least 1, about 5                  = 1 + len(points)
           requests           at least 1, about 5                  = 1 + len(points)
