@@ -59,7 +59,7 @@ def noted(plan: StudyPlan, point: Point, *, early: bool) -> Noted:
     """What a point asked for and selected on the rows of a plan."""
 
     async def go() -> Noted:
-        options = Options(seed=3, cache=MemoryCache(), batching=False, early_stop=early)
+        options = Options(seed=3, cache=MemoryCache(), batching=False, prefer="cost" if early else "latency")
         async with Session(plan.program, options) as session:
             found = Noted()
             await PointRunner(plan, space_of(plan), session).rows(point, plan.read_rows().rows, noted=found)

@@ -87,7 +87,7 @@ def study(folder: Path, clauses: str) -> StudyPlan:
 
 
 def asked(plan: StudyPlan, space: Space, *points: Point) -> list[list[dict[str, Any]]]:
-    """What prompts ask on one row at points, request by request."""
+    """What prompts ask on one row at points; all samples of a request are asked for together."""
     found: list[list[dict[str, Any]]] = []
 
     def note(event: object) -> None:
@@ -123,11 +123,9 @@ def test_settings_of_a_prompt_and_of_all(tmp_path: Path) -> None:
     )
     assert [(r["prompt"], r["temperature"], r["max_tokens"], r["top_p"]) for r in own] == [
         ("add", 0.5, 40, None),
-        ("add", 0.5, 40, None),
         ("check", None, 2048, None),
     ]
     assert [(r["prompt"], r["temperature"], r["max_tokens"], r["top_p"]) for r in other] == [
-        ("add", 0.25, 40, 0.5),
         ("add", 0.25, 40, 0.5),
         ("check", None, 9, 0.5),
     ]
@@ -190,7 +188,7 @@ def test_a_scheme_varies_with_what_only_it_uses(tmp_path: Path) -> None:
     assert len(listed) == 1 + 1 + 3 * 2
     io, checked = asked(plan, space, {"scheme": "io"}, space.start)
     assert [r["prompt"] for r in io] == ["add"]
-    assert [r["prompt"] for r in checked] == ["add", "add", "check"]
+    assert [r["prompt"] for r in checked] == ["add", "check"]
 
 
 def test_models_routes_each_prompt(tmp_path: Path) -> None:
