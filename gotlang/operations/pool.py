@@ -9,7 +9,7 @@ from typing import Any, final
 
 from gotlang.errors import EvaluationError, OperationFailed
 from gotlang.flows import FREE, FlowScope, Result
-from gotlang.operations.names import free_names, needed_names
+from gotlang.operations.names import needed_names
 from gotlang.operations.record import NO_FACT, OperationRecord, StepLabel, Syntax, local, no_calls, pure
 from gotlang.operations.stages import Checking, Estimating, Running, Verifying
 from gotlang.operations.step import Step
@@ -97,7 +97,7 @@ def _pooled(running: Running, value: Expression, names: Mapping[str, Any], index
     bound = running.bound(value, names)
     if bound is not None:
         return bound
-    parents = [thought for name in free_names(value) for thought in named_thoughts(names, name)]
+    parents = [thought for name in running.used_names(value) for thought in named_thoughts(names, name)]
     return (running.derived(running.evaluate(value, names), index, parents),)
 
 

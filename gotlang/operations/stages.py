@@ -386,6 +386,9 @@ class Running(Protocol):
     def bound(self, value: Expression, names: Mapping[str, Any]) -> Sequence[Thought] | None:
         """The thoughts that a name, or an index into named thoughts, refers to; None for any other."""
 
+    def used_names(self, value: Expression) -> tuple[str, ...]:
+        """The names that an expression of a step uses, in order."""
+
     def score(self, name: str) -> DeclaredScore:
         """A score of the program."""
 

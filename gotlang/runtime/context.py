@@ -76,7 +76,7 @@ class Context:
     cut_off: set[Operation] = field(default_factory=set)
     """The operations that asked for them."""
     used_names: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """The names that the arguments of a step use, by the arguments' id."""
+    """The names that the arguments or an expression of a step use, by the id of these."""
     examples: dict[int, list[str]] = field(default_factory=dict)
     """The examples of a prompt as its message shows them, by the prompt's id."""
     declared: Effects = field(init=False)

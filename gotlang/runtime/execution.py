@@ -142,6 +142,12 @@ class Execution:
     def bound(self, value: e.Expression, names: Mapping[str, Any]) -> tuple[Thought, ...] | None:
         return bound_thoughts(self.context, value, names)
 
+    def used_names(self, value: e.Expression) -> tuple[str, ...]:
+        known = self.context.used_names
+        if id(value) not in known:
+            known[id(value)] = tuple(free_names(value))
+        return known[id(value)]
+
     def score(self, name: str) -> ir.ScoreFunction:
         return self.context.declared.scores[name]
 
