@@ -15,7 +15,7 @@ from support.laws import NEW, times
 
 import gotlang.options
 from gotlang import trust
-from gotlang.syntax.grammar import TABLES, from_tables, grammar_text
+from gotlang.syntax.grammar import TABLES, from_tables, grammar_text, reader_from_tables
 
 BUILD_TABLES = Path(__file__).parents[1] / "grammars" / "build_tables.py"
 
@@ -45,7 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     try:
-        current = from_tables(grammar_text(TABLES)) is not None
+        saved = grammar_text(TABLES)
+        current = reader_from_tables(saved) is not None and from_tables(saved) is not None
     except OSError:
         current = False
     if not current:

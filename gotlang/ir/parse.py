@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from lark import Token, Tree
 from lark.exceptions import LarkError
 
 from gotlang.diagnostics import Report
@@ -30,7 +31,7 @@ from gotlang.syntax.grammar import build_parser, grammar_text
 from gotlang.types import DYNAMIC, EMPTY, NEVER, NONE, Type
 
 if TYPE_CHECKING:
-    from lark import Lark, Tree
+    from lark import Lark
 
 _parsers = threading.local()
 
@@ -92,6 +93,22 @@ class _IRBuilder(TreeBuilder):
         declare_types(
             [self.build(each) for each in tree.find_data("type_alias")], self._symbols, self._report
         )
+
+    def build(self, tree: Tree[Any] | Token) -> Any:
+        """The value of a tree; children first, without recursion, since trees may be deep."""
+        order, stack, made = list[Any](), [tree], dict[int, Any]()
+        while stack:
+            order.append(stack.pop())
+            stack.extend(child for child in getattr(order[-1], "children", ()) if child is not None)
+        for part in reversed(order):
+            if isinstance(part, Token):
+                place = part.start_pos or 0, part.end_pos or 0
+                made[id(part)] = self.token(part.type, str(part), *place)
+            else:
+                place = getattr(part.meta, "start_pos", 0), getattr(part.meta, "end_pos", 0)
+                values = [None if child is None else made[id(child)] for child in part.children]
+                made[id(part)] = self.rule(part.data, *place, values)
+        return made[id(tree)]
 
     def _type(self, node: n.TypeNode) -> Type:
         found = resolve_type(node, self._symbols, self._report)

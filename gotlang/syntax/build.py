@@ -1,6 +1,6 @@
-"""The tree builder: from Lark's parse tree to nodes, one method per rule in the order of the grammar."""
+"""The tree builder: from rules of the grammar to nodes, one method per rule in the order of the grammar."""
 
-# Every method gets the place of its rule and the children that Lark found, which have no static type.
+# Every method gets the place of its rule and the values of its parts, which have no static type.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from itertools import islice, pairwise
 from math import inf
 from types import MappingProxyType
 from typing import Any
-
-from lark import Token, Tree
 
 from gotlang.answers.forms import After, Json, Lines, Tag
 from gotlang.diagnostics import Diagnostic
@@ -35,7 +33,7 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 def present(children: Iterable[Any]) -> tuple[Any, ...]:
-    """The children without the gaps that Lark leaves for optional parts."""
+    """The children without the gaps of optional parts that are not there."""
     return tuple(child for child in children if child is not None)
 
 
@@ -82,46 +80,26 @@ class TreeBuilder:
         self._lost = lost
         self.problems: list[Diagnostic] = []
 
-    def build(self, tree: Tree[Any] | Token) -> Any:
-        """The node of a tree; children first, without recursion, since trees may be deep."""
-        if isinstance(tree, Token):
-            return self._token(tree)
-        order = []
-        stack = [tree]
-        while stack:
-            top = stack.pop()
-            order.append(top)
-            stack.extend(child for child in top.children if isinstance(child, Tree))
-        made: dict[int, Any] = {}
-        for part in reversed(order):
-            children = [made.pop(id(c)) if isinstance(c, Tree) else self._token(c) for c in part.children]
-            made[id(part)] = getattr(self, part.data)(self._here(part.meta), *children)
-        return made[id(tree)]
+    def rule(self, name: str, start: int, end: int, parts: list[Any]) -> Any:
+        """The node of a rule, or what its rules make of its parts."""
+        return getattr(self, name)(self._fragment.span(start, end), *parts)
 
-    def _token(self, token: Token | None) -> e.Identifier | e.Expression | str | None:
-        if token is None:
-            return None
-        match token.type:
+    def token(self, kind: str, text: str, start: int, end: int) -> e.Identifier | e.Expression | str:
+        """The node of a name, a text or a word such as `true`; the text of other tokens."""
+        match kind:
             case "NAME" | "OPERATION" | "POOL":
-                return e.Identifier(self._here(token), str(token))
+                return e.Identifier(self._fragment.span(start, end), text)
             case "STRING":
-                return e.Constant(self._here(token), unescape(token[1:-1]))
+                return e.Constant(self._fragment.span(start, end), unescape(text[1:-1]))
             case "LONG_STRING":
-                return e.Constant(self._here(token), read_long(token[3:-3]), long=True)
+                return e.Constant(self._fragment.span(start, end), read_long(text[3:-3]), long=True)
             case "TRUE" | "FALSE" | "NONE":
-                return e.Constant(self._here(token), _WORDS[token])
+                return e.Constant(self._fragment.span(start, end), _WORDS[text])
             case "LOST_MATCH":
-                return e.Reference(self._here(token), e.HOLE)
-        return str(token)
+                return e.Reference(self._fragment.span(start, end), e.HOLE)
+        return text
 
     # ------------------------------------------------------------ places, tokens and mistakes
-
-    def _here(self, where) -> Span:
-        """The place of a token or of a rule, which is empty where nothing was read."""
-        try:
-            return self._fragment.span(where.start_pos, where.end_pos)
-        except AttributeError:
-            return self._fragment.span(0, 0)
 
     def _until(self, span: Span, *parts: e.Node) -> Span:
         """The place of a block: up to its last part, without the line end that closes it."""

@@ -1,8 +1,9 @@
-"""The grammar file, the Lark parser made from it, and the parser's saved tables.
+"""The grammar file, the Lark parser made from it, and the tables by which programs are read.
 
-There is one parser per thread, since the indenter keeps state. Lark needs a quarter of a second to make one
-from the grammar, and a fiftieth to load its tables, which the build of the package writes as JSON. They are
-used only for the same grammar and the same Lark.
+Lark needs a quarter of a second to make a parser from the grammar. The build of the package writes its
+tables as JSON, in two lines: those of a `Reader`, which reads programs, and Lark's own, for texts with
+mistakes. They are used only for the same grammar, and Lark's by the same Lark. There is one parser of Lark's
+per thread, since the indenter keeps state.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from gotlang.syntax.reader import Reader, Token, tables
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -30,10 +32,18 @@ _parsers = threading.local()
 @cache
 def grammar_text(name: str = "got.lark") -> str:
     """A grammar's text: from the wheel, or from `grammars/` beside the package in a source tree."""
-    packaged = resources.files("gotlang") / "grammars" / name
-    if packaged.is_file():
-        return packaged.read_text("utf-8")
-    return (Path(__file__).parents[2] / "grammars" / name).read_text("utf-8")
+    package = Path(__file__).parents[1]
+    packaged = package / "grammars" / name
+    return (packaged if packaged.is_file() else package.parent / "grammars" / name).read_text("utf-8")
+
+
+@cache
+def reader() -> Reader:
+    """The reader of programs, from the saved tables where they match the grammar."""
+    found: Reader | None = None
+    with suppress(OSError):
+        found = reader_from_tables(grammar_text(TABLES))
+    return found or Reader(tables(parser()))
 
 
 def parser() -> Lark:
@@ -44,6 +54,13 @@ def parser() -> Lark:
             found = from_tables(grammar_text(TABLES))
         found = _parsers.got = found or build_parser()
     return found
+
+
+def tokens_of_lark(text: str, start: str) -> list[Token]:
+    """The tokens of a text as Lark finds them, which knows what may follow. Raises UnexpectedInput."""
+    parser().parse(text, start=start)
+    found = parser().parse_interactive(text, start=start).iter_parse()
+    return [(token.type, str(token), token.start_pos or 0, token.end_pos or 0) for token in found]
 
 
 def build_parser(*extensions: str, starts: Sequence[str] = ("module", "expression", "vary_item")) -> Lark:
@@ -79,33 +96,43 @@ def indentation() -> Indenter:
 
 
 def to_tables(parser: Lark) -> str:
-    """The tables of a parser that `build_parser` made, as JSON."""
+    """The tables of a parser that `build_parser` made: a line of JSON for the reader, and one for Lark."""
+    import lark
     from lark.grammar import Rule
     from lark.lexer import TerminalDef
 
     data, memo = parser.memo_serialize([TerminalDef, Rule])
     data["options"]["postlex"] = None  # code, which is given again on the way back
-    return json.dumps({"stamp": _stamp(), "data": data, "memo": memo}, separators=(",", ":"), sort_keys=True)
+    lines = (
+        {"grammar": _digest(), "tables": tables(parser)},
+        {"grammar": _digest(), "lark": lark.__version__, "data": data, "memo": memo},
+    )
+    return "".join(json.dumps(line, separators=(",", ":"), sort_keys=True) + "\n" for line in lines)
+
+
+def reader_from_tables(text: str) -> Reader | None:
+    """The reader, or None where the tables were made from another grammar."""
+    content = json.loads(text.partition("\n")[0])
+    return Reader(content["tables"]) if content.get("grammar") == _digest() else None
 
 
 def from_tables(text: str) -> Lark | None:
     """The parser, or None where the tables were made from another grammar or by another Lark."""
-    from lark import Lark
+    import lark
 
     # The keys of states, tokens and rules are numbers, which JSON writes as texts.
     content = json.loads(
-        text, object_hook=lambda part: {int(key) if key.isdigit() else key: part[key] for key in part}
+        text.partition("\n")[2] or "{}",
+        object_hook=lambda part: {int(key) if key.isdigit() else key: part[key] for key in part},
     )
-    if content.get("stamp") != _stamp():
+    if (content.get("grammar"), content.get("lark")) != (_digest(), lark.__version__):
         return None
-    found: Lark = Lark._load_from_dict(  # type: ignore[no-untyped-call]
+    found: Lark = lark.Lark._load_from_dict(  # type: ignore[no-untyped-call]
         content["data"], content["memo"], postlex=indentation()
     )
     return found
 
 
-def _stamp() -> dict[str, Any]:
-    import lark
-
-    digest = hashlib.sha256(grammar_text().encode()).hexdigest()
-    return {"format": 1, "lark": lark.__version__, "grammar": digest}
+@cache
+def _digest() -> str:
+    return hashlib.sha256(grammar_text().encode()).hexdigest()

@@ -459,18 +459,22 @@ def _run(
 ) -> tuple[Any, tuple[Diagnostic, ...], int | None]:
     """The node of a text whose brackets match, its mistakes, and the offset of the line that is at fault.
     `lost` are the holes. There is no node where the parser met a mistake."""
-    from lark.exceptions import UnexpectedInput
-
     from gotlang.syntax.build import TreeBuilder
-    from gotlang.syntax.grammar import parser
+    from gotlang.syntax.grammar import reader, tokens_of_lark
+    from gotlang.syntax.reader import Unreadable
 
-    try:
-        tree = parser().parse(fragment.text, start=start)
-    except UnexpectedInput as error:
-        problem, fault = explain(error, fragment)
-        return None, (problem,), fault
     builder = TreeBuilder(fragment, lost)
-    node = builder.build(tree)
+    try:
+        node = reader().read(reader().tokens(fragment.text), start, builder)
+    except Unreadable:
+        from lark.exceptions import UnexpectedInput
+
+        builder = TreeBuilder(fragment, lost)
+        try:
+            node = reader().read(tokens_of_lark(fragment.text, start), start, builder)
+        except UnexpectedInput as error:
+            problem, fault = explain(error, fragment)
+            return None, (problem,), fault
     deep = _too_deep(node)
     return (None, (*builder.problems, deep), None) if deep else (node, tuple(builder.problems), None)
 
