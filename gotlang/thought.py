@@ -7,9 +7,18 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeVar, dataclass_transform, final
 
 from gotlang.errors import BeyondBest, EvaluationError
+
+_Class = TypeVar("_Class")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(made: type[_Class]) -> type[_Class]:
+    """A frozen dataclass of which many are made: the type checker alone forbids to change one, which halves
+    the time to make it."""
+    return dataclass(slots=True, eq=False)(made)
 
 
 @final
@@ -23,7 +32,7 @@ class Asked(NamedTuple):
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen
 class Thought:
     """A value plus its score, validity and confidence, who made it and from what.
 

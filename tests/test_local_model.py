@@ -15,10 +15,10 @@ import textwrap
 import time
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from support.gotc import environment, gotc, vote
 from support.listening import COMMAND
 

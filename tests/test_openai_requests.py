@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from support.asking import MODEL, a_request, ask, collect, counting, failure, use
 from support.openai_server import (
     Body,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import shutil
 import socket
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.caches import a_request, an_answer
 from support.gotc import SORT128, VOTE, document, gotc, vote
 from support.openai_server import OpenAIServer
@@ -202,7 +203,7 @@ def test_several_models_in_a_recording(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no samples of `medium`"):
         ReplayModel(recording, "medium")
     assert ReplayModel(recording, "small").name == "small"
-    assert ReplayModel(replace(recording, model="large")).name == "large"
+    assert ReplayModel(dataclasses.replace(recording, model="large")).name == "large"
     assert ReplayModel(recording, "small", price=Price(1, 2)).price == Price(1, 2)
 
 

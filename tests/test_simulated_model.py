@@ -7,7 +7,6 @@ import importlib.util
 import random
 import statistics
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import DecodingSettings, Message, Reply, Request

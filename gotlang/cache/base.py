@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, final
 
+from msgspec import Struct
+
 from gotlang.errors import CacheError
 from gotlang.models.base import Completion, Request, Usage
 
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class StoredSample:
+class StoredSample(Struct, frozen=True, gc=False):
     """One sample and what it cost when it was requested, so that a replay can tell what a run would cost.
 
     `usage` is that of the whole request it came with, `batch` the number of samples in that request,

@@ -409,5 +409,5 @@ def _parts(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "endpoint", data.get("endpoint") or OPENAI.url
     yield "roles", ", ".join(role for role, _ in messages)
     yield from ((f"message {number}", text) for number, (_, text) in enumerate(messages, 1))
-    yield from ((name, settings.get(name)) for name in DecodingSettings.__dataclass_fields__)
+    yield from ((name, settings.get(name)) for name in DecodingSettings.__struct_fields__)
     yield "seed", data["sample"]

@@ -19,6 +19,8 @@ from functools import partial
 from math import ceil
 from typing import Any, Final, Protocol, TypeVar, final
 
+from msgspec import Struct
+
 from gotlang.errors import CacheError, UsageError
 from gotlang.models.prices import dollars
 from gotlang.processes import has_ended, process_name
@@ -169,17 +171,22 @@ class Database(Protocol):
         """Close the file; a second call does nothing."""
 
 
+NOTHING: Final = Fraction(0)
+
+
 @final
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True, gc=False):
     """Calls, and exact US dollars (0 where the price is unknown)."""
 
     calls: int = 0
-    usd: Fraction = Fraction(0)
+    usd: Fraction = NOTHING
 
     def __add__(self, other: Amount) -> Amount:
-        # Adding 0, as runs without a limit mostly do, takes no time.
-        return Amount(self.calls + other.calls, self.usd + other.usd if other.usd else self.usd)
+        if self is NO_AMOUNT or other is NO_AMOUNT:
+            return other if self is NO_AMOUNT else self
+        # Adding 0, as runs without a price do, takes no time.
+        usd = self.usd if other.usd is NOTHING else self.usd + other.usd
+        return Amount(self.calls + other.calls, usd)
 
 
 NO_AMOUNT = Amount()

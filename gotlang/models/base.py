@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, final
 
+import msgspec
+from msgspec import Struct
+
 from gotlang.config import ConfiguredUrl
 
 DEFAULT_MAX_TOKENS = 2048
@@ -16,8 +19,7 @@ DEFAULT_MAX_TOKENS = 2048
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True, gc=False):
     """One message of a conversation; `role` is `system`, `user` or `assistant`."""
 
     role: str
@@ -25,8 +27,7 @@ class Message:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class DecodingSettings:
+class DecodingSettings(Struct, frozen=True, gc=False):
     """Decoding settings. None means the endpoint's own default.
 
     Numbers stay as written: 1 and 1.0 are two requests with two keys. `response_format` is a JSON schema, as
@@ -43,8 +44,7 @@ class DecodingSettings:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True, eq=False, gc=False):
     """One prompt as a model gets it. Equal requests have equal keys.
 
     `sample` names the space that samples are numbered in (the run's `--seed`). `endpoint` is
@@ -56,9 +56,19 @@ class Request:
     messages: tuple[Message, ...]
     settings: DecodingSettings = DecodingSettings()
     sample: int = 0
-    prompt: str = field(default="", compare=False)
-    arguments: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
+    prompt: str = ""
+    arguments: Mapping[str, Any] = msgspec.field(default_factory=dict)
     endpoint: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Request) and self._what == other._what
+
+    def __hash__(self) -> int:
+        return hash(self._what)
+
+    @property
+    def _what(self) -> tuple[object, ...]:
+        return self.model, self.messages, self.settings, self.sample, self.endpoint
 
     def identity(self) -> dict[str, Any]:
         """What the key is made of, as plain JSON: what `gotc cache show` prints."""
@@ -89,8 +99,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",",
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True, gc=False):
     """Tokens of one request as the endpoint counted them; `cached_input_tokens` are among `input_tokens`."""
 
     input_tokens: int = 0
@@ -111,8 +120,7 @@ class Usage:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True, gc=False):
     """One completion of a prompt.
 
     `tokens` are its tokens with their log-probabilities, `logprob` the sum of these (None if not requested or
@@ -127,8 +135,7 @@ class Completion:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True, gc=False):
     """The result of one `Model.ask`: 1 to n completions, their usage, and the latency in seconds.
 
     - `usage` is what the endpoint charges for; with `usage_known` False the most that it may charge for.
@@ -149,8 +156,7 @@ class Reply:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True, gc=False):
     """US dollars per million tokens. `source` tells where the figures come from."""
 
     input_per_million: float
@@ -200,8 +206,7 @@ async def _again() -> None:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(Struct, frozen=True):
     """The caller's say on each HTTP request that one `Model.ask` sends.
 
     - `send()` is called when a request is about to go out, each time. Raises AlreadyCached if it is not

@@ -6,6 +6,7 @@ A provider is a subclass of `HttpModel` that names its endpoint and converts req
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
 import json
 import random
@@ -13,10 +14,12 @@ import time
 import uuid
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self, final
+
+from msgspec.structs import replace
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import (
@@ -133,7 +136,9 @@ class HttpModel(Model):
         self._reached = False
         self._failure = ""
         self._store = None if options.known is None else CapabilityStore(options.known)
-        first = replace(self._first(), most=batch or self.most, refused=frozenset(OPTIONAL) - self.settings)
+        first = dataclasses.replace(
+            self._first(), most=batch or self.most, refused=frozenset(OPTIONAL) - self.settings
+        )
         self.capabilities = first if self._store is None else self._store.start(self.at.shown, name, first)
         """What the endpoint accepts, as far as is known."""
 

@@ -24,9 +24,11 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, final
+
+from msgspec.structs import replace
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import PERMITTED, Model, ModelOptions, Permit, Price, Reply, Request

@@ -42,7 +42,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, final
 
-from msgspec import UNSET, Struct, UnsetType, to_builtins
+from msgspec import UNSET, Struct, UnsetType, structs, to_builtins
 
 from gotlang.errors import ModelError, OutsideSimulation, UsageError
 from gotlang.models.base import (
@@ -295,7 +295,7 @@ class SimulatedModel(Model):
         for attempt in itertools.count(1):
             try:
                 reply = await self._send(request, n, first, permit, ticket)
-                return reply if attempt == 1 else replace(reply, requests=attempt)
+                return reply if attempt == 1 else structs.replace(reply, requests=attempt)
             except ModelError as error:
                 permit.failed(Usage())
                 if error.retryable:
@@ -323,7 +323,7 @@ class SimulatedModel(Model):
             self._limits.release(slot, used, {})
 
     async def _complete(self, request: Request, n: int, first: int) -> Reply:
-        key = replace(request, model=self._plain).key()
+        key = structs.replace(request, model=self._plain).key()
         self._fail_sometimes(key, first)
         completions: list[Completion] = []
         latencies: list[float] = []

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, final
+
+from msgspec import Struct
 
 from gotlang.answers.forms import response_format
 from gotlang.answers.reader import certain, read
@@ -374,8 +375,7 @@ async def in_parallel(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 @final
-@dataclass(slots=True)
-class PromptCall:
+class PromptCall(Struct, eq=False):
     """Implements `gotlang.operations.stages.PromptCall`, where its methods are documented.
 
     `parents` are the thoughts that the prompt was given, `expected` is how many values each

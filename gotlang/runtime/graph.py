@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, final
 
+from msgspec import Struct
+
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir.program import Foreach, Pool, Step
 from gotlang.runtime.spaces import ROOT, Space, inside
@@ -42,8 +44,7 @@ class GraphFull(GotError):
 
 
 @final
-@dataclass(slots=True, eq=False, repr=False)
-class Operation:
+class Operation(Struct, eq=False):
     """One operation of the execution graph.
 
     `inputs` are the operations it waits for, `origin` is the operation that added it (None for those there
@@ -129,8 +130,7 @@ class Operation:
 
 
 @final
-@dataclass(slots=True, eq=False)
-class Handle:
+class Handle(Struct, eq=False):
     """A name for the thoughts of an operation: exactly one (`single`), or a list."""
 
     operation: Operation

@@ -8,10 +8,10 @@ import math
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from typing import TypeVar
 
 import pytest
+from msgspec.structs import replace
 from support.asking import openai_model
 from support.gotc import ROOT
 from support.listening import COMMAND

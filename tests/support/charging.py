@@ -6,10 +6,11 @@ What it charges is what the server's bill would say, counted apart from everythi
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 
+from msgspec.structs import replace
 from support.orders import Delayed
 
 from gotlang.errors import ModelError

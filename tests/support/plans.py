@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 
+from msgspec.structs import replace
 from support.orders import Delayed
 
 from gotlang.errors import ModelError

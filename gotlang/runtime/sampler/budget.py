@@ -5,25 +5,24 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
+from msgspec import Struct
+
 from gotlang.cache.base import StoredSample
-from gotlang.cache.coordination import NO_AMOUNT, Amount
+from gotlang.cache.coordination import NO_AMOUNT, NOTHING, Amount
 from gotlang.errors import BudgetExceeded, UsageError
 from gotlang.models.base import AlreadyCached, Model, Price, Request, Usage, token_bound
 from gotlang.models.prices import Spent, calls_text, dollars
 
 _MILLION = 10**6
-_NOTHING = Fraction(0)
 _NO_USAGE = Usage()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Struct, frozen=True, gc=False):
     """Reserved for one request of `calls` calls: at most `usd` US dollars; its name in a shared budget."""
 
     calls: int
@@ -51,7 +50,7 @@ class Budget:
         self.refused = 0
         self._over: dict[tuple[str, str], str] = {}
         self._limit = exact(max_usd) if max_usd is not None else None
-        self._reserved_usd = _NOTHING
+        self._reserved_usd = NOTHING
         self._under_way = 0
         self._reserved_calls = 0
         self._returned: list[asyncio.Future[None]] = []
@@ -132,7 +131,7 @@ class Budget:
             fitting = affordable(request, fitting, price, self._limit - self._spent - self._reserved_usd)
         if fitting < calls and (fitting <= 0 or self._under_way):
             return None
-        usd = worst_case(request, fitting, price) if self._limit is not None else _NOTHING
+        usd = worst_case(request, fitting, price) if self._limit is not None else NOTHING
         self._reserved_usd = _sum(self._reserved_usd, usd)
         self._reserved_calls += fitting
         return Reservation(fitting, usd)
@@ -197,8 +196,7 @@ class Budget:
 
 
 @final
-@dataclass(slots=True)
-class Allowance:
+class Allowance(Struct):
     """The reservation of one request through all its retries, and what they cost.
 
     `charged` and `uncertain` are as in `Budget`, `usage` the tokens that are known to be billed, `requests`
@@ -287,7 +285,7 @@ def worst_case(request: Request, calls: int, price: Price | None) -> Fraction:
     """US dollars that such a request cannot exceed: a token per byte of the prompt, and completions of
     maximum length. 0 for an unknown price."""
     if price is None:
-        return _NOTHING
+        return NOTHING
     inputs, cached, outputs, unit = _prices(price)
     tokens = token_bound(request) * max(inputs, cached) + request.settings.max_tokens * calls * outputs
     return Fraction(tokens, unit)
@@ -305,7 +303,7 @@ def affordable(request: Request, calls: int, price: Price | None, left: Fraction
 def cost(price: Price | None, usage: Usage) -> Fraction:
     """The exact cost of this usage in US dollars. 0 for an unknown price."""
     if price is None:
-        return _NOTHING
+        return NOTHING
     inputs, cached, outputs, unit = _prices(price)
     fresh = usage.input_tokens - usage.cached_input_tokens
     tokens = fresh * inputs + usage.cached_input_tokens * cached + usage.output_tokens * outputs

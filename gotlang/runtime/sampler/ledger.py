@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, final
+from typing import Any, final
+
+from msgspec import Struct
 
 from gotlang.cache.base import StoredSample
 from gotlang.models.base import Price, Usage
@@ -69,7 +71,8 @@ class Account:
         return Spent(self.calls, self.usd, self.uncertain_calls, self.uncertain_usd, self.free_calls)
 
 
-class Round(NamedTuple):
+@final
+class Round(Struct, frozen=True):
     """Samples of one request that an operation asked for at the same time.
 
     `start_s` and `hops` say when it could ask at the earliest, `turn` numbers the rounds of an operation.

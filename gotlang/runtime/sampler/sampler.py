@@ -10,8 +10,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
+
+from msgspec import Struct
 
 from gotlang.cache.base import Cache, StoredSample
 from gotlang.cache.coordination import Coordination, sample_name
@@ -117,8 +118,7 @@ class SampleStore:
 
 
 @final
-@dataclass(slots=True, eq=False)
-class _Pending:
+class _Pending(Struct, eq=False):
     """Samples of one request that an operation asks for, and the others that wait for them."""
 
     model: Model
@@ -126,9 +126,9 @@ class _Pending:
     key: str
     operation: Operation | None
     timeout_s: float | None = None
-    numbers: list[int] = field(default_factory=list)
-    found: dict[int, Found] = field(default_factory=dict)
-    sources: dict[int, SampleSource] = field(default_factory=dict)
+    numbers: list[int] = []
+    found: dict[int, Found] = {}
+    sources: dict[int, SampleSource] = {}
     waiting: dict[int, list[asyncio.Future[Found]]] | None = None
 
     def give(self, number: int, found: Found) -> None:
