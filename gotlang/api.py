@@ -73,7 +73,8 @@ def _blocking(work: Method[P, Coroutine[Any, Any, T]]) -> Method[P, T]:
     def wait(program: Program, /, *arguments: P.args, **settings: P.kwargs) -> T:
         options = prepare(program, cast("Options | None", settings.get("options")))
         settings["options"] = options
-        return run_to_end(work(program, *arguments, **settings), virtual=options.simulated)
+        virtual = options.simulated and options.engine == "embedded"
+        return run_to_end(work(program, *arguments, **settings), virtual=virtual)
 
     wait.__name__ = work.__name__.removeprefix("a")
     wait.__qualname__ = f"Program.{wait.__name__}"
@@ -213,6 +214,7 @@ class Program(CheckedProgram):
         `max_failed` of the runs has failed, no more are started. `on_row` is called for every run that ended.
         Raises UsageError.
         """
+        from gotlang.engine import opened
         from gotlang.evaluate.evaluation import evaluate
 
         chosen = self.dataset(
@@ -224,7 +226,7 @@ class Program(CheckedProgram):
             sample=sample,
             metrics=metrics,
         )
-        async with Session(self, prepare(self, options).of_rows()) as session:
+        async with opened(self, prepare(self, options).of_rows()) as (session, engine):
             on_session(session)
             return await evaluate(
                 session,
@@ -236,6 +238,7 @@ class Program(CheckedProgram):
                 max_failed=max_failed,
                 on_row=on_row,
                 stopping=lambda: session.stopped,
+                engine=engine,
             )
 
     evaluate = _blocking(aevaluate)
@@ -269,6 +272,7 @@ class Program(CheckedProgram):
         that all have, of the declared ones, the score and `correct`); all else is as in `evaluate`. Raises
         UsageError.
         """
+        from gotlang.engine import opened
         from gotlang.evaluate.comparison import compare
 
         sides = self.contenders(schemes)
@@ -282,7 +286,7 @@ class Program(CheckedProgram):
             metrics=metrics,
         )
         on_planned(len(chosen) * len(sides))
-        async with Session(self, prepare(self, options).of_rows()) as session:
+        async with opened(self, prepare(self, options).of_rows()) as (session, engine):
             on_session(session)
             return await compare(
                 session,
@@ -296,6 +300,7 @@ class Program(CheckedProgram):
                 on_row=on_row,
                 on_planned=on_planned,
                 stopping=lambda: session.stopped,
+                engine=engine,
             )
 
     compare = _blocking(acompare)

@@ -83,7 +83,9 @@ class Options:
     all or in none. Keys in the environment are hidden from it, but for those named in `python_keys`.
     `prefer` trades calls for time: with `latency`, all samples are requested at once; with `cost`, in
     rounds, on a longer critical path, up to one with a thought that cannot be beaten (None: `latency` in a
-    run, `cost` for the rows of a data set). `observe` is called with every event of a run. Raises UsageError
+    run, `cost` for the rows of a data set). `engine` says where rows run: `embedded`, in this process, or
+    `ray`, on the Ray cluster at `address` (`ray://host:10001`, `host:6379` or `auto`; None: one of this
+    machine), see docs/scale.md. `observe` is called with every event of a run. Raises UsageError
     for an invalid configured value.
     """
 
@@ -114,6 +116,8 @@ class Options:
     level: int = 2
     prefer: str | None = None
     batching: bool = True
+    engine: str = "embedded"
+    address: str | None = None
     observe: Observer | None = None
     corpora: Mapping[str, str | Path] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)

@@ -419,7 +419,7 @@ class Coordination:
         if self._joined:
             self.flush()
             with suppress(CacheError):
-                self._bury(self.owner)
+                self.bury(self.owner)
         self._close()
 
     def _act(self, work: Callable[[Execute], _Result]) -> _Result:
@@ -457,12 +457,13 @@ class Coordination:
         arguments = (self.lease_s + 1.0, self.owner, self.owner, self.owner)
         for owner, late in self._transaction(lambda execute: execute(_OTHERS, arguments)):
             if late or has_ended(str(owner).rpartition(":")[0]):
-                self._bury(owner)
+                self.bury(owner)
 
-    def _bury(self, owner: str) -> None:
-        """Settle what a process left behind."""
+    def bury(self, owner: str) -> dict[str, Amount]:
+        """Settle what a process that is known to have ended left behind, before its lease ends. Returns what
+        it may have been charged, by budget."""
 
-        def work(execute: Execute) -> None:
+        def work(execute: Execute) -> dict[str, Amount]:
             execute(_BURY, (owner,))
             execute("DELETE FROM gotlang_claims WHERE owner = ?", (owner,))
             changes: dict[str, list[int]] = {}
@@ -476,9 +477,11 @@ class Coordination:
                         change[place] += value
             for budget in sorted(changes):
                 _checked(execute(_SETTLE, (*changes[budget], 0, 0, budget)))
+            return {budget: _amount(*change[2:]) for budget, change in changes.items()}
 
-        self._transaction(work)
+        found = self._transaction(work)
         self._orphans.clear()
+        return found
 
 
 def sample_name(key: str, number: int) -> str:

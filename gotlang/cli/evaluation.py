@@ -86,6 +86,7 @@ many_run_options: opt.Decorator = opt.together(
     opt.model_options,
     opt.limit_options,
     opt.order_options,
+    opt.engine_options,
     opt.optimizer_options,
     opt.cache_options,
     opt.record_option,

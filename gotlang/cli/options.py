@@ -183,6 +183,10 @@ max_usd_option: Decorator = click.option(
     "--max-usd", type=DOLLARS, help="Spend no more than this. [default: no limit]"
 )
 max_calls_option = whole("--max-calls", "Maximum calls. [default: no limit]", least=0)
+engine_options = together(
+    choice("--engine", ("embedded", "ray"), "Rows run in this process, or on a Ray cluster.", "embedded"),
+    text("--address", "ADDRESS", "The cluster: ray://HOST:10001, HOST:6379 or auto. [default: a local one]"),
+)
 budget_option = text(
     "--budget", "NAME", "Spend from this budget, with all runs on the cache that name it; a limit makes it."
 )
@@ -284,7 +288,7 @@ def run_options(chosen: Mapping[str, Any]) -> Options:
     from gotlang.api import Options, default_model
 
     same = ["on_cache_loss", "seed", "max_usd", "max_calls", "budget", "schedule", "wave"]
-    same += ["rpm", "tpm", "timeout"]
+    same += ["rpm", "tpm", "timeout", "engine", "address"]
     own = {name: chosen[name] for name in same if name in chosen}
     if "base_url" in chosen:
         own["base_url"] = base_url(chosen)

@@ -14,8 +14,19 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO, final
 
 from gotlang.cli.output import INTERRUPTED, complain, count, cut, duration
+from gotlang.result import dollars
 from gotlang.runtime.graph import RUNNING, Operation
-from gotlang.runtime.sampler.events import Added, Asked, Ended, Event, Failure, Retrying, Started, Unsaved
+from gotlang.runtime.sampler.events import (
+    Added,
+    Asked,
+    Ended,
+    Event,
+    Failure,
+    Retrying,
+    Rows,
+    Started,
+    Unsaved,
+)
 
 if TYPE_CHECKING:
     from gotlang.api import Options, Session
@@ -32,7 +43,8 @@ _BAR = 24
 """The columns of the bar of rows."""
 _WIDE = 60
 """Terminals with fewer columns have no room for it."""
-_MOST_TRIALS = 8
+_MOST_NODES = 4
+"""Nodes that the progress line names; the summary has all."""
 
 
 @final
@@ -60,6 +72,7 @@ class Progress:
         self.cached = 0
         self.failed = 0
         self.unsaved = 0
+        self.nodes: dict[str, Rows] = {}
         self._trouble = ""
         self._retry: tuple[Retrying, float] | None = None
         self._out: tuple[float, str] | None = None
@@ -91,6 +104,12 @@ class Progress:
             case Retrying():
                 self._retry = event, self._now()
                 self._out = self._out or (self._now(), time.strftime("%H:%M:%S"))
+            case Rows():
+                self._notify()
+                self.paid += event.calls
+                self.cached += event.cached
+                self.failed += event.failed
+                self.nodes[event.node] = _with(self.nodes.get(event.node, Rows()), event)
             case Unsaved():
                 self.unsaved += event.more
                 if event.reason and not self._trouble:
@@ -166,7 +185,8 @@ class Progress:
         if self.seconds > 0:
             found.append(f"{calls / self.seconds:.1f} per second")
         found.append(self._limits())
-        groups = (far, [self._retries()], [operations], found)
+        # What runs on other nodes is known row by row.
+        groups = (far, [self._retries()], [self._nodes_line() if self.nodes else operations], found)
         return [line for parts in groups if (line := " · ".join(part for part in parts if part))]
 
     @property
@@ -186,9 +206,31 @@ class Progress:
         when = f"in {duration(left)}" if left > 0 else "under way"
         return f"retry {event.number} of {event.most} {when}: {cut(event.reason, 60)}"
 
+    def _nodes_line(self) -> str:
+        """`3 nodes: 10.0.0.5 40 rows, 10.0.0.6 38 rows, ...`."""
+        each = [f"{node.node} {count(node.rows, 'row')}" for node in list(self.nodes.values())[:_MOST_NODES]]
+        more = ["..."] * (len(self.nodes) > _MOST_NODES)
+        return f"{count(len(self.nodes), 'node')}: {', '.join([*each, *more])}"
+
     def summary(self, *, simulated: bool = False) -> str:
-        """`spent $0.0451 on 37 calls`."""
-        return f"spent {self.spent or 'nothing'}" + (" (simulated)" if simulated else "")
+        """`spent $0.0451 on 37 calls`, what a limit leaves, and what each node did, on a line of its own."""
+        lines = [f"spent {self.spent or 'nothing'}" + (" (simulated)" if simulated else "") + self._unused()]
+        for node in self.nodes.values():
+            parts = [count(node.rows, "row"), count(node.calls, "call"), f"{node.cached:,} cached"]
+            parts += [f"{node.calls / max(self.seconds, 1e-9):.1f} per second", dollars(node.usd)]
+            lines.append(f"node {node.node}: {', '.join(parts)}")
+        return "\n".join(lines)
+
+    def _unused(self) -> str:
+        """What limits leave, if there are any."""
+        budget, spent, left = self.budget, self.spent, list[str]()
+        if spent is None or not budget.whole:
+            return ""
+        if budget.max_usd is not None:
+            left.append(dollars(max(0.0, budget.max_usd - spent.most_usd)))
+        if budget.max_calls is not None:
+            left.append(count(max(0, budget.max_calls - spent.calls - spent.uncertain_calls), "call"))
+        return f"; not used: {' and '.join(left)}" if left else ""
 
     def line(self) -> str:
         """All of it in one line."""
@@ -199,6 +241,14 @@ class Progress:
             return ""
         parts = [] if self.priced else ["cost unknown"]
         return ", ".join([*parts, *self.budget.used(priced=self.priced)])
+
+
+def _with(one: Rows, other: Rows) -> Rows:
+    """Two counts as one, of the same node."""
+    sums = (
+        getattr(one, name) + getattr(other, name) for name in ("rows", "calls", "cached", "failed", "usd")
+    )
+    return Rows(other.node, *sums)
 
 
 @contextmanager

@@ -62,6 +62,7 @@ _MOST_LINES = 8
 @opt.batch_option
 @opt.concurrency_option
 @opt.cache_options
+@opt.engine_options
 @opt.json_option
 @opt.quiet_option
 def tune_command(**chosen: Any) -> int:

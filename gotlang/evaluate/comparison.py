@@ -34,6 +34,7 @@ from gotlang.evaluate.evaluation import (
     DEFAULT_MAX_FAILED,
     DEFAULT_PARALLEL,
     CostMetric,
+    Engine,
     Evaluation,
     RowRun,
     cost_metric,
@@ -338,6 +339,7 @@ async def compare(
     on_row: Callable[[RowRun], None] | None = None,
     on_planned: Callable[[int], None] = lambda runs: None,
     stopping: Callable[[], str | None] = lambda: None,
+    engine: Engine | None = None,
 ) -> Comparison:
     """Run contenders on every row of a dataset and compare them with the baseline (default: the first).
 
@@ -365,6 +367,7 @@ async def compare(
             max_failed=max_failed,
             on_row=on_row,
             stopping=stopping,
+            engine=engine,
         )
         return dataclasses.replace(found, scheme=side.name)
 

@@ -8,11 +8,11 @@ import dataclasses
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
-from typing import Any, Literal, final
+from typing import Any, Literal, Protocol, Self, final
 
 from gotlang.errors import GotError, RunError, UsageError
 from gotlang.evaluate.rows import Dataset, Row, looks_at_truth
@@ -26,7 +26,7 @@ from gotlang.models.prices import NOTHING_SPENT, Spent
 from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.runtime.outcome import Outcome
 from gotlang.runtime.run import Runner
-from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Observer
+from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Observer, guarded
 from gotlang.session import Session
 from gotlang.statistics import Interval, bounded, mean_interval, share_interval, within
 
@@ -316,6 +316,38 @@ def cost_metric(evaluations: Iterable[Evaluation]) -> CostMetric:
     return "calls"
 
 
+class Notes(Protocol):
+    """What is noted of runs, wherever they run: made without arguments."""
+
+    def note(self, event: Event) -> None:
+        """Something happened in a run."""
+
+    def add(self, more: Self) -> None:
+        """Add what was noted elsewhere."""
+
+
+class Engine(Protocol):
+    """Runs rows elsewhere."""
+
+    def parallel(self, rows: int) -> int:
+        """How many rows may be under way now, if so many may be in one process."""
+
+    def job(
+        self,
+        runner: Runner,
+        scheme: Scheme,
+        metric: Metric,
+        measures: Sequence[ir.MetricFunction],
+        *,
+        count_missing: bool,
+        notes: Notes | None,
+    ) -> Callable[[Row, int], Awaitable[RowRun]]:
+        """What runs a row, as `run_one` does; what is noted of it is added to `notes`."""
+
+    async def settle(self) -> None:
+        """Count in the session's budget all that was spent elsewhere."""
+
+
 async def evaluate(
     session: Session,
     data: Dataset,
@@ -328,8 +360,9 @@ async def evaluate(
     max_failed: float = DEFAULT_MAX_FAILED,
     on_row: Callable[[RowRun], None] | None = None,
     stopping: Callable[[], str | None] = lambda: None,
+    engine: Engine | None = None,
 ) -> Evaluation:
-    """Run a scheme (default: the program's own choice) on every row of a dataset.
+    """Run a scheme (default: the program's own choice) on every row of a dataset, with an engine elsewhere.
 
     Each row runs `repeat` times, with seeds from the session's plus `first_repeat` on, at most `parallel`
     rows at a time. Once a limit is reached, the session is stopped, `stopping` gives a reason, or a larger
@@ -361,6 +394,7 @@ async def evaluate(
         first_repeat=first_repeat,
         parallel=parallel,
         stop=stop,
+        engine=engine,
     )
     async with aclosing(started):
         async for run in started:
@@ -373,6 +407,8 @@ async def evaluate(
                 stopped = f"{many} failed, which is more than --max-failed allows"
             if on_row is not None:
                 on_row(run)
+    if engine is not None:
+        await engine.settle()
     model = session.options.chosen_model
     return Evaluation(
         scheme.name,
@@ -417,20 +453,32 @@ async def run_each(
     parallel: int = DEFAULT_PARALLEL,
     stop: Callable[[], bool] = lambda: False,
     count_missing: bool = False,
+    engine: Engine | None = None,
+    notes: Notes | None = None,
 ) -> AsyncGenerator[RowRun, None]:
     """Run a scheme on rows and yield each run as it ends; one that fails does not end the others.
 
     Once `stop` is true nothing more is started, and what runs is waited for. `count_missing` counts the calls
-    that the model did not answer. Raises UsageError for inputs that no run accepts.
+    that the model did not answer. With an `engine` rows run elsewhere; `notes` gets what is noted of them.
+    Raises UsageError for inputs that no run accepts.
     """
+    if engine is not None:
+        run = engine.job(runner, scheme, metric, measures, count_missing=count_missing, notes=notes)
+    else:
+        if notes is not None:
+            runner = dataclasses.replace(runner, observe=guarded([runner.observe, notes.note], {}))
+
+        def run(row: Row, repeat: int) -> Awaitable[RowRun]:
+            return run_one(runner, scheme, row, repeat, metric, measures, count_missing=count_missing)
+
     waiting = ((row, first_repeat + number) for number in range(repeat) for row in rows)
     ended: asyncio.Queue[asyncio.Task[RowRun]] = asyncio.Queue()
     running: set[asyncio.Task[RowRun]] = set()
     try:
         while True:
-            while len(running) < parallel and not stop() and (chosen := next(waiting, None)) is not None:
-                work = _run_one(runner, scheme, *chosen, metric, measures, count_missing=count_missing)
-                task = asyncio.create_task(work)
+            most = parallel if engine is None else engine.parallel(parallel)
+            while len(running) < most and not stop() and (chosen := next(waiting, None)) is not None:
+                task = asyncio.ensure_future(run(*chosen))
                 running.add(task)
                 task.add_done_callback(ended.put_nowait)
             if not running:
@@ -452,7 +500,7 @@ def _with_scheme(runner: Runner, scheme: Scheme) -> Runner:
     return dataclasses.replace(runner, program=program)
 
 
-async def _run_one(
+async def run_one(
     runner: Runner,
     scheme: Scheme,
     row: Row,
@@ -462,6 +510,7 @@ async def _run_one(
     *,
     count_missing: bool,
 ) -> RowRun:
+    """One run of a row. Raises UsageError for inputs that no run accepts."""
     counter = _MissingCounter(runner.observe)
     settings = dataclasses.replace(runner.settings, seed=runner.settings.seed + repeat)
     observe = counter if count_missing else runner.observe

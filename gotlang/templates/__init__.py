@@ -31,6 +31,10 @@ class Template:
     names: Mapping[str, int] = field(compare=False)
     _runnable: PlainTemplate | SandboxedTemplate = field(compare=False, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As its text: it is parsed where it arrives."""
+        return Template.parse, (self.text,)
+
     @staticmethod
     def parse(text: str) -> Template:
         """Parse a template; equal texts are parsed once. Raises TemplateError, with the line."""

@@ -34,7 +34,7 @@ class StudyBudget(SharedBudget):
     def allow(self, max_usd: float | None) -> None:
         """Set what may be spent from now on."""
         self.max_usd = max_usd
-        self._for_now = None if max_usd is None else exact(max_usd)
+        self.for_now = None if max_usd is None else exact(max_usd)
         self.refused = 0
 
     def reason(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any, final
 import msgspec
 
 from gotlang.errors import BudgetExceeded, CacheLost, EvaluationError, ModelError, RunError, UsageError
-from gotlang.evaluate.evaluation import DEFAULT_PARALLEL, RowRun, run_each
+from gotlang.evaluate.evaluation import DEFAULT_PARALLEL, Engine, RowRun, run_each
 from gotlang.evaluate.rows import Row
 from gotlang.ir import program as ir
 from gotlang.ir.build import build_example
@@ -24,7 +24,7 @@ from gotlang.ir.evaluate import Evaluator, evaluate
 from gotlang.operations.names import free_names
 from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
-from gotlang.runtime.sampler.events import Asked, Event, Observer, guarded
+from gotlang.runtime.sampler.events import Asked, Event, Observer
 from gotlang.semantics.aims import BASELINE
 from gotlang.semantics.varying import SCHEME, STRUCTURE
 from gotlang.session import Session
@@ -34,6 +34,7 @@ from gotlang.syntax import expressions as e
 from gotlang.templates import Template
 from gotlang.tune.plan import Constraint, StudyPlan
 from gotlang.tune.selections import Selection
+from gotlang.tune.selections import add as add_selections
 from gotlang.tune.selections import note as note_selection
 from gotlang.tune.space import TEXTS, Point, Space
 from gotlang.tune.structure import variants_of
@@ -126,6 +127,11 @@ class Noted:
             self.asked.update(zlib.crc32(f"{event.key} {number}".encode()) for number in event.numbers)
         note_selection(self.selections, event)
 
+    def add(self, more: Noted) -> None:
+        """Add what was noted elsewhere."""
+        self.asked |= more.asked
+        add_selections(self.selections, more.selections)
+
 
 @final
 class PointRunner:
@@ -138,7 +144,9 @@ class PointRunner:
         space: Space,
         session: Session,
         texts: Mapping[str, Sequence[Texts]] | None = None,
+        engine: Engine | None = None,
     ) -> None:
+        self.engine = engine
         self.plan = plan
         self.space = space
         self.session = session
@@ -171,9 +179,7 @@ class PointRunner:
         """
         runner = self.runner(point)
         runner = _seeded(runner, runner.settings.seed + again * _SEED_STEP)
-        if noted is not None:
-            runner = replace(runner, observe=guarded([runner.observe, noted.note], {}))
-        runs = await self._answered_runs(runner, rows)
+        runs = await self._answered_runs(runner, rows, noted)
         measured = [self.measured(run) for run in runs]
         if not answers:
             return measured
@@ -182,15 +188,17 @@ class PointRunner:
             for m, run in zip(measured, runs, strict=True)
         ]
 
-    async def _answered_runs(self, runner: Runner, rows: Sequence[Row]) -> list[RowRun]:
+    async def _answered_runs(
+        self, runner: Runner, rows: Sequence[Row], noted: Noted | None = None
+    ) -> list[RowRun]:
         """Run rows, and those that the model left partly unanswered again until it answers: what it leaves
         unanswered while it answers the untuned program counts against the rows. Raises ModelError if it is
         away for good, or for longer than `PATIENCE_S`."""
-        runs, left, loop = await self._run(runner, rows), _TRIES, asyncio.get_running_loop()
+        runs, left, loop = await self._run(runner, rows, noted), _TRIES, asyncio.get_running_loop()
         self.answered = self.answered or next((run.row for run in runs if run.calls), None)
         end = loop.time() + PATIENCE_S
         while self.answered is not None and (lost := [run.row for run in runs if run.missing]):
-            repeated = iter(await self._run(runner, lost))
+            repeated = iter(await self._run(runner, lost, noted))
             runs = [next(repeated) if run.missing else run for run in runs]
             if not any(run.missing for run in runs):
                 break
@@ -211,7 +219,7 @@ class PointRunner:
         """Run rows with given texts and the untuned params; `observe` is told of events."""
         return await self._answered_runs(replace(self._runner(texts, {}, {}), observe=observe), rows)
 
-    async def _run(self, runner: Runner, rows: Sequence[Row]) -> list[RowRun]:
+    async def _run(self, runner: Runner, rows: Sequence[Row], noted: Noted | None = None) -> list[RowRun]:
         scheme = runner.program.scheme(runner.program.main or self.plan.scheme)
         metric = self.plan.program.metric(scheme)
         measures = self.plan.program.metrics(scheme)
@@ -219,7 +227,15 @@ class PointRunner:
         # Where time is simulated more at once gain nothing, and hold the graphs of all of them.
         parallel = DEFAULT_PARALLEL if self.session.model.simulated else max(1, len(rows))
         running = run_each(
-            runner, scheme, rows, metric=metric, measures=measures, parallel=parallel, count_missing=True
+            runner,
+            scheme,
+            rows,
+            metric=metric,
+            measures=measures,
+            parallel=parallel,
+            count_missing=True,
+            engine=self.engine,
+            notes=noted,
         )
         async with aclosing(running):
             async for run in running:

@@ -23,7 +23,9 @@ from gotlang import data
 from gotlang.cache.coordination import Coordination
 from gotlang.cache.memory import MemoryCache
 from gotlang.cache.sqlite import SqliteCoordination
+from gotlang.engine import opened
 from gotlang.errors import BudgetExceeded, CacheError, UsageError
+from gotlang.evaluate.evaluation import Engine
 from gotlang.evaluate.rows import as_table
 from gotlang.models.prices import dollars
 from gotlang.options import Options
@@ -104,7 +106,8 @@ def split(plan: StudyPlan) -> Split:
 
 def tune(plan: StudyPlan, options: Options | None = None, **how: Any) -> StudyResult:
     """Run a study and wait for its end; `how` are further arguments of `run_study`."""
-    virtual = _options(plan, options or Options()).simulated
+    chosen = _options(plan, options or Options())
+    virtual = chosen.simulated and chosen.engine == "embedded"
     return run_to_end(run_study(plan, options, **how), virtual=virtual)
 
 
@@ -134,8 +137,12 @@ async def run_study(
 
     options = _options(plan, options or Options())
     with tempfile.TemporaryDirectory() as temporary:
-        async with Session(plan.program, options) as session:
-            study = _Study(plan, session, folder or Path(temporary), folder is not None, takeover, observe)
+        async with opened(plan.program, options) as (session, engine):
+            if engine is not None and (folder is None or session.coordination is None):
+                raise UsageError("a study on Ray needs a cache and a folder, which its nodes share")
+            study = _Study(
+                plan, session, folder or Path(temporary), folder is not None, takeover, observe, engine
+            )
             try:
                 return await (study.run() if picked is None else study.pick(picked))
             except StorageInternalError as error:
@@ -163,10 +170,17 @@ class _Study:
     """One worker's run of a study, step by step."""
 
     def __init__(
-        self, plan: StudyPlan, session: Session, folder: Path, keep: bool, takeover: bool, observe: Observe
+        self,
+        plan: StudyPlan,
+        session: Session,
+        folder: Path,
+        keep: bool,
+        takeover: bool,
+        observe: Observe,
+        engine: Engine | None,
     ) -> None:
         self.started = time.monotonic()
-        self.session, self.takeover = session, takeover
+        self.session, self.takeover, self.engine = session, takeover, engine
         self.model = session.model
         if self.model.price is None and plan.budget is not None:
             raise UsageError(
@@ -277,12 +291,12 @@ class _Study:
             self._tell_proposals("texts are proposed")
         async with self._alone():
             ROLE.set("texts")
-            points = PointRunner(plan, space, self.session)
+            points = PointRunner(plan, space, self.session)  # proposers look at what is asked, here
             file = Path(f"{self.file}.texts.json")
             texts, self.proposed = await propose(points, self.train, file, self._tell_proposals)
         self.budget.allow(plan.budget)
         space = with_texts(space, {prompt: len(found) for prompt, found in texts.items()})
-        return PointRunner(plan, space, self.session, texts)
+        return PointRunner(plan, space, self.session, texts, self.engine)
 
     def _tell_proposals(self, words: str) -> None:
         self.observe(StudyProgress(stage=words))

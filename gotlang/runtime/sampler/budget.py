@@ -39,6 +39,9 @@ class Budget:
     decimal numbers. Safe among the tasks of one event loop. Raises UsageError for a negative limit.
     """
 
+    whole = True
+    """Whether what it knows of as spent is all that counts: no other process spends from it."""
+
     def __init__(self, max_usd: float | None = None, max_calls: int | None = None) -> None:
         for limit, unit in ((max_usd, "dollars"), (max_calls, "calls")):
             if limit is not None and not (math.isfinite(limit) and limit >= 0):

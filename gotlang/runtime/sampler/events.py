@@ -110,7 +110,21 @@ class Retrying:
     seconds: float
 
 
-Event = Added | Started | Ended | Asked | Failure | Unsaved | Retrying
+@final
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows ended on another node, with so many calls, and responses from the cache; `failed` counts failures,
+    `usd` what counts towards a limit."""
+
+    node: str = ""
+    rows: int = 0
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    usd: float = 0.0
+
+
+Event = Added | Started | Ended | Asked | Failure | Unsaved | Retrying | Rows
 Observer = Callable[[Event], None]
 
 

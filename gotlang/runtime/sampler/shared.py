@@ -35,9 +35,10 @@ class SharedBudget(Budget):
 
     def __init__(self, coordination: Coordination, name: str, stored: StoredBudget) -> None:
         super().__init__(None if stored.max_usd is None else float(stored.max_usd), stored.max_calls)
+        self.whole = False
         self.coordination = coordination
         self.name = name
-        self._for_now: Fraction | None = None
+        self.for_now: Fraction | None = None
         """A limit in dollars below the budget's own, for now."""
 
     @classmethod
@@ -98,7 +99,7 @@ class SharedBudget(Budget):
             stored = self.stored
             used, limits = (
                 stored.used,
-                [limit for limit in (stored.max_usd, self._for_now) if limit is not None],
+                [limit for limit in (stored.max_usd, self.for_now) if limit is not None],
             )
             if stored.max_calls is not None:
                 calls = min(calls, stored.max_calls - used.calls)
@@ -109,7 +110,7 @@ class SharedBudget(Budget):
 
     def _reserve(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
         most = worst_case(request, calls, price)
-        name = self.coordination.reserve(self.name, Amount(calls, most), self._for_now, ROLE.get())
+        name = self.coordination.reserve(self.name, Amount(calls, most), self.for_now, ROLE.get())
         return None if name is None else Reservation(calls, most, name)
 
     def _may_return(self) -> bool:

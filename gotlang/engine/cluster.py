@@ -1,0 +1,403 @@
+"""The driver's side of the engine `ray`: one worker on each node, rows handed out as they finish.
+
+Neither `ray.util.ActorPool` nor Ray Data's pool fits. The former gives each actor one call at a time and puts
+one that died back into the pool; the latter sends blocks of rows through the object store and repeats a block
+as a whole. Here a worker has up to `--parallel` rows, the one with the fewest gets the next, and a row whose
+worker is lost goes to another one, which finds in the cache what was paid for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass, replace
+from io import TextIOBase
+from pathlib import Path
+from typing import Any, Final, TextIO, final
+
+from gotlang import keys
+from gotlang.cache.coordination import NO_AMOUNT
+from gotlang.engine.worker import Job, Opened, Reply, Worker, fingerprints
+from gotlang.errors import CacheError, CacheLost, GotError, UsageError
+from gotlang.evaluate.evaluation import Engine, Notes, RowRun
+from gotlang.evaluate.rows import Row
+from gotlang.ir.program import MetricFunction, Scheme
+from gotlang.metric import Metric
+from gotlang.options import Options
+from gotlang.program import CheckedProgram
+from gotlang.runtime.python import refused
+from gotlang.runtime.run import Runner
+from gotlang.runtime.sampler.shared import ROLE, SharedBudget
+from gotlang.session import Session
+
+LOOK_S: Final = 0.5
+"""Seconds between two looks at which nodes there are."""
+AWAY_S: Final = 30.0
+"""Seconds for which there may be no worker at all until the run ends."""
+MOST_DEATHS: Final = 5
+"""Workers that may die while they run a row until the row counts as failed: it may be what ends them."""
+_STORE_BYTES: Final = 100 * 2**20
+"""Of a local cluster's object store, which holds a program and its jobs: rows do not go through it."""
+_REACH_S: Final = 10.0
+
+
+# ---------------------------------------------------------------- what can run there
+
+
+def _check(program: CheckedProgram, options: Options) -> None:
+    """Raise UsageError for options that do not fit, and NotTrusted for Python that is not trusted."""
+    if (error := refused(program.ir(0), options.python, simulators=options.simulated)) is not None:
+        raise error
+    if not isinstance(options.chosen_model, str) or not isinstance(options.cache, str | Path | None):
+        raise UsageError("with the engine `ray` the model and the cache are given by name", help=_NAMES)
+    for name, given in (("batch", options.batch), ("record", options.record)):
+        if given:
+            raise UsageError(f"`--{name}` does not work with `--engine ray`", help="leave one of them out")
+    for what, value in (("cache", options.cache), ("endpoint", options.base_url)):
+        if keys.is_key("", text := str(value)) or "password=" in text:
+            raise UsageError(
+                f"the address of the {what} has a password, which would be seen in Ray's dashboard",
+                help="give it to every node in its environment: PGPASSWORD, or the key's own variable",
+            )
+
+
+_NAMES = "such as `openai:NAME` and postgresql://user@host/database: each node opens its own"
+
+
+def _connected(address: str | None) -> tuple[Any, bool]:
+    """Ray, and whether it was connected here. Raises UsageError."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError:
+        raise UsageError(
+            "the engine `ray` needs Ray, which is not installed", help='pip install "gotlang[ray]"'
+        ) from None
+    if ray.is_initialized():
+        return ray, False
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is None:
+        settings |= {"include_dashboard": False, "object_store_memory": _STORE_BYTES}
+    elif address != "auto":
+        _reach(address)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        ray.init(address or "local", **settings)
+    except Exception as error:  # whatever Ray makes of an address: ConnectionError, ValueError, RuntimeError
+        raise _unreachable(address, str(error).strip().split("\n")[0]) from None
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in handlers.items():  # Ray has taken SIGTERM for itself
+            signal.signal(number, handler)
+    return ray, True
+
+
+def _reach(address: str) -> None:
+    """Raise UsageError at once where nobody listens: Ray would try for a minute."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
+    except (OSError, ValueError) as error:
+        raise _unreachable(address, str(error)) from None
+
+
+def _unreachable(address: str | None, why: str) -> UsageError:
+    return UsageError(
+        f"cannot reach the Ray cluster{f' at {address}' if address else ''}: {why}",
+        help="`ray start --head` starts one and says its address; without --address one runs on this machine",
+    )
+
+
+@contextmanager
+def _without_rays_lines() -> Iterator[None]:
+    """Ray prints what happens to nodes on standard output, where results go; it is in its logs, too."""
+    with redirect_stdout(_Filtered(sys.stdout)):
+        yield
+
+
+@final
+class _Filtered(TextIOBase):
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, name) if name in _OWN else getattr(self._out, name)
+
+    def write(self, text: str) -> int:
+        """Write what is not from Ray's own thread."""
+        if threading.current_thread().name == "ray_listen_error_messages":
+            return len(text)
+        return self._out.write(text)
+
+
+_OWN = {"write", "_out"}
+
+
+@asynccontextmanager
+async def on_cluster(
+    program: CheckedProgram, options: Options
+) -> AsyncIterator[tuple[Session, Engine | None]]:
+    """A session whose rows run on a cluster. Raises UsageError."""
+    _check(program, options)
+    # All nodes spend from one budget; one without a name is that of this run.
+    own = options.budget is None and (options.max_usd is not None or options.max_calls is not None)
+    if own:
+        options = replace(options, budget=f"ray-{secrets.token_hex(6)}")
+    with _without_rays_lines():
+        ray, ours = _connected(options.address)  # first: the session hides keys, which local workers inherit
+        try:
+            async with Session(program, options) as session:
+                cluster = Cluster(ray, program, session, own=own)
+                try:
+                    await cluster.open()
+                    yield session, cluster
+                finally:
+                    await cluster.close()
+                    if own and session.coordination is not None and options.budget is not None:
+                        with suppress(CacheError):
+                            session.coordination.remove(options.budget)
+        finally:
+            if ours:
+                ray.shutdown()
+
+
+# ---------------------------------------------------------------- the cluster
+
+
+@final
+@dataclass(eq=False, slots=True)
+class _Node:
+    """A node with its worker: how many rows that runs, and its name in the coordination."""
+
+    id: str
+    name: str
+    actor: Any
+    opened: Opened
+    rows: int = 0
+
+
+@final
+class Cluster:
+    """The workers of a session (an `Engine`); nodes may come and go."""
+
+    def __init__(self, ray: Any, program: CheckedProgram, session: Session, *, own: bool) -> None:
+        self._own = own
+        """Whether the budget is this run's alone."""
+        self._ray, self._program, self._session = ray, program, session
+        self._nodes: dict[str, _Node] = {}
+        self._opening: dict[str, asyncio.Task[None]] = {}
+        self._changed = asyncio.Condition()
+        self._watching: asyncio.Task[None] | None = None
+        self._trouble: GotError | None = None
+        self._worked = 0.0
+        """When there was a worker last, or 0."""
+        self._most = 1
+        self._told = False
+        self._lost: set[str] = set()
+
+    async def open(self) -> None:
+        """Start a worker on each node, and wait for the first. Raises UsageError if none starts."""
+        options, ray = self._session.options, self._ray
+        here = {"127.0.0.1", ray.util.get_node_ip_address()}
+        there = {str(node["NodeManagerAddress"]) for node in ray.nodes() if node["Alive"]} - here
+        if there and options.cache is not None and "://" not in str(options.cache):
+            raise UsageError(
+                f"the cache {options.cache} is a file, which {min(there)} cannot see",
+                help="use `--cache postgresql://user@host/database`, which every node can reach",
+            )
+        python = options.python if options.python is False else True  # it was looked at here
+        sent = replace(options, observe=None, python=python, max_usd=None, max_calls=None)
+        self._sent = [ray.put(each) for each in (self._program, sent, os.getcwd())]
+        self._sent.append(ray.put(fingerprints(self._program)))
+        self._actor = ray.remote(num_cpus=0, max_restarts=0, max_concurrency=100_000)(Worker)
+        self._watching = asyncio.create_task(self._watch())
+        await self._until(lambda: bool(self._nodes))
+
+    async def close(self) -> None:
+        """Let the workers leave, and end them."""
+        if self._watching is not None:
+            self._watching.cancel()
+        for task in self._opening.values():
+            task.cancel()
+        leaving = [asyncio.wrap_future(node.actor.close.remote().future()) for node in self._nodes.values()]
+        if leaving:
+            await asyncio.wait(leaving, timeout=AWAY_S)
+        for left in leaving:
+            with suppress(Exception):  # it was lost just now
+                left.result()
+        for node in self._nodes.values():
+            self._ray.kill(node.actor)
+
+    async def _watch(self) -> None:
+        """Have a worker on each node that there is."""
+        while True:
+            nodes = {str(n["NodeID"]): n for n in await asyncio.to_thread(self._ray.nodes) if n["Alive"]}
+            for id in nodes.keys() - self._nodes.keys() - self._opening.keys():
+                task = asyncio.create_task(self._start(id, str(nodes[id]["NodeManagerAddress"])))
+                self._opening[id] = task
+                task.add_done_callback(lambda _, id=id: self._opening.pop(id))  # type: ignore[misc]
+            for node in [node for id, node in self._nodes.items() if id not in nodes]:
+                await self._lose(node)
+            if self._session.stopped is not None and not self._told:
+                self._told = True
+                for node in self._nodes.values():
+                    node.actor.stop.remote(self._session.stopped)
+            await self._wake()
+            await asyncio.sleep(LOOK_S)
+
+    async def _start(self, id: str, name: str) -> None:
+        from ray.exceptions import RayError
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        place = NodeAffinitySchedulingStrategy(id, soft=False)
+        actor = self._actor.options(scheduling_strategy=place).remote(*self._sent)
+        try:
+            found: Opened | GotError = await actor.open.remote()
+        except RayError as error:
+            why = next((line for line in reversed(str(error).splitlines()) if line.strip()), "").strip()
+            found = UsageError(f"no worker starts: {why}", help=_SAME)
+        if isinstance(found, Opened):
+            others = sum(node.name.partition(" ")[0] == name for node in self._nodes.values())
+            self._nodes[id] = _Node(id, f"{name} ({id[:6]})" if others else name, actor, found)
+        else:
+            self._ray.kill(actor)
+            self._trouble = type(found)(f"node {name}: {found.message}", help=found.help)
+        await self._wake()
+
+    async def _lose(self, node: _Node) -> None:
+        """A worker does not answer any more: what it had sent may be charged, the rest is given back."""
+        if self._nodes.get(node.id) is not node:
+            return
+        del self._nodes[node.id]
+        self._lost.add(node.name)
+        with suppress(Exception):  # its node may be gone
+            self._ray.kill(node.actor)
+        coordination, budget = self._session.coordination, self._session.runner.budget
+        if coordination is not None:
+            with suppress(CacheError):  # its lease ends
+                budget.uncertain += coordination.bury(node.opened.owner).get(
+                    getattr(budget, "name", ""), NO_AMOUNT
+                )
+
+    # Rows
+
+    def parallel(self, rows: int) -> int:
+        """How many rows may be under way if a worker has so many."""
+        self._most = rows
+        return rows * max(1, len(self._nodes))
+
+    def job(
+        self,
+        runner: Runner,
+        scheme: Scheme,
+        metric: Metric,
+        measures: Sequence[MetricFunction],
+        *,
+        count_missing: bool,
+        notes: Notes | None,
+    ) -> Callable[[Row, int], Awaitable[RowRun]]:
+        """What runs a row of these somewhere; what was noted of it is added to `notes`."""
+        budget = runner.budget
+        shared = (budget.name, budget.for_now) if isinstance(budget, SharedBudget) else None
+        found = Job(
+            runner.program,
+            scheme,
+            runner.params,
+            runner.settings,
+            runner.limits.total.limit,
+            metric,
+            tuple(measures),
+            count_missing,
+            shared,
+            ROLE.get(),
+            None if notes is None else type(notes),
+        )
+        name, sent = secrets.token_hex(8), [self._ray.put(found)]
+
+        async def run(row: Row, repeat: int) -> RowRun:
+            from ray.exceptions import RayActorError
+
+            for _ in range(MOST_DEATHS):
+                lost: str | None = ""
+                while lost is not None:
+                    if (node := await self._free()) is None:
+                        return RowRun(row, repeat, "partial", reason=self._session.stopped)
+                    node.rows += 1
+                    try:
+                        reply: Reply = await node.actor.run.remote(name, sent, row, repeat)
+                    except RayActorError:
+                        await self._lose(node)
+                        break
+                    finally:
+                        node.rows -= 1
+                        await self._wake()
+                    self._count(node, reply, runner, notes)
+                    if reply.error is not None:
+                        raise reply.error
+                    if (lost := reply.lost) is not None:
+                        await self._lose(node)
+                    elif reply.run is not None:
+                        return replace(reply.run, row=row)
+            ended = GotError(f"{MOST_DEATHS} workers ended while they ran it", help="Ray's logs may say why")
+            return RowRun(row, repeat, "failed", reason=ended.message, error=ended)
+
+        return run
+
+    async def settle(self) -> None:
+        """Count all that the workers have spent, also what those that were lost did not tell."""
+        budget = self._session.runner.budget
+        if self._own and isinstance(budget, SharedBudget):
+            stored = budget.stored
+            budget.charged, budget.uncertain, budget.whole = stored.charged, stored.uncertain, True
+
+    def _count(self, node: _Node, reply: Reply, runner: Runner, notes: Notes | None) -> None:
+        budget = runner.budget
+        budget.charged += reply.charged
+        budget.uncertain += reply.uncertain
+        budget.free_calls += reply.free_calls
+        budget.refused += reply.refused
+        if notes is not None and reply.notes is not None:
+            notes.add(reply.notes)
+        if runner.observe is not None:
+            usd = float(reply.charged.usd + reply.uncertain.usd)
+            runner.observe(replace(reply.counted, node=node.name, usd=usd, rows=1))
+
+    async def _free(self) -> _Node | None:
+        """The worker with the fewest rows, once there is one that can take another; None once the session is
+        stopped."""
+        nodes, session = self._nodes, self._session
+
+        def ready() -> bool:
+            return session.stopped is not None or any(node.rows < self._most for node in nodes.values())
+
+        try:
+            await self._until(ready)
+        except CacheError as error:
+            session.stop(CacheLost.WORDS + error.message)
+        return None if session.stopped is not None else min(nodes.values(), key=lambda node: node.rows)
+
+    async def _until(self, ready: Callable[[], bool]) -> None:
+        """Wait. Raises what keeps workers from starting: for the first at once, for others after a while."""
+        loop = asyncio.get_running_loop()
+        async with self._changed:
+            while not ready():
+                if self._nodes:
+                    self._worked = loop.time()
+                elif self._trouble is not None and loop.time() - self._worked > AWAY_S:
+                    raise self._trouble
+                await self._changed.wait()
+            self._worked = loop.time()
+
+    async def _wake(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+
+_SAME = "every node needs the same versions of Python, Ray and gotlang, and what the program imports"

@@ -1,0 +1,247 @@
+"""The actor of a node: one session on one event loop, for all rows that the node takes.
+
+What goes between processes are frozen dataclasses of ours, in Ray's own encoding: nothing of it is stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final, final
+
+from gotlang.cache.coordination import NO_AMOUNT, Amount
+from gotlang.errors import (
+    BudgetExceeded,
+    CacheError,
+    CacheLost,
+    GotError,
+    ModelError,
+    RunError,
+    UsageError,
+)
+from gotlang.evaluate.evaluation import Notes, RowRun, run_one
+from gotlang.evaluate.rows import Row
+from gotlang.ir import program as ir
+from gotlang.metric import Metric
+from gotlang.models.base import Address
+from gotlang.options import Options
+from gotlang.program import CheckedProgram
+from gotlang.runtime.context import RunSettings
+from gotlang.runtime.python import resolve
+from gotlang.runtime.run import Runner
+from gotlang.runtime.sampler.budget import Budget
+from gotlang.runtime.sampler.events import Asked, Event, Failure, Rows, guarded
+from gotlang.runtime.sampler.shared import ROLE, SharedBudget
+from gotlang.session import Session
+
+_MOST_JOBS: Final = 32
+"""Jobs that a worker keeps: a study has one for each of its measurements."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What all rows of one measurement have in common. `limit` is that on concurrent requests, `budget` the
+    name of the shared budget (None: the session's own) with its limit for now, `role` what it is booked to,
+    `notes` what is noted of each run (None: nothing)."""
+
+    program: ir.Program
+    scheme: ir.Scheme
+    params: Mapping[str, Any]
+    settings: RunSettings
+    limit: int | None
+    metric: Metric
+    measures: tuple[ir.MetricFunction, ...]
+    count_missing: bool
+    budget: tuple[str, Fraction | None] | None
+    role: str
+    notes: Callable[[], Notes] | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A worker is ready: its name in the coordination, and the name of its machine."""
+
+    owner: str
+    machine: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A row that ended, or the `error` that ended it; what was spent, refused and counted since the reply
+    before; `lost` says why the worker can store nothing any more."""
+
+    run: RowRun | None
+    error: GotError | None
+    charged: Amount
+    uncertain: Amount
+    free_calls: int
+    refused: int
+    counted: Rows
+    notes: Notes | None
+    endpoints: tuple[Address, ...]
+    lost: str | None
+
+
+@final
+@dataclass(slots=True)
+class _Told:
+    """What replies have told so far of a budget."""
+
+    charged: Amount = NO_AMOUNT
+    uncertain: Amount = NO_AMOUNT
+    free_calls: int = 0
+    refused: int = 0
+
+
+def fingerprints(program: CheckedProgram) -> dict[str, str]:
+    """The Python files of a program with a hash of each (empty: there is no such file)."""
+    found = {}
+    for entry in (*program.ir(0).python, *program.ir(0).simulators):
+        file = resolve(entry.folder, entry.path)
+        found[str(file)] = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+    return found
+
+
+class Worker:
+    """The actor; every method answers with data, and raises nothing of ours."""
+
+    def __init__(
+        self, program: CheckedProgram, options: Options, folder: str, files: Mapping[str, str]
+    ) -> None:
+        self._program, self._options, self._folder, self._files = program, options, folder, files
+        self._session: Session | None = None
+        self._runners: dict[str, tuple[Job, Runner]] = {}
+        self._budgets: dict[str, SharedBudget] = {}
+        self._told: dict[int, _Told] = {}
+
+    async def open(self) -> Opened | GotError:
+        """Open the session. Answers with the error where that fails."""
+        try:
+            os.chdir(self._folder)
+            if fingerprints(self._program) != self._files:
+                raise OSError("its Python is not there, or another version of it")
+            session = Session(self._program, replace(self._options, observe=None))
+            await session.__aenter__()
+        except OSError as error:
+            help = "the program's files must be at the same place on every node: see docs/scale.md"
+            return UsageError(f"{self._folder}: {error.strerror or error}", help=help)
+        except GotError as error:
+            return portable(error)
+        self._session = session
+        return Opened(session.coordination.owner if session.coordination else "", os.uname().nodename)
+
+    async def run(self, name: str, job: list[Any], row: Row, repeat: int) -> Reply:
+        """Run a row of the job with this name, which is fetched if it is not known; `job` is a reference."""
+        assert self._session is not None
+        if name not in self._runners:
+            found: Job = await job[0]
+            self._runners[name] = found, self._runner(self._session, found)
+            for old in list(self._runners)[:-_MOST_JOBS]:
+                del self._runners[old]
+        chosen, runner = self._runners[name]
+        ROLE.set(chosen.role)
+        counts = _Counts()
+        notes = chosen.notes() if chosen.notes is not None else None
+        watched = replace(runner, observe=guarded((counts, notes.note if notes is not None else None), {}))
+        run, error = None, None
+        try:
+            run = await run_one(
+                watched,
+                chosen.scheme,
+                row,
+                repeat,
+                chosen.metric,
+                chosen.measures,
+                count_missing=chosen.count_missing,
+            )
+            run = replace(run, error=portable(run.error) if run.error is not None else None)
+        except GotError as failed:
+            error = portable(failed)
+        return self._reply(run, error, runner.budget, counts.rows, notes)
+
+    def _runner(self, session: Session, job: Job) -> Runner:
+        base = session.runner
+        budget: Budget = base.budget
+        if job.budget is not None:
+            name, for_now = job.budget
+            if name not in self._budgets:
+                assert session.coordination is not None
+                self._budgets[name] = SharedBudget.open(session.coordination, name, None, None)
+            self._budgets[name].for_now = for_now
+            budget = self._budgets[name]
+        same = base.limits.total.limit == job.limit
+        return replace(
+            base,
+            program=job.program,
+            params=job.params,
+            settings=job.settings,
+            budget=budget,
+            limits=base.limits if same else base.limits.with_total(job.limit),
+            engines=base.engines,
+        )
+
+    def _reply(
+        self, run: RowRun | None, error: GotError | None, budget: Budget, counted: Rows, notes: Notes | None
+    ) -> Reply:
+        session, told = self._session, self._told.setdefault(id(budget), _Told())
+        assert session is not None
+        reply = Reply(
+            run,
+            error,
+            _less(budget.charged, told.charged),
+            _less(budget.uncertain, told.uncertain),
+            budget.free_calls - told.free_calls,
+            budget.refused - told.refused,
+            counted,
+            notes,
+            session.endpoints,
+            session.stopped if (session.stopped or "").startswith(CacheLost.WORDS) else None,
+        )
+        told.charged, told.uncertain = budget.charged, budget.uncertain
+        told.free_calls, told.refused = budget.free_calls, budget.refused
+        return reply
+
+    async def stop(self, reason: str) -> None:
+        """Finish the requests that are under way and send no more."""
+        if self._session is not None:
+            self._session.stop(reason)
+
+    async def close(self) -> None:
+        """Leave: what was not sent returns to the budget."""
+        if self._session is not None:
+            await self._session.__aexit__(None, None, None)
+
+
+@final
+class _Counts:
+    """Counts what a progress line shows of a run."""
+
+    def __init__(self) -> None:
+        self.rows = Rows()
+
+    def __call__(self, event: Event) -> None:
+        """Something happened in the run."""
+        rows = self.rows
+        if isinstance(event, Asked):
+            sources = [sample[1] for sample in event.samples if isinstance(sample, tuple)]
+            paid = sources.count("model")
+            self.rows = replace(rows, calls=rows.calls + paid, cached=rows.cached + len(sources) - paid)
+        elif isinstance(event, Failure):
+            self.rows = replace(rows, failed=rows.failed + 1)
+
+
+def _less(now: Amount, before: Amount) -> Amount:
+    return Amount(now.calls - before.calls, now.usd - before.usd)
+
+
+def portable(error: GotError) -> GotError:
+    """An error without what only its own process has: spans, graphs, texts."""
+    kinds = (UsageError, CacheLost, CacheError, RunError, BudgetExceeded, ModelError)
+    kind = next((kind for kind in kinds if isinstance(error, kind)), GotError)
+    return kind(error.message, help=error.help)
