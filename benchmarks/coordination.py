@@ -31,7 +31,7 @@ class Sending(Immediate):
     """Says that it sends, as models at an endpoint do: that is when samples are claimed."""
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
-        permit.send()
+        await permit.send()
         return await super().ask(request, n, first)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from support import postgres
@@ -15,6 +17,7 @@ from support.caches import a_request, an_answer, no_postgres, postgres_schema
 from support.processes import output_of, python
 
 from gotlang.cache import open_cache
+from gotlang.cache.base import Cache
 from gotlang.cache.codec import encode_sample
 from gotlang.errors import CacheError
 
@@ -173,6 +176,89 @@ def test_a_connection_that_breaks_is_made_anew(address: str) -> None:
             cache.put(KEY, REQUEST, {draw: an_answer(str(draw))})
             tamper(address, end)
             assert len(cache.get(KEY)) == draw + 1
+
+
+@with_postgres
+def test_tasks_wait_for_the_server_and_the_event_loop_does_not(address: str) -> None:
+    """A table that is locked for half a second holds up those that ask it, and nothing else."""
+    import psycopg
+
+    fill(address)
+
+    async def main() -> tuple[int, set[int]]:
+        ticks = 0
+        with psycopg.connect(address) as lock:
+            lock.execute("LOCK TABLE gotlang_answers, gotlang_requests")
+            asked = [asyncio.create_task(cache.aget(KEY, [draw])) for draw in range(3)]
+            puts = [
+                asyncio.create_task(cache.aput(KEY, REQUEST, {draw: an_answer()})) for draw in range(3, 6)
+            ]
+            while ticks < 50:
+                ticks += 1
+                await asyncio.sleep(0.01)
+            assert not any(task.done() for task in (*asked, *puts))
+        await asyncio.gather(*puts)
+        return ticks, {draw for found in await asyncio.gather(*asked) for draw in found}
+
+    with closing(open_cache(address)) as cache:
+        assert asyncio.run(main()) == (50, {0, 1, 2})
+        assert set(cache.get(KEY)) == {*range(6)}
+
+
+@with_postgres
+def test_tasks_survive_a_server_that_is_restarted_and_are_told_of_one_that_is_gone(address: str) -> None:
+    if postgres.GIVEN:
+        pytest.skip("not the tests' own server")
+
+    async def main(cache: Cache, draw: int) -> set[int]:
+        await asyncio.gather(*(cache.aput(KEY, REQUEST, {draw + n: an_answer()}) for n in range(5)))
+        return {*await cache.aget(KEY, range(20))}
+
+    with closing(open_cache(address)) as cache:
+        assert asyncio.run(main(cache, 0)) == {*range(5)}
+        postgres.restart()
+        assert asyncio.run(main(cache, 5)) == {*range(10)}
+        tamper(address, "ALTER TABLE gotlang_answers RENAME TO elsewhere")
+        with pytest.raises(CacheError, match=r"cannot write the cache at .*gotlang_answers"):
+            asyncio.run(main(cache, 10))
+        with pytest.raises(CacheError, match=r"cannot read the cache at .*gotlang_answers"):
+            asyncio.run(cache.aget(KEY, [0]))
+        tamper(address, "ALTER TABLE elsewhere RENAME TO gotlang_answers")
+
+
+@with_postgres
+def test_two_that_wait_for_each_other_both_write(address: str) -> None:
+    """Another program locks rows in another order; the server ends one of the two, which writes again."""
+    import psycopg
+
+    fill(address, 1)
+    other, done = a_request(1), threading.Event()
+    with closing(open_cache(address)) as cache:
+        cache.put(other.key(), other, {0: an_answer()})
+        first, second = sorted([KEY, other.key()])
+        lock = "SELECT 1 FROM gotlang_requests WHERE key = %s FOR UPDATE"
+
+        def stranger() -> None:
+            with suppress(psycopg.errors.DeadlockDetected), psycopg.connect(address) as connection:
+                connection.execute("SET deadlock_timeout = '1min'")
+                connection.execute(lock, [second])
+                done.set()
+                waits = "SELECT 1 FROM pg_locks WHERE NOT granted"
+                while not connection.execute(waits).fetchall():
+                    time.sleep(0.01)
+                connection.execute(lock, [first])
+
+        thread = threading.Thread(target=stranger)
+        thread.start()
+        done.wait()
+
+        async def main() -> None:
+            new = [a_request(number, prompt="changed") for number in range(2)]
+            await asyncio.gather(*(cache.aput(one.key(), one, {7: an_answer()}) for one in new))
+
+        asyncio.run(main())
+        thread.join()
+        assert set(cache.get(KEY)) == set(cache.get(other.key())) == {0, 7}
 
 
 @with_postgres

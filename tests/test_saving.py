@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def put(keeper: SampleStore, number: int, answers: int = 1) -> int:
     """Keep answers of one more request."""
     request = Request("m", (Message("user", str(number)),))
     stored = {draw: StoredSample(Completion(str(number)), Usage(1, 1), 0.1) for draw in range(answers)}
-    return keeper.put(request.key(), request, stored)
+    return asyncio.run(keeper.put(request.key(), request, stored))
 
 
 def test_what_cannot_be_written_waits_until_it_can() -> None:
@@ -64,7 +65,7 @@ def test_an_answer_that_no_cache_takes_keeps_back_no_other(tmp_path: Path) -> No
     keeper = SampleStore(cache)
     request = Request("m", (Message("user", "long"),))
     long = StoredSample(Completion("x" * (MAX_VALUE_BYTES // 4)), Usage(1, 1), 0.1)
-    assert keeper.put(request.key(), request, {0: long}) == 1
+    assert asyncio.run(keeper.put(request.key(), request, {0: long})) == 1
     assert [put(keeper, number) for number in (1, 2, 3)] == [0, 0, 0]
     assert len(list(cache.entries())) == 3
     assert "1 completion is not in the cache" in (keeper.note() or "") and "too long" in keeper.trouble

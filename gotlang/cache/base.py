@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, final
 
@@ -69,6 +69,16 @@ class Cache(Protocol):
     def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
         """Store samples of a request by number."""
 
+    async def aget(self, key: str, samples: Sequence[int]) -> dict[int, StoredSample]:
+        """The same as `get` for tasks of an event loop, which goes on if this waits for a network."""
+        return self.get(key, samples)
+
+    async def aput(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
+        """`put` and `flush` at once for tasks of an event loop, which may be written together. What was begun
+        is written even if the task is cancelled."""
+        self.put(key, request, samples)
+        self.flush()
+
     def request(self, key: str) -> dict[str, Any] | None:
         """The request of a key: `Request.identity()` and the prompt's name. None if it is not stored."""
 
@@ -101,11 +111,11 @@ class StoreHandle:
         self.name = name
         self.readonly = readonly
         self._process = os.getpid()
-        self._closed = False
+        self.closed = False
 
     def check(self, *, writing: bool = False) -> None:
         """Raise CacheError if it may not be used."""
-        if self._closed:
+        if self.closed:
             raise CacheError(f"{self.name} is closed", help="open it again")
         # A connection does not survive a fork, and neither does the thread that writes.
         if self._process != os.getpid():
@@ -118,5 +128,5 @@ class StoreHandle:
     def close(self) -> bool:
         """No further use. Returns whether the caller is to release what is open: not in a forked process."""
         ours = self._process == os.getpid()
-        self._closed |= ours
+        self.closed |= ours
         return ours

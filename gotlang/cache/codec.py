@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -179,6 +179,14 @@ def _readable(text: str | bytes) -> str | bytes:
     return text
 
 
+class Put(NamedTuple):
+    """A request as JSON, and samples of it: number, JSON and the time they were made."""
+
+    key: str
+    request: str
+    samples: list[tuple[int, str, float]]
+
+
 class DatabaseCache(Cache):
     """A cache whose values are JSON in tables; subclasses have the statements."""
 
@@ -191,11 +199,20 @@ class DatabaseCache(Cache):
     _handle: StoreHandle
 
     def put(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
+        if written := self.written(key, request, samples):
+            for found in self._put([written]):
+                if found is not None:
+                    raise found
+
+    def written(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> Put | None:
+        """What is to be stored as JSON; None if there is nothing. Raises ValueError and CacheError as `put`
+        does."""
         check_key(key)
         self._handle.check(writing=True)
-        if samples:
-            # All writers use one order, so that two of them do not wait for each other.
-            self._put(key, encode_request(request), [(n, samples[n]) for n in sorted(samples)])
+        if not samples:
+            return None
+        rows = [(number, encode_sample(samples[number]), samples[number].created) for number in samples]
+        return Put(key, encode_request(request), rows)
 
     def request(self, key: str) -> dict[str, Any] | None:
         rows = self._rows(self.REQUEST, (key,))
@@ -223,8 +240,8 @@ class DatabaseCache(Cache):
         return removed
 
     @abstractmethod
-    def _put(self, key: str, request: str, samples: Sequence[tuple[int, StoredSample]]) -> None:
-        """Store a request and samples together."""
+    def _put(self, puts: Sequence[Put]) -> Sequence[CacheError | None]:
+        """Store requests and samples together; what is wrong with each."""
 
     @abstractmethod
     def _rows(self, statement: str, arguments: Any) -> list[Any]:

@@ -12,6 +12,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +22,7 @@ from typing import Any, Final, Protocol, TypeVar, final
 
 from msgspec import Struct
 
+from gotlang.cache.batches import aside
 from gotlang.errors import CacheError, UsageError
 from gotlang.models.prices import dollars
 from gotlang.processes import has_ended, process_name
@@ -160,7 +162,9 @@ Execute = Callable[[str, Sequence[object]], list[Any]]
 
 
 class Database(Protocol):
-    """Where coordination is stored: it has `TABLES`."""
+    """Where coordination is stored: it has `TABLES`. `remote`: a transaction waits for a network."""
+
+    remote: bool = False
 
     def transaction(self, work: Callable[[Execute], _Result], *, durable: bool = False) -> _Result:
         """The result of statements that take effect together or not at all, also if this process is killed;
@@ -231,12 +235,15 @@ class StoredBudget:
 class Coordination:
     """One process's part. It joins at the first claim or reservation; `keep_alive` renews its lease.
 
-    For one event loop, not across a fork. Everything that reads or writes raises CacheError.
+    For one event loop, not across a fork. Everything that reads or writes raises CacheError. `soon` does it
+    off the loop, one after the other, where that waits for a network.
     """
 
     def __init__(self, database: Database, *, lease_s: float = LEASE_S) -> None:
         self.owner = f"{process_name()}:{secrets.token_hex(4)}"
         self._transaction = database.transaction
+        self._threads = ThreadPoolExecutor(1, "gotlang-coordination") if database.remote else None
+        self._flushing = False
         self._close = database.close
         self.lease_s = lease_s
         self._renewed = 0.0
@@ -248,6 +255,25 @@ class Coordination:
         self._reserved = 0
         self._ended: list[Callable[[Execute], None]] = []
         self._orphans: dict[str, dict[str, str]] = {}
+
+    async def soon(
+        self, act: Callable[[], _Result], undo: Callable[[_Result], None] | None = None
+    ) -> _Result:
+        """What `act` gives. If nobody waits for that any more, `undo` is called with it."""
+        return act() if self._threads is None else await aside(self._threads, act, undo)
+
+    def flush_soon(self) -> None:
+        """`flush` once this turn of the loop has ended."""
+        if not self._flushing:
+            self._flushing = True
+            asyncio.get_running_loop().call_soon(self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flushing = False
+        if self._threads is None:
+            self.flush()
+        else:
+            self._threads.submit(self.flush)
 
     # Claims
 
@@ -411,11 +437,13 @@ class Coordination:
             await asyncio.sleep(self.lease_s / 4)
             if self._joined:
                 with suppress(CacheError):  # tried again soon; without it the lease ends
-                    self._join()
-                self.flush()
+                    await self.soon(self._join)
+                self.flush_soon()
 
     def close(self) -> None:
         """Leave: claims are released, unsent reservations return, and open ones count as uncertain."""
+        if self._threads is not None:
+            self._threads.shutdown()
         if self._joined:
             self.flush()
             with suppress(CacheError):
@@ -432,7 +460,7 @@ class Coordination:
             return work(execute)
 
         result = self._transaction(both)
-        self._ended.clear()
+        del self._ended[: len(ended)]  # more may have ended meanwhile
         return result
 
     def _join(self) -> None:

@@ -6,17 +6,20 @@ connection's search path, so that one database can hold several caches.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from gotlang import keys
 from gotlang.cache.base import StoredSample, StoreHandle
-from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample, encode_sample
+from gotlang.cache.batches import LANES, Batches
+from gotlang.cache.codec import ABOUT, DatabaseCache, Put, check_about, decode_sample
 from gotlang.cache.coordination import TABLES, Coordination, Database, Execute
 from gotlang.errors import CacheError
+from gotlang.models.base import Request
 from gotlang.records import InvalidRecord
 
 if TYPE_CHECKING:
@@ -38,16 +41,22 @@ _TABLES = """
     CREATE TABLE gotlang_about (key text PRIMARY KEY, value text NOT NULL);
 """
 _NO_TABLES = "SELECT to_regclass('gotlang_about') IS NULL"
+_ALL = "SELECT key, draw, value FROM gotlang_answers WHERE key = %s ORDER BY draw"
 _GET = """
-    SELECT draw, value FROM gotlang_answers
-    WHERE key = %(key)s AND (%(samples)s::bigint[] IS NULL OR draw = ANY(%(samples)s)) ORDER BY draw
+    SELECT key, draw, value FROM gotlang_answers
+    JOIN unnest(%s::text[], %s::bigint[]) AS wanted (key, draw) USING (key, draw)
 """
-_PUT_REQUEST = """
-    INSERT INTO gotlang_requests AS old (key, value) VALUES (%s, %s)
-    ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE old.value <> excluded.value
-"""
-_PUT_SAMPLE = """
-    INSERT INTO gotlang_answers (key, draw, value, created) VALUES (%s, %s, %s, %s)
+# One statement is one round trip. Requests come first, in the order of their keys, as `_remove` locks them.
+_PUT = """
+    WITH requests AS (
+        INSERT INTO gotlang_requests AS old (key, value)
+        SELECT * FROM unnest(%s::text[], %s::text[])
+        ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE old.value <> excluded.value
+        RETURNING 1
+    )
+    INSERT INTO gotlang_answers (key, draw, value, created)
+    SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::double precision[])
+    WHERE (SELECT count(*) FROM requests) >= 0
     ON CONFLICT (key, draw) DO UPDATE SET value = excluded.value, created = excluded.created
 """
 _REQUEST = "SELECT value FROM gotlang_requests WHERE key = %s"
@@ -66,8 +75,9 @@ _Result = TypeVar("_Result")
 class PostgresCache(DatabaseCache):
     """The cache in the database at `address`: `postgresql://user:password@host:port/name`, as libpq reads it.
 
-    Missing tables are created. `readonly` opens existing ones and refuses `put` and `remove`. A connection
-    that breaks is replaced. May be used from several threads, not across a fork. Raises CacheError if psycopg
+    Missing tables are created. `readonly` opens existing ones and refuses `put` and `remove`. What tasks get
+    and put goes in batches over a few connections, while the event loop goes on; a connection that breaks is
+    replaced. May be used from several threads, not across a fork. Raises CacheError if psycopg
     is not installed, the server does not respond or refuses, or the tables are not a cache; no message shows
     the password.
     """
@@ -83,8 +93,10 @@ class PostgresCache(DatabaseCache):
                 help='pip install "gotlang[postgres]"',
             ) from error
         self._psycopg = psycopg
-        self._lock = threading.Lock()
-        self._connection: psycopg.Connection[Any] | None = None
+        self._free: list[psycopg.Connection[Any]] = []
+        self._threads = ThreadPoolExecutor(2 * LANES, "gotlang-cache")
+        self._reads = Batches(self._find, self._threads)
+        self._writes = Batches(self._put, self._threads)
         given = self._parsed(address)
         host, port, database = (str(given.get(part, "")) for part in ("host", "port", "dbname"))
         name = f"the cache at postgresql://{host}{':' if port else ''}{port}/{database}"
@@ -108,33 +120,50 @@ class PostgresCache(DatabaseCache):
             raise
 
     def get(self, key: str, samples: Iterable[int] | None = None) -> dict[int, StoredSample]:
-        wanted = None if samples is None else list(samples)
-        found = {}
-        for number, value in self._rows(_GET, {"key": key, "samples": wanted}):
-            with suppress(InvalidRecord):  # a damaged sample is requested again and replaced
-                found[number] = decode_sample(value)
-        return found
+        if samples is None:
+            return _decoded(self._rows(_ALL, (key,)))[key]
+        return self._find([(key, tuple(samples))])[0]
 
-    def _put(self, key: str, request: str, samples: Sequence[tuple[int, StoredSample]]) -> None:
-        rows = [(key, number, encode_sample(sample), sample.created) for number, sample in samples]
+    async def aget(self, key: str, samples: Sequence[int]) -> dict[int, StoredSample]:
+        return await self._reads((key, samples))
 
-        def write(connection: psycopg.Connection[Any]) -> None:
-            with connection.transaction(), connection.cursor() as cursor:
-                cursor.execute(_PUT_REQUEST, (key, request))
-                cursor.executemany(_PUT_SAMPLE, rows)
+    async def aput(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
+        if written := self.written(key, request, samples):
+            await self._writes(written)
 
-        self._call("write", write)
+    def _find(self, wanted: Sequence[tuple[str, Sequence[int]]]) -> list[dict[int, StoredSample]]:
+        pairs = [(key, number) for key, numbers in wanted for number in numbers]
+        columns = [key for key, _ in pairs], [number for _, number in pairs]
+        found = _decoded(self._rows(_GET, columns)) if pairs else {}
+        return [
+            {number: stored[number] for number in numbers if number in stored}
+            for key, numbers in wanted
+            for stored in (found.get(key, {}),)
+        ]
+
+    def _put(self, puts: Sequence[Put]) -> list[None]:
+        # The last of those with the same name wins.
+        requests = {put.key: put.request for put in puts}
+        samples = {(put.key, number): sample for put in puts for number, *sample in put.samples}
+        named = sorted(samples)
+        rows = [(key, number, *samples[key, number]) for key, number in named]
+        columns = *zip(*sorted(requests.items()), strict=True), *zip(*rows, strict=True)
+        self._call("write", lambda connection: connection.execute(_PUT, [*map(list, columns)]))
+        return [None] * len(puts)
 
     def _remove(self, keys: Sequence[str]) -> int:
         return self._call("write", partial(_remove, keys=keys))
 
     def flush(self) -> None:
-        self._handle.check()  # the server has on its disk what `put` returned from
+        self._handle.check()
+        self._writes.finish()  # the server has on its disk what `put` returned from
 
     def close(self) -> None:
-        if self._handle.close() and self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._writes.finish()
+        self._threads.shutdown()
+        if self._handle.close():
+            while self._free:
+                self._free.pop().close()
 
     def coordination(self) -> Coordination | None:
         return None if self._handle.readonly else Coordination(_PostgresCoordination(self._call))
@@ -145,28 +174,45 @@ class PostgresCache(DatabaseCache):
     def _call(self, doing: str, action: Callable[[psycopg.Connection[Any]], _Result]) -> _Result:
         """The result of `action` on a connection that commits each statement outside of a transaction.
 
-        If the connection breaks, `action` runs once more on a new one: it must be safe to repeat. `doing`
-        completes "cannot ... the cache".
+        If the connection breaks, or this waits for another process that waits for this, `action` runs once
+        more: it must be safe to repeat. `doing` completes "cannot ... the cache".
         """
         self._handle.check()
-        with self._lock:
-            try:
-                if self._connection is not None:
-                    try:
-                        return action(self._connection)
-                    except self._psycopg.OperationalError:
-                        if not self._connection.broken:
-                            raise
-                        self._connection.close()
-                        self._connection = None
-                self._connection = self._psycopg.connect(**self._settings, autocommit=True)
-                return action(self._connection)
-            except self._psycopg.Error as error:
-                reason = " ".join(str(error).split()) or type(error).__name__
-                if password := str(self._settings.get("password") or ""):
-                    reason = reason.replace(password, "***")
-                help = "check that the server runs and accepts this user, or use another cache with --cache"
-                raise CacheError(f"cannot {doing} {self._handle.name}: {reason}", help=help) from None
+        try:
+            return self._on(self._take(), action)
+        except self._psycopg.Error as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            if password := str(self._settings.get("password") or ""):
+                reason = reason.replace(password, "***")
+            help = "check that the server runs and accepts this user, or use another cache with --cache"
+            raise CacheError(f"cannot {doing} {self._handle.name}: {reason}", help=help) from None
+
+    def _take(self) -> psycopg.Connection[Any] | None:
+        with suppress(IndexError):  # another thread may have taken the last one
+            return self._free.pop()
+        return None
+
+    def _on(
+        self,
+        free: psycopg.Connection[Any] | None,
+        action: Callable[[psycopg.Connection[Any]], _Result],
+        *,
+        again: bool = False,
+    ) -> _Result:
+        """The result of `action` on a free connection, or on a new one."""
+        connection = free or self._psycopg.connect(**self._settings, autocommit=True)
+        try:
+            return action(connection)
+        except self._psycopg.OperationalError as error:
+            deadlock = isinstance(error, self._psycopg.errors.DeadlockDetected)
+            if again or not (deadlock or (free and connection.broken)):
+                raise
+        finally:
+            if connection.broken or self._handle.closed:
+                connection.close()
+            else:
+                self._free.append(connection)
+        return self._on(None, action, again=True)
 
     def _parsed(self, address: str) -> dict[str, Any]:
         with suppress(self._psycopg.Error):  # its text quotes the address, and with it the password
@@ -193,9 +239,19 @@ class PostgresCache(DatabaseCache):
         check_about(rows[0][0] if rows else None, name, stranger)
 
 
+def _decoded(rows: Iterable[tuple[str, int, str]]) -> dict[str, dict[int, StoredSample]]:
+    found: dict[str, dict[int, StoredSample]] = defaultdict(dict)
+    for key, number, value in rows:
+        with suppress(InvalidRecord):  # a damaged sample is requested again and replaced
+            found[key][number] = decode_sample(value)
+    return found
+
+
 @final
 class _PostgresCoordination(Database):
-    """Coordination in tables beside the cache's, over its connection, which is closed with it."""
+    """Coordination in tables beside the cache's, over its connections, which are closed with it."""
+
+    remote = True
 
     def __init__(self, call: Callable[[str, Callable[[psycopg.Connection[Any]], Any]], Any]) -> None:
         self._call = call
@@ -207,12 +263,20 @@ class _PostgresCoordination(Database):
                 cursor = connection.execute(_in_postgres(statement), values)
                 return cursor.fetchall() if cursor.description else []
 
-            with connection.transaction():
+            # A commit that waits for the disk makes those before it durable, too.
+            connection.execute(f"BEGIN; SET LOCAL synchronous_commit = {'on' if durable else 'off'}")
+            try:
                 if not self._created:
                     execute("SELECT pg_advisory_xact_lock(?)", (_CREATION_LOCK,))
                     for statement in TABLES.values():
                         execute(statement.replace("TABLE", "TABLE IF NOT EXISTS", 1), ())
-                return work(execute)
+                found = work(execute)
+                connection.execute("COMMIT")
+            except BaseException:
+                if not connection.broken:
+                    connection.execute("ROLLBACK")
+                raise
+            return found
 
         result: _Result = self._call("write", act)
         self._created = True

@@ -20,18 +20,20 @@ import stat
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
 from sqlitedict import SqliteMultithread
 
 from gotlang.cache.base import StoredSample, StoreHandle
-from gotlang.cache.codec import ABOUT, DatabaseCache, check_about, decode_sample, encode_sample
+from gotlang.cache.batches import Batches
+from gotlang.cache.codec import ABOUT, DatabaseCache, Put, check_about, decode_sample
 from gotlang.cache.coordination import TABLES, Coordination, Database, Execute
 from gotlang.errors import CacheError
+from gotlang.models.base import Request
 from gotlang.records import InvalidRecord, escaped
 from gotlang.writing import create_file, is_empty, place
 
@@ -106,7 +108,9 @@ class SqliteCache(DatabaseCache):
         self.path = Path(path)
         self._handle = StoreHandle(f"the cache {self.path}", readonly=readonly)
         self._reading, self._writing = threading.Lock(), threading.Lock()
+        self._connection: sqlite3.Connection | None = None
         self._writer: _Writer | None = None
+        self._puts = Batches(self._put_and_flush)
         _check_path(self.path, readonly=readonly)
         if not readonly:
             _new_file(self.path, "the cache", [_VACUUM, *_TABLES.values(), _FORMAT])
@@ -127,23 +131,48 @@ class SqliteCache(DatabaseCache):
 
     def get(self, key: str, samples: Iterable[int] | None = None) -> dict[int, StoredSample]:
         numbers = self._numbers(key) if samples is None else samples
-        remaining, found = (f"{key}:{number}" for number in numbers), {}
-        while rows := list(islice(remaining, self.BATCH)):
-            marks = ",".join("?" * len(rows))
-            statement = f"SELECT key, typeof(value), value FROM answers WHERE key IN ({marks})"  # noqa: S608
-            for row, kind, value in self._rows(statement, rows):
-                if kind == b"blob":
-                    raise _pickles(self.path)
-                with suppress(InvalidRecord, TypeError):  # a damaged sample is requested again and replaced
-                    found[int(row[len(key) + 1 :])] = decode_sample(value)
+        found = {}
+        for row, kind, value in self._stored(f"{key}:{number}" for number in numbers):
+            if kind == b"blob":
+                raise _pickles(self.path)
+            with suppress(InvalidRecord, TypeError):  # a damaged sample is requested again and replaced
+                found[int(row[len(key) + 1 :])] = decode_sample(value)
         return found
 
-    def _put(self, key: str, request: str, samples: Sequence[tuple[int, StoredSample]]) -> None:
-        rows = [(f"{key}:{number}", encode_sample(sample)) for number, sample in samples]
-        self._write([(_PUT_REQUEST, (key, request)), *((_PUT_SAMPLE, row) for row in rows)])
+    async def aput(self, key: str, request: Request, samples: Mapping[int, StoredSample]) -> None:
+        if written := self.written(key, request, samples):
+            await self._puts(written)
+
+    def _put_and_flush(self, puts: Sequence[Put]) -> Sequence[CacheError | None]:
+        found = self._put(puts)
+        self._check_file()
+        return found
+
+    def _put(self, puts: Sequence[Put]) -> Sequence[CacheError | None]:
+        rows = [[(f"{put.key}:{number}", text) for number, text, _ in put.samples] for put in puts]
+        with self._writing, _explained(self.path, "write"):
+            connection = self._opened()
+            # IMMEDIATE waits for another process's write here, where waiting is allowed.
+            connection.execute("BEGIN IMMEDIATE")
+            with connection:  # commits, or rolls back
+                connection.executemany(_PUT_REQUEST, [put[:2] for put in puts])
+                connection.executemany(_PUT_SAMPLE, chain.from_iterable(rows))
         # Another program may have torn the file or added a trigger meanwhile: a commit is no proof then.
-        if len(self.get(key, [number for number, _ in samples])) < len(samples):
-            raise CacheError(f"the cache {self.path} does not keep what is stored in it", help=_DAMAGED)
+        written = dict(chain.from_iterable(rows))
+        kept = {row: value for row, _, value in self._stored(written)}
+        lost = CacheError(f"the cache {self.path} does not keep what is stored in it", help=_DAMAGED)
+        return [
+            None if all(kept.get(row.encode()) == written[row].encode() for row, _ in each) else lost
+            for each in rows
+        ]
+
+    def _stored(self, names: Iterable[str]) -> Iterator[tuple[bytes, bytes, Any]]:
+        """The rows of samples: name, type and value."""
+        remaining = iter(names)
+        while some := list(islice(remaining, self.BATCH)):
+            marks = ",".join("?" * len(some))
+            statement = f"SELECT key, typeof(value), value FROM answers WHERE key IN ({marks})"  # noqa: S608
+            yield from self._rows(statement, some)
 
     def _remove(self, keys: Sequence[str]) -> int:
         requests: list[_Statement] = [("DELETE FROM requests WHERE key = ?", (key,)) for key in keys]
@@ -160,6 +189,10 @@ class SqliteCache(DatabaseCache):
 
     def flush(self) -> None:
         self._handle.check()  # each `put` has committed
+        self._puts.finish()
+        self._check_file()
+
+    def _check_file(self) -> None:
         if _identity(self.path) != self._file:
             raise CacheError(
                 f"{self._handle.name} was deleted or replaced while in use",
@@ -167,12 +200,15 @@ class SqliteCache(DatabaseCache):
             )
 
     def close(self) -> None:
+        self._puts.finish()
         if self._handle.close():
             try:
                 with self._writing, _explained(self.path, "write"):
                     if self._writer is not None:
                         self._writer.close()
                         self._writer = None
+                    elif self._connection is not None:
+                        self._connection.close()
             finally:
                 self._reader.close()
 
@@ -191,11 +227,17 @@ class SqliteCache(DatabaseCache):
         with _explained(self.path, "read"), self._reading:
             return self._reader.execute(statement, arguments).fetchall()
 
+    def _opened(self) -> sqlite3.Connection:
+        """The connection that writes; reading through another one shows what is in the file."""
+        if self._connection is None:
+            self._connection = _connect(self.path, readonly=False)
+        return self._connection
+
     def _write(self, statements: Sequence[_Statement]) -> list[int]:
         """Commit statements together; returns how many rows each one changed."""
         with self._writing, _explained(self.path, "write"):
             if self._writer is None:
-                self._writer = _Writer(_connect(self.path, readonly=False), self.path)
+                self._writer = _Writer(self._opened(), self.path)
                 weakref.finalize(self, self._writer.close, force=True).atexit = False
             return [count for (count,) in self._writer.select("", statements)]
 

@@ -189,7 +189,7 @@ class AlreadyCached(Exception):
     """Another process requests some of these completions, or has stored them: do not send the request."""
 
 
-def _send() -> None:
+async def _send() -> None:
     """Send it."""
 
 
@@ -209,7 +209,7 @@ async def _again() -> None:
 class Permit(Struct, frozen=True):
     """The caller's say on each HTTP request that one `Model.ask` sends.
 
-    - `send()` is called when a request is about to go out, each time. Raises AlreadyCached if it is not
+    - `await send()` comes before each request that goes out. Raises AlreadyCached if it is not
       needed any more, and BudgetExceeded if it is not allowed any more.
     - `failed(usage)` is told of every request that was sent and brought nothing: `usage` is what was billed
       (`Usage()`: nothing), None if that is uncertain.
@@ -220,7 +220,7 @@ class Permit(Struct, frozen=True):
     A model lets through what they raise. The default permits everything.
     """
 
-    send: Callable[[], None] = _send
+    send: Callable[[], Awaitable[None]] = _send
     failed: Callable[[Usage | None], None] = _failed
     again: Callable[[], Awaitable[None]] = _again
     waiting: Callable[[str, int, int, float], None] = _waiting
@@ -253,8 +253,8 @@ class Model(Protocol):
       swallows no other exception; cancelling it leaves nothing running.
     - Fewer than n completions are allowed (an endpoint without `n` returns 1): the caller asks for the rest.
     - It obeys its own limits (rate, timeouts, retries) and counts HTTP requests in `Reply.requests`.
-    - It calls `permit.send` before each request that it sends, `permit.failed` after each that brought
-      nothing, and awaits `permit.again` before it sends one again.
+    - It awaits `permit.send` before each request that it sends, calls `permit.failed` after each that
+      brought nothing, and awaits `permit.again` before it sends one again.
     - `price` is None if unknown, never 0 for "don't know".
     """
 

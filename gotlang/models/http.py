@@ -261,7 +261,7 @@ class HttpModel(Model):
         try:
             if not call.requests:
                 self._wire.prepare()
-            call.permit.send()
+            await call.permit.send()
             used = None
             call.requests += 1
             sent = self._clock()

@@ -308,13 +308,13 @@ class SimulatedModel(Model):
 
     async def _send(self, request: Request, n: int, first: int, permit: Permit, ticket: int) -> Reply:
         if not self._limited:
-            permit.send()
+            await permit.send()
             return await self._complete(request, n, first)
         asked = min(n, self.batch)
         slot = await self._limits.acquire(ticket, lambda: self._estimates.of(request, asked))
         used: float | None = 0.0
         try:
-            permit.send()
+            await permit.send()
             reply = await self._complete(request, n, first)
             self._estimates.learn(request, len(reply.completions), reply.usage)
             used = reply.usage.tokens

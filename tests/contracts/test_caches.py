@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -165,6 +166,45 @@ def test_entries_may_be_removed_while_they_are_listed(store: Store) -> None:
         cache.put(request.key(), request, {0: an_answer()})
     assert sum(cache.remove([entry.key]) for entry in cache.entries()) == 5
     assert list(cache.entries()) == []
+
+
+def test_tasks_get_and_put_at_once_what_each_asks_for(store: Store) -> None:
+    cache, other = store.open(), store.open()
+
+    async def one(number: int) -> None:
+        request = a_request(number % 150)
+        key, answers = request.key(), {draw: an_answer(f"{number} {draw}") for draw in (number, number + 1)}
+        assert number not in await cache.aget(key, [number])
+        await cache.aput(key, request, answers)
+        await cache.aput(key, request, {})
+        assert other.get(key, [number]) == {number: answers[number]}
+        assert await cache.aget(key, [number + 1, number, 999]) == answers
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(one(3 * number) for number in range(300)))
+        with pytest.raises(ValueError, match="not a request key"):
+            await cache.aput("a", a_request(), {0: an_answer()})
+
+    asyncio.run(all_of_them())
+    asyncio.run(cache.aget(a_request().key(), [0]))  # on another loop
+    assert sum(entry.samples for entry in other.entries()) == 600
+
+
+def test_what_tasks_began_to_put_is_stored_though_they_were_cancelled(store: Store) -> None:
+    cache, request = store.open(), a_request()
+
+    async def main() -> None:
+        puts = [
+            asyncio.create_task(cache.aput(request.key(), request, {draw: an_answer()})) for draw in range(9)
+        ]
+        await asyncio.sleep(0)
+        for put in puts:
+            put.cancel()
+        await asyncio.gather(*puts, return_exceptions=True)
+
+    asyncio.run(main())
+    cache.close()
+    assert len(store.open().get(request.key())) == 9
 
 
 def test_thousands_of_draws_and_of_requests(store: Store) -> None:

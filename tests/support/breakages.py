@@ -9,7 +9,9 @@ from typing import Any
 import gotlang.models.failures
 import gotlang.writing
 from gotlang.cache.base import StoredSample
+from gotlang.cache.codec import Put
 from gotlang.cache.sqlite import SqliteCache, SqliteCoordination
+from gotlang.errors import CacheError
 from gotlang.models.base import Price, Request, Usage
 from gotlang.runtime.sampler.budget import NO_AMOUNT, Allowance, Budget, Reservation
 from gotlang.runtime.sampler.limits import RequestQueue
@@ -19,7 +21,7 @@ from gotlang.runtime.sampler.sampler import Sampler, SampleStore
 def _no_reservation() -> None:
     """A request is sent without a look at the limit."""
 
-    def take(self: Budget, request: Request, calls: int, price: Price | None) -> Reservation:
+    async def take(self: Budget, request: Request, calls: int, price: Price | None) -> Reservation:
         return Reservation(calls, type(self.charged.usd)(0))
 
     Budget._take = take  # type: ignore[method-assign]
@@ -81,12 +83,13 @@ def _late() -> None:
     """Answers are written to the cache a few at a time."""
     real, waiting = SqliteCache._put, list[Any]()
 
-    def put(self: SqliteCache, key: str, request: str, samples: Sequence[tuple[int, StoredSample]]) -> None:
-        waiting.append((self, key, request, samples))
+    def put(self: SqliteCache, puts: Sequence[Put]) -> Sequence[CacheError | None]:
+        waiting.append((self, puts))
         if len(waiting) == 8:
             for each in waiting:
                 real(*each)
             waiting.clear()
+        return [None] * len(puts)
 
     SqliteCache._put = put  # type: ignore[method-assign]
 
@@ -94,7 +97,7 @@ def _late() -> None:
 def _silent() -> None:
     """A write that failed is taken for one that did not."""
 
-    def put(self: SampleStore, key: str, request: Request, stored: Mapping[int, StoredSample]) -> int:
+    async def put(self: SampleStore, key: str, request: Request, stored: Mapping[int, StoredSample]) -> int:
         try:
             self.cache.put(key, request, stored)
         except Exception:
@@ -106,7 +109,11 @@ def _silent() -> None:
 
 def _blind() -> None:
     """The cache is not looked up."""
-    Sampler._look_up = lambda self, store, pending, numbers: False  # type: ignore[method-assign]
+
+    async def look_up(self: Sampler, store: SampleStore, pending: Any, numbers: Sequence[int]) -> bool:
+        return False
+
+    Sampler._look_up = look_up  # type: ignore[method-assign]
 
 
 def _stuck() -> None:

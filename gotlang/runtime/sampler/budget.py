@@ -97,8 +97,8 @@ class Budget:
         Waits while requests under way may give back enough. Raises BudgetExceeded if not even one call fits.
         """
         self.check_open(request, calls)
-        while (reservation := self._take(request, calls, price)) is None:
-            if not self._may_return():
+        while (reservation := await self._take(request, calls, price)) is None:
+            if not await self._may_return():
                 self.refused += calls
                 raise BudgetExceeded(self.reason())
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -108,7 +108,7 @@ class Budget:
         self._under_way += 1
         return reservation
 
-    def _may_return(self) -> bool:
+    async def _may_return(self) -> bool:
         """Whether requests under way may give something back."""
         return self._under_way > 0
 
@@ -116,16 +116,18 @@ class Budget:
         """Until something was given back, which may be awaited no longer than for another look."""
         await returned
 
-    def mark(self, reservation: Reservation, sample: str | None) -> bool:
-        """A request goes out, for this sample first, or (None) has been refused for nothing. False if its
-        reservation is not valid any more."""
+    async def mark(self, reservation: Reservation, sample: str) -> bool:
+        """A request goes out, for this sample first. False if its reservation is not valid any more."""
         return True
 
-    def found(self, key: str, stored: Mapping[int, StoredSample], price: Price | None) -> None:
+    def unmark(self, reservation: Reservation) -> None:
+        """The request that went out last was refused for nothing."""
+
+    async def found(self, key: str, stored: Mapping[int, StoredSample], price: Price | None) -> None:
         """These samples of a request were in the cache."""
         self.free_calls += len(stored)
 
-    def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
+    async def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
         """A reservation for what fits now; None if nothing does, or if what is under way may let more fit."""
         fitting = calls
         if self.max_calls is not None:
@@ -226,11 +228,11 @@ class Allowance(Struct):
         reservation = await budget.reserve(request, calls, model.price)
         return cls(reservation.calls, budget, request, model.price, reservation)
 
-    def sending(self, sample: str = "") -> None:
+    async def sending(self, sample: str = "") -> None:
         """The request goes out, for this sample first. Raises BudgetExceeded if nothing may be sent to its
         model any more, and AlreadyCached if it is to be asked for again."""
         self._budget.check_open(self._request)
-        if self._reservation is not None and not self._budget.mark(self._reservation, sample):
+        if self._reservation is not None and not await self._budget.mark(self._reservation, sample):
             raise AlreadyCached
         self.requests += 1
         self._under_way = True
@@ -246,7 +248,7 @@ class Allowance(Struct):
             self._settle(Amount(self.calls, cost(self._price, usage)))
         else:
             if self._reservation is not None:
-                self._budget.mark(self._reservation, None)
+                self._budget.unmark(self._reservation)
             self.free_calls += self.calls
             self._budget.free_calls += self.calls
 

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 from msgspec import Struct
@@ -65,49 +66,49 @@ class SampleStore:
         self.cache = cache
         self.unsaved = 0
         self.trouble = ""
+        self._told = 0
         self._waiting: dict[str, tuple[Request, dict[int, StoredSample]]] = {}
 
-    def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> int:
+    async def put(self, key: str, request: Request, stored: Mapping[int, StoredSample]) -> int:
         """Store samples so that they survive kill -9, or keep them until that is possible. Returns by how
         many `unsaved` grew; less than 0 if it shrank."""
-        before = self.unsaved
-        _, waiting = held = self._waiting.pop(key, (request, {}))
-        self._waiting[key] = held
-        self.unsaved += len(stored.keys() - waiting)
-        waiting.update(stored)
-        self.save()
-        return self.unsaved - before
-
-    def save(self) -> int:
-        """Write what is not written yet. Returns by how many `unsaved` grew."""
-        before = self.unsaved
-        if self._waiting:
-            self._write()
-        return self.unsaved - before
-
-    def _write(self) -> None:
-        written, refused = [], 0
         try:
             if self.trouble:
                 self.cache.flush()  # a file that is gone would accept everything, in vain
-            # The latest first, and beyond the first refusal: a sample that the cache never accepts, such as
-            # one that is too long, must not keep back the others.
-            for key in reversed(self._waiting):
-                try:
-                    self.cache.put(key, *self._waiting[key])
-                    written.append(key)
-                except CacheError as error:
-                    self.trouble, refused = error.message, refused + 1
-                    if refused == _MOST_REFUSED:
-                        break
-            self.cache.flush()
-        except CacheError as error:
+            await self.cache.aput(key, request, stored)
+        except BaseException as error:
+            _, waiting = held = self._waiting.pop(key, (request, {}))
+            self._waiting[key] = held
+            self.unsaved += len(stored.keys() - waiting)
+            waiting.update(stored)
+            if not isinstance(error, CacheError):
+                raise  # cancelled: whether it was written is not known
             self.trouble = error.message
-            return
-        for key in written:
-            self.unsaved -= len(self._waiting.pop(key)[1])
+            return self._growth()
+        return self.save()
+
+    def save(self) -> int:
+        """Write what is not written yet. Returns by how many `unsaved` grew."""
+        refused = 0
+        # The latest first, and beyond the first refusal: a sample that the cache never accepts, such as one
+        # that is too long, must not keep back the others.
+        for key in list(reversed(self._waiting)):
+            try:
+                self.cache.put(key, *self._waiting[key])
+                self.cache.flush()
+            except CacheError as error:
+                self.trouble, refused = error.message, refused + 1
+                if refused == _MOST_REFUSED:
+                    break
+            else:
+                self.unsaved -= len(self._waiting.pop(key)[1])
         if not self._waiting:
             self.trouble = ""
+        return self._growth()
+
+    def _growth(self) -> int:
+        before, self._told = self._told, self.unsaved
+        return self.unsaved - before
 
     def note(self) -> str | None:
         """The note for the user at the end of a run; None if everything is written."""
@@ -284,7 +285,7 @@ class Sampler:
         """Get samples from the persistent cache or the model; the numbers of those that were stored."""
         if self.store is not None:
             try:
-                self._look_up(self.store, pending, pending.numbers)
+                await self._look_up(self.store, pending, pending.numbers)
             except CacheError as error:
                 self._lost(pending, pending.numbers, error)
         while missing := [number for number in pending.numbers if number not in pending.found]:
@@ -299,13 +300,13 @@ class Sampler:
             return NONE_STORED
         return frozenset(number for number, source in pending.sources.items() if source == "persistent")
 
-    def _look_up(self, store: SampleStore, pending: _Pending, numbers: Sequence[int]) -> bool:
+    async def _look_up(self, store: SampleStore, pending: _Pending, numbers: Sequence[int]) -> bool:
         """Take what is stored of these samples; whether there is any. Raises CacheError."""
-        stored = store.cache.get(pending.key, numbers)
+        stored = await store.cache.aget(pending.key, numbers)
         for number, found in stored.items():
             pending.sources[number] = "persistent"
             pending.give(number, found)
-        self.budget.found(pending.key, stored, pending.model.price)
+        await self.budget.found(pending.key, stored, pending.model.price)
         self.ledger.spent.free_calls += len(stored)
         return bool(stored)
 
@@ -323,7 +324,7 @@ class Sampler:
         try:
             if self.stopping is not None:
                 return pending.give_up(numbers, self.stopping, cut_off=True)
-            if shared is None or not self._elsewhere(shared, pending, numbers):
+            if shared is None or not await self._elsewhere(shared, pending, numbers):
                 return await self._request(pending, numbers)
         finally:
             queue.release(model.name)
@@ -331,25 +332,31 @@ class Sampler:
         self.idle(1)
         try:
             wait = FIRST_LOOK_S
-            while self.stopping is None and self._elsewhere(shared, pending, numbers):
+            while self.stopping is None and await self._elsewhere(shared, pending, numbers):
                 await asyncio.sleep(wait)
                 wait = min(LOOK_S, 1.5 * wait)
         finally:
             self.idle(-1)
-        self._look_again(pending, numbers)
+        await self._look_again(pending, numbers)
         return None
 
-    def _elsewhere(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
+    async def _elsewhere(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
         """Whether another process, or another run of this one, requests any of these samples."""
         with suppress(CacheError):  # a claim would tell
-            return shared.claimed(pending.key, numbers)
+            return await shared.soon(partial(shared.claimed, pending.key, numbers))
         return False
 
-    def _claim(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
+    async def _claim(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
         """Whether nobody else requests these samples. Raises CacheError if that cannot be known, and the run
         is to stop then."""
+
+        def give_back(claimed: bool) -> None:
+            if claimed:
+                shared.release(pending.key, numbers)
+                shared.flush_soon()
+
         try:
-            return shared.claim(pending.key, numbers)
+            return await shared.soon(partial(shared.claim, pending.key, numbers), give_back)
         except CacheError as error:
             if self.on_loss is not None:
                 raise
@@ -362,10 +369,10 @@ class Sampler:
             self.on_loss(error.message)
         pending.give_up(numbers, error.in_words(), cut_off=self.on_loss is not None)
 
-    def _look_again(self, pending: _Pending, numbers: list[int]) -> bool:
+    async def _look_again(self, pending: _Pending, numbers: list[int]) -> bool:
         """Take what another process has stored of these samples meanwhile; whether there is any."""
         with suppress(CacheError):
-            return self.store is not None and self._look_up(self.store, pending, numbers)
+            return self.store is not None and await self._look_up(self.store, pending, numbers)
         return False
 
     async def _request(self, pending: _Pending, numbers: list[int]) -> None:
@@ -385,13 +392,13 @@ class Sampler:
         shared, key = None if pending.model.simulated else self.coordination, pending.key
         claimed = False
 
-        def claim() -> None:
+        async def claim() -> None:
             nonlocal claimed
             if claimed:
-                needed = shared is None or not shared.lost(key, numbers)
-            elif claimed := shared is None or self._claim(shared, pending, numbers):
+                needed = shared is None or not await shared.soon(partial(shared.lost, key, numbers))
+            elif claimed := shared is None or await self._claim(shared, pending, numbers):
                 # Another process may have got them between the last look and this claim.
-                needed = pending.model.simulated or not self._look_again(pending, numbers)
+                needed = pending.model.simulated or not await self._look_again(pending, numbers)
             else:
                 needed = False
             if not needed:
@@ -399,22 +406,25 @@ class Sampler:
 
         try:
             try:
-                reply = await self._send(pending, numbers, allowance, claim)
+                await self._send(pending, numbers, allowance, claim)
             finally:
                 allowance.end()
                 self.ledger.spent.pay(allowance, pending.model.price)
-            if reply is not None:
-                self._keep(pending, numbers, reply)
         finally:
             if claimed and shared is not None:
                 shared.release(key, numbers)
-                asyncio.get_running_loop().call_soon(shared.flush)
+                shared.flush_soon()
         return None
 
     async def _send(
-        self, pending: _Pending, numbers: list[int], allowance: Allowance, claim: Callable[[], None]
-    ) -> Reply | None:
-        """Send it, once `claim` has been called, which raises AlreadyCached if somebody else does."""
+        self,
+        pending: _Pending,
+        numbers: list[int],
+        allowance: Allowance,
+        claim: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Send it, after `claim`, which raises AlreadyCached if somebody else does, and keep what it
+        brings."""
         model, spent = pending.model, self.ledger.spent
 
         def waiting(reason: str, number: int, most: int, seconds: float) -> None:
@@ -424,12 +434,12 @@ class Sampler:
         limit = None if pending.timeout_s is None else asyncio.timeout(None)
         late = False
 
-        def send() -> None:
-            claim()
+        async def send() -> None:
+            await claim()
             if not allowance.requests and limit is not None and pending.timeout_s is not None:
                 limit.reschedule(asyncio.get_running_loop().time() + pending.timeout_s)
             # Nobody claims what a simulated model is asked, so a stored answer need not be this request's.
-            allowance.sending("" if model.simulated else sample_name(pending.key, numbers[0]))
+            await allowance.sending("" if model.simulated else sample_name(pending.key, numbers[0]))
 
         try:
             permit = Permit(send, allowance.failed, allowance.again, waiting)
@@ -440,7 +450,6 @@ class Sampler:
             answered = len(reply.completions)
             if not answered:
                 raise ModelError(f"`{model.name}` returned no completion and no reason why", requests=1)
-            allowance.answered(answered + reply.extra, reply.usage if reply.usage_known else None)
         except AlreadyCached:
             pass
         except CacheError as error:
@@ -474,10 +483,12 @@ class Sampler:
             spent.sequential_s += reply.latency_s
             if reply.notes:
                 self.notes.update(dict.fromkeys(reply.notes))
-            return reply
-        return None
+            try:
+                await self._keep(pending, numbers, reply)
+            finally:
+                allowance.answered(answered + reply.extra, reply.usage if reply.usage_known else None)
 
-    def _keep(self, pending: _Pending, numbers: list[int], reply: Reply) -> None:
+    async def _keep(self, pending: _Pending, numbers: list[int], reply: Reply) -> None:
         """Store the completions before anything else can go wrong, and hand them out."""
         made, answered = self.now(), len(reply.completions)
         seconds = reply.latencies_s if len(reply.latencies_s) == answered else (reply.latency_s,) * answered
@@ -486,11 +497,13 @@ class Sampler:
             number: StoredSample(completion, reply.usage, took, answered, position, made)
             for position, (number, completion, took) in each
         }
-        if self.store is not None:
-            self._tell_unsaved(self.store.put(pending.key, pending.request, stored))
-        for number, sample in stored.items():
-            pending.sources[number] = "model"
-            pending.give(number, sample)
+        try:
+            if self.store is not None:
+                self._tell_unsaved(await self.store.put(pending.key, pending.request, stored))
+        finally:
+            for number, sample in stored.items():
+                pending.sources[number] = "model"
+                pending.give(number, sample)
 
     def _tell_unsaved(self, unsaved: int) -> None:
         """Tell at once of samples that could not be written, or that could be after all."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from fractions import Fraction
+from functools import partial
 from typing import Self
 
 from gotlang.cache.base import StoredSample
@@ -93,10 +94,10 @@ class SharedBudget(Budget):
         """What all processes together have spent on each role."""
         return {role: _spent(*amounts) for role, amounts in self.coordination.roles(self.name).items()}
 
-    def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
-        reservation = self._reserve(request, calls, price)
-        if reservation is None and not self._may_return():
-            stored = self.stored
+    async def _take(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
+        reservation = await self._reserve(request, calls, price)
+        if reservation is None and not await self._may_return():
+            stored = await self.coordination.soon(lambda: self.stored)
             used, limits = (
                 stored.used,
                 [limit for limit in (stored.max_usd, self.for_now) if limit is not None],
@@ -105,50 +106,62 @@ class SharedBudget(Budget):
                 calls = min(calls, stored.max_calls - used.calls)
             if limits:
                 calls = affordable(request, calls, price, min(limits) - used.usd)
-            reservation = self._reserve(request, calls, price) if calls > 0 else None
+            reservation = await self._reserve(request, calls, price) if calls > 0 else None
         return reservation
 
-    def _reserve(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
-        most = worst_case(request, calls, price)
-        name = self.coordination.reserve(self.name, Amount(calls, most), self.for_now, ROLE.get())
+    async def _reserve(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
+        shared, most = self.coordination, worst_case(request, calls, price)
+        reserve = partial(shared.reserve, self.name, Amount(calls, most), self.for_now, ROLE.get())
+
+        def give_back(name: str | None) -> None:
+            if name is not None:
+                shared.settle(name, NO_AMOUNT)
+                shared.flush_soon()
+
+        name = await shared.soon(reserve, give_back)
         return None if name is None else Reservation(calls, most, name)
 
-    def _may_return(self) -> bool:
-        return super()._may_return() or self.coordination.waiting(self.name)
+    async def _may_return(self) -> bool:
+        return await super()._may_return() or await self.coordination.soon(
+            partial(self.coordination.waiting, self.name)
+        )
 
     async def _wait(self, returned: asyncio.Future[None]) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(WAIT_S):
                 await returned
 
-    def mark(self, reservation: Reservation, sample: str | None) -> bool:
-        """Record durably whether a request is on its way."""
-        return self.coordination.mark(reservation.name, sample)
+    async def mark(self, reservation: Reservation, sample: str) -> bool:
+        """Record durably that a request is on its way."""
+        return await self.coordination.soon(partial(self.coordination.mark, reservation.name, sample))
 
-    def found(self, key: str, stored: Mapping[int, StoredSample], price: Price | None) -> None:
+    def unmark(self, reservation: Reservation) -> None:
+        self.coordination.mark(reservation.name, None)
+
+    async def found(self, key: str, stored: Mapping[int, StoredSample], price: Price | None) -> None:
         """Count what a process that died had paid for these samples as what they say."""
-        super().found(key, stored, price)
+        await super().found(key, stored, price)
         with suppress(CacheError):  # it stays uncertain
-            orphans = self.coordination.orphans(self.name)
+            orphans = await self.coordination.soon(partial(self.coordination.orphans, self.name))
             for number, sample in stored.items() if orphans else ():
                 if (reservation := orphans.pop(name := sample_name(key, number), None)) is not None:
                     paid = Amount(sample.batch, cost(price, sample.usage))
                     self.coordination.settle(reservation, paid, orphan=name)
-            self.coordination.flush()
+            self.coordination.flush_soon()
 
     def settle(self, reservation: Reservation, charged: Amount, uncertain: Amount = NO_AMOUNT) -> None:
         """Give back a reservation, and count what the request cost.
 
-        That is written once the samples are in the cache, which is right after this. Killed between the two,
-        a process leaves what may have been charged, but loses no sample that was billed.
+        That is written after the samples, which are in the cache by now. Killed between the two, a process
+        leaves what may have been charged, but loses no sample that was billed.
         """
         self.charged += charged
         self.uncertain += uncertain
         self.coordination.settle(reservation.name, charged, uncertain)
+        self.coordination.flush_soon()
         asyncio.get_running_loop().call_soon(self._settled)
 
     def _settled(self) -> None:
-        self.coordination.flush()
         self._under_way -= 1
         self._give_back()
 
