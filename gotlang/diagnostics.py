@@ -6,9 +6,9 @@ A message says what was found, what was expected and what to try. `docs/diagnost
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Literal, final
+
+from msgspec import Struct
 
 from gotlang.span import Source, Span
 
@@ -16,8 +16,7 @@ Severity = Literal["error", "warning"]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """A second place of a diagnostic, with its role."""
 
     span: Span
@@ -25,8 +24,7 @@ class Label:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """One thing wrong with a program.
 
     `at` is the short text under the carets; `notes` are facts (`its parameters: ...`), `help` what to try.
@@ -39,11 +37,13 @@ class Diagnostic:
     labels: tuple[Label, ...] = ()
     notes: tuple[str, ...] = ()
     help: str | None = None
-    severity: Severity = field(default="error")
+    severity: Severity = "error"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name closest to a misspelt one, or None."""
+    from difflib import get_close_matches
+
     found = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return found[0] if found else None
 

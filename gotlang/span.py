@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
+from msgspec import Struct
+
 
 @final
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True, gc=False):
     """A half-open range of offsets (in characters, from 0) in one source text.
 
     `source` is the name of the text (a path, or `<stdin>`), never the text itself.
@@ -30,12 +30,11 @@ NOWHERE = Span("<builtin>", 0, 0)
 
 
 @final
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True, dict=True):
     """One program text with its name; line ends are always `\\n` and the last line has one."""
 
     name: str
-    text: str = field(repr=False)
+    text: str
 
     @classmethod
     def of(cls, name: str, text: str) -> Source:
@@ -63,12 +62,11 @@ class Source:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(Struct, frozen=True):
     """A piece of a source: its text, and the offset in the source called `source` where it starts."""
 
     source: str
-    text: str = field(repr=False)
+    text: str
     base: int = 0
 
     def span(self, start: int, end: int) -> Span:

@@ -10,6 +10,8 @@ from functools import reduce
 from pathlib import PurePosixPath
 from typing import Any, TypeVar, final
 
+from msgspec import structs
+
 from gotlang.diagnostics import Diagnostic
 from gotlang.errors import CompileError, EvaluationError
 from gotlang.ir import program as ir
@@ -425,7 +427,9 @@ class _Builder:
         """The step of an operation, in the names of the IR."""
         if node.again is not None and len(node.again.settings or ()) > 1:
             start, inside = pool, list[ir.Step]()
-            inner = self.step(replace(node, again=None), self.naming.fresh(), pool, kind, left, inside)
+            inner = self.step(
+                structs.replace(node, again=None), self.naming.fresh(), pool, kind, left, inside
+            )
             k, settings, pool = self._repetitions(node.again, pool, kind, out)
             body = ir.Region(start, (*inside, inner), inner.result)
             return ir.Repeated(name, left.type, left.single, pool, k, settings, body=body, span=node.span)
@@ -592,7 +596,7 @@ def _renamed(node: e.Expression, names: ChainMap[str, str]) -> e.Expression:
             return node if (other := names.get(name, name)) == name else e.Reference(node.span, other)
         case e.Comprehension(condition=condition):
             inner = names.new_child({name.text: name.text for name in node.names})
-            return replace(
+            return structs.replace(
                 node,
                 element=_renamed(node.element, inner),
                 iterable=_renamed(node.iterable, names),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
+
+from msgspec import structs
 
 from gotlang.diagnostics import Diagnostic, Report, in_order
 from gotlang.scope import EVERYTHING, PoolType
@@ -126,7 +128,7 @@ def _with_returns(modules: tuple[n.Module, ...], report: Report) -> tuple[tuple[
             if isinstance(d, n.Scheme):
                 declarations[at], broken = with_returns(d, report)
                 wrong |= broken
-        found.append(replace(module, declarations=tuple(declarations)))
+        found.append(structs.replace(module, declarations=tuple(declarations)))
     return tuple(found), wrong
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import NamedTuple, assert_never, final
+
+from msgspec.structs import replace
 
 from gotlang.diagnostics import Label, Report
 from gotlang.scope import THOUGHT_FUNCTIONS

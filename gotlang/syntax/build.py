@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice, pairwise
 from math import inf
 from types import MappingProxyType
 from typing import Any
+
+from msgspec.structs import replace
 
 from gotlang.answers.forms import After, Json, Lines, Tag
 from gotlang.diagnostics import Diagnostic

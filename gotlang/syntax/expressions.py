@@ -6,29 +6,32 @@ not count. Later stages write nothing into them. The IR uses the same expression
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeVar, dataclass_transform
+from msgspec import Struct
 
 from gotlang.span import Span
 
-_T = TypeVar("_T")
 
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def node(kind: type[_T]) -> type[_T]:
-    """The decorator of every node: a frozen dataclass with slots."""
-    return dataclass(frozen=True, slots=True)(kind)
-
-
-@node
-class Node:
+class Node(Struct, frozen=True, gc=False):
     """Anything with a place in the text."""
 
-    span: Span = field(compare=False, repr=False)
+    span: Span
+
+    def _meaning(self) -> tuple[object, ...]:
+        """What a node says: its fields without its place."""
+        return tuple([getattr(self, name) for name in self.__struct_fields__[1:]])
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._meaning() == other._meaning()
+
+    def __hash__(self) -> int:
+        return hash(self._meaning())
+
+    def __repr__(self) -> str:
+        parts = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__[1:])
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
-@node
-class Identifier(Node):
+class Identifier(Node, frozen=True):
     """A name where it is declared or bound."""
 
     text: str
@@ -37,46 +40,35 @@ class Identifier(Node):
 # ---------------------------------------------------------------- expressions
 
 
-@node
-class Constant(Node):
+class Constant(Node, frozen=True):
     """`5`, `0.7`, `"plain"`, `true`, `none`; `long` marks a text in triple quotes."""
 
     value: int | float | str | bool | None
-    long: bool = field(default=False, compare=False)
+    long: bool = False
 
-    def __eq__(self, other: object) -> bool:
+    def _meaning(self) -> tuple[object, ...]:
         # 1, 1.0 and true are equal in Python and different constants here.
-        return (
-            isinstance(other, Constant)
-            and type(self.value) is type(other.value)
-            and self.value == other.value
-        )
-
-    def __hash__(self) -> int:
-        return hash((type(self.value), self.value))
+        return type(self.value), self.value
 
 
 HOLE = "?"
 """The name that stands for what could not be read."""
 
 
-@node
-class Reference(Node):
+class Reference(Node, frozen=True):
     """`numbers`: the use of a name."""
 
     name: str
 
 
-@node
-class Unary(Node):
+class Unary(Node, frozen=True):
     """`-x`, `+x`, `not x`."""
 
     operator: str
     operand: Expression
 
 
-@node
-class Binary(Node):
+class Binary(Node, frozen=True):
     """`a + b`, and `a and b`, `a or b`, which evaluate `b` only if needed."""
 
     operator: str
@@ -84,16 +76,14 @@ class Binary(Node):
     right: Expression
 
 
-@node
-class Compare(Node):
+class Compare(Node, frozen=True):
     """`a < b <= c`: true where each neighbouring pair is."""
 
     first: Expression
     rest: tuple[tuple[str, Expression], ...]
 
 
-@node
-class Conditional(Node):
+class Conditional(Node, frozen=True):
     """`then if condition else otherwise`."""
 
     then: Expression
@@ -101,16 +91,14 @@ class Conditional(Node):
     otherwise: Expression
 
 
-@node
-class Index(Node):
+class Index(Node, frozen=True):
     """`xs[i]`."""
 
     value: Expression
     index: Expression
 
 
-@node
-class Slice(Node):
+class Slice(Node, frozen=True):
     """`xs[start:stop]`."""
 
     value: Expression
@@ -118,39 +106,34 @@ class Slice(Node):
     stop: Expression | None
 
 
-@node
-class Field(Node):
+class Field(Node, frozen=True):
     """`state.left`."""
 
     value: Expression
     name: str
 
 
-@node
-class Argument(Node):
+class Argument(Node, frozen=True):
     """`value` or `name=value` in a call or in settings."""
 
     name: Identifier | None
     value: Expression
 
 
-@node
-class Call(Node):
+class Call(Node, frozen=True):
     """`sort(part)`: a built-in, a prompt, a score, a scheme or an imported function."""
 
     function: Identifier
     arguments: tuple[Argument, ...]
 
 
-@node
-class ListDisplay(Node):
+class ListDisplay(Node, frozen=True):
     """`[a, b]`."""
 
     elements: tuple[Expression, ...]
 
 
-@node
-class Comprehension(Node):
+class Comprehension(Node, frozen=True):
     """`[element for name in iterable if condition]`; two names take the elements of a list of pairs apart."""
 
     element: Expression
@@ -159,15 +142,13 @@ class Comprehension(Node):
     condition: Expression | None
 
 
-@node
-class RecordDisplay(Node):
+class RecordDisplay(Node, frozen=True):
     """`{path: a, left: b}`; an entry without a name, `{...state, left: b}`, gives all fields of a record."""
 
     entries: tuple[tuple[str | None, Expression], ...]
 
 
-@node
-class Case(Node):
+class Case(Node, frozen=True):
     """`Act {tool: "search", arg: q}`, or `Stop` without fields: a value of one of a type's alternatives."""
 
     case: Identifier

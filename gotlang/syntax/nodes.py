@@ -5,8 +5,6 @@ Like expressions, these are frozen data, equal when they mean the same text.
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from gotlang.answers.forms import Form
 from gotlang.span import Span
 from gotlang.syntax.expressions import (
@@ -18,59 +16,51 @@ from gotlang.syntax.expressions import (
     Identifier,
     Node,
     Reference,
-    node,
 )
 
 # ---------------------------------------------------------------- types
 
 
-@node
-class NamedType(Node):
+class NamedType(Node, frozen=True):
     """`int`, `list[int]`, `State`."""
 
     name: Identifier
     arguments: tuple[TypeNode, ...] = ()
 
 
-@node
-class TypedName(Node):
+class TypedName(Node, frozen=True):
     """`numbers: list[int]` among inputs or in a record type."""
 
     name: Identifier
     type: TypeNode
 
 
-@node
-class RecordTypeNode(Node):
+class RecordTypeNode(Node, frozen=True):
     """`{path: list[str], left: list[float]}`."""
 
     fields: tuple[TypedName, ...]
 
 
-@node
-class UnionTypeNode(Node):
+class UnionTypeNode(Node, frozen=True):
     """`"sure" | "likely" | "impossible"`."""
 
     values: tuple[str, ...]
 
 
-@node
-class CaseTypeNode(Node):
+class CaseTypeNode(Node, frozen=True):
     """`Act {tool: str}` among alternatives, or `Stop` without fields."""
 
     name: Identifier
     fields: RecordTypeNode | None
 
 
-@node
-class AlternativesNode(Node):
+class AlternativesNode(Node, frozen=True):
     """`Act {tool: str} | Finish {answer: str} | Stop`."""
 
     cases: tuple[CaseTypeNode, ...]
 
 
-@node
-class OptionalTypeNode(Node):
+class OptionalTypeNode(Node, frozen=True):
     """`str?`: a text or `none`."""
 
     type: TypeNode
@@ -81,8 +71,7 @@ TypeNode = NamedType | RecordTypeNode | UnionTypeNode | CaseTypeNode | Alternati
 # ---------------------------------------------------------------- pipelines
 
 
-@node
-class Step(Node):
+class Step(Node, frozen=True):
     """`Generate(k=5) sort(part)`; `settings` is None without parentheses. `again` is `Repeat(k)`."""
 
     operation: Identifier
@@ -91,15 +80,13 @@ class Step(Node):
     again: Step | None = None
 
 
-@node
-class Evaluate(Node):
+class Evaluate(Node, frozen=True):
     """An expression on a line of its own: a scheme's call, or the value of a score."""
 
     value: Expression
 
 
-@node
-class Bind(Node):
+class Bind(Node, frozen=True):
     """`name = step`, `name: type = expression`, `name =` with a block or an indented pipeline."""
 
     name: Identifier
@@ -107,27 +94,23 @@ class Bind(Node):
     value: Step | Expression | Suite | Block
 
 
-@node
-class Return(Node):
+class Return(Node, frozen=True):
     """`return expression`."""
 
     value: Expression
 
 
-@node
-class Skip(Node):
+class Skip(Node, frozen=True):
     """`skip`: the element, or the member of a `Pool`, is left out."""
 
 
-@node
-class Suite(Node):
+class Suite(Node, frozen=True):
     """An indented pipeline."""
 
     statements: tuple[Statement, ...]
 
 
-@node
-class Foreach(Node):
+class Foreach(Node, frozen=True):
     """`foreach list part in parts after needs(part):`; `adjective` is a word before the name, for readers.
     Two names take pairs apart: `foreach i, part in enumerate(parts):`."""
 
@@ -151,8 +134,7 @@ class Foreach(Node):
         return self.names[-1]
 
 
-@node
-class Reduce(Node):
+class Reduce(Node, frozen=True):
     """`reduce left, right in xs as step:`; `step` is a record of level, position and last."""
 
     left: Identifier
@@ -162,8 +144,7 @@ class Reduce(Node):
     body: Suite
 
 
-@node
-class RepeatBlock(Node):
+class RepeatBlock(Node, frozen=True):
     """`repeat n as i until condition:`."""
 
     count: Expression
@@ -172,8 +153,7 @@ class RepeatBlock(Node):
     body: Suite
 
 
-@node
-class Repeated(Node):
+class Repeated(Node, frozen=True):
     """`Repeat(k):` with a block, or `solve(q) Repeat(k)`, whose block is the call alone; `again` is the
     `Repeat(k)`, which `follows` the call."""
 
@@ -182,24 +162,21 @@ class Repeated(Node):
     follows: bool = False
 
 
-@node
-class If(Node):
+class If(Node, frozen=True):
     """`if condition:` with its `elif`s and `else`; `branches` pairs each condition with its pipeline."""
 
     branches: tuple[tuple[Expression, Suite], ...]
     otherwise: Suite | None
 
 
-@node
-class CasePattern(Node):
+class CasePattern(Node, frozen=True):
     """`Act {tool, arg}` in a `match`: a case, and the names of the fields that its block uses."""
 
     case: Identifier
     fields: tuple[Identifier, ...]
 
 
-@node
-class MatchBranch(Node):
+class MatchBranch(Node, frozen=True):
     """`Act {tool}:`, `"sure" | "likely":`, `Act | Stop as step:` with a pipeline."""
 
     patterns: tuple[CasePattern | Constant, ...]
@@ -207,8 +184,7 @@ class MatchBranch(Node):
     body: Suite
 
 
-@node
-class Match(Node):
+class Match(Node, frozen=True):
     """`match step:` with its branches, and `else:`."""
 
     subject: Expression
@@ -216,23 +192,20 @@ class Match(Node):
     otherwise: Suite | None
 
 
-@node
-class Try(Node):
+class Try(Node, frozen=True):
     """`try:` with its `else:`, the way that is taken where the first fails."""
 
     body: Suite
     otherwise: Suite
 
 
-@node
-class LabelReference(Node):
+class LabelReference(Node, frozen=True):
     """`merge step 1` after `from`: the output of an earlier labelled block."""
 
     label: str
 
 
-@node
-class Labelled(Node):
+class Labelled(Node, frozen=True):
     """`merge step 1 from part[0], part[1] as left, right:`."""
 
     label: str
@@ -247,76 +220,66 @@ Statement = Step | Evaluate | Bind | Return | Skip | Block
 # ---------------------------------------------------------------- declarations
 
 
-@node
-class ImportGot(Node):
+class ImportGot(Node, frozen=True):
     """`import "common.got"`."""
 
     path: Constant
 
 
-@node
-class PythonFunction(Node):
+class PythonFunction(Node, frozen=True):
     """`search -> list[str]`: an imported function and the type of what it returns; None for `any`."""
 
     name: Identifier
     result: TypeNode | None
 
 
-@node
-class ImportPython(Node):
+class ImportPython(Node, frozen=True):
     """`import python "tools.py": search -> list[str], parse_it`."""
 
     path: Constant
     functions: tuple[PythonFunction, ...]
 
 
-@node
-class ImportCorpus(Node):
+class ImportCorpus(Node, frozen=True):
     """`import corpus "wiki.jsonl": wiki`: documents that `Retrieve` searches."""
 
     path: Constant
     name: Identifier
 
 
-@node
-class Simulate(Node):
+class Simulate(Node, frozen=True):
     """`simulate with "sorting_sim.py"`."""
 
     path: Constant
 
 
-@node
-class TypeAlias(Node):
+class TypeAlias(Node, frozen=True):
     """`type State = {path: list[str], left: list[float]}`."""
 
     name: Identifier
     type: TypeNode
 
 
-@node
-class Range(Node):
+class Range(Node, frozen=True):
     """`in 1..10`: both ends belong to it."""
 
     low: Expression
     high: Expression
 
 
-@node
-class TextFile(Node):
+class TextFile(Node, frozen=True):
     """`file "short.md"` among the texts that a study varies: the text in a file."""
 
     path: Constant
 
 
-@node
-class Choices(Node):
+class Choices(Node, frozen=True):
     """`in ["plain", "json"]`; in a study also names, and texts in files."""
 
     values: tuple[Expression | TextFile, ...]
 
 
-@node
-class Param(Node):
+class Param(Node, frozen=True):
     """`param samples: list[int] = [3, 3, 3] each in 1..5 when search == "dfs"`."""
 
     name: Identifier
@@ -327,32 +290,28 @@ class Param(Node):
     guard: Expression | None
 
 
-@node
-class Setting(Node):
+class Setting(Node, frozen=True):
     """`temperature 1.0` of a prompt, `train 50` or `sampler tpe(seed=42)` of a study."""
 
     name: Identifier
     value: Expression
 
 
-@node
-class Example(Node):
+class Example(Node, frozen=True):
     """`numbers = [5, 1] -> [1, 5]`."""
 
     inputs: tuple[Argument, ...]
     output: Expression
 
 
-@node
-class ParseForm(Node):
+class ParseForm(Node, frozen=True):
     """`parse tag("Merged")`; `form` is the reader's own description, or `function` names a Python one."""
 
     form: Form | None
     function: Identifier | None = None
 
 
-@node
-class Prompt(Node):
+class Prompt(Node, frozen=True):
     """`prompt sort(numbers: list[int]) -> many list[int]:` with its parts."""
 
     name: Identifier
@@ -367,8 +326,7 @@ class Prompt(Node):
     parse: ParseForm | None
 
 
-@node
-class Score(Node):
+class Score(Node, frozen=True):
     """`score mistakes(attempt: list[int]) -> lower, best 0:`."""
 
     name: Identifier
@@ -378,8 +336,7 @@ class Score(Node):
     body: Suite
 
 
-@node
-class Metric(Node):
+class Metric(Node, frozen=True):
     """`metric f1_of(answer: str, truth: str) -> higher, best 1, failed 0:`."""
 
     name: Identifier
@@ -390,8 +347,7 @@ class Metric(Node):
     body: Suite
 
 
-@node
-class Scheme(Node):
+class Scheme(Node, frozen=True):
     """`scheme sort128(numbers: list[int]) -> list[int], truth list[int]:`."""
 
     name: Identifier
@@ -402,8 +358,7 @@ class Scheme(Node):
     body: Suite
 
 
-@node
-class StudyData(Node):
+class StudyData(Node, frozen=True):
     """`data "digits.csv" (numbers = Unsorted), train 50, test 50`."""
 
     path: Constant
@@ -411,8 +366,7 @@ class StudyData(Node):
     options: tuple[Setting, ...]
 
 
-@node
-class Vary(Node):
+class Vary(Node, frozen=True):
     """`merge_tries in 5..25`, `sort.temperature in 0.0..1.0`: what a study varies. `part` is what of a prompt
     it is."""
 
@@ -431,16 +385,14 @@ class Vary(Node):
         return self.name.span if self.part is None else self.name.span.to(self.part.span)
 
 
-@node
-class StudyPrompts(Node):
+class StudyPrompts(Node, frozen=True):
     """`prompts repair, merge with copro(breadth=8)`."""
 
     names: tuple[Identifier, ...]
     optimizer: Expression
 
 
-@node
-class Study(Node):
+class Study(Node, frozen=True):
     """`study sort128:` with its clauses; `objectives` pairs `minimize` or `maximize` with an expression."""
 
     name: Identifier
@@ -469,8 +421,7 @@ Declaration = (
 )
 
 
-@node
-class Comment(Node):
+class Comment(Node, frozen=True):
     """`# ...`: its text, whether it has a line to itself, whether it is inside brackets."""
 
     text: str
@@ -478,14 +429,16 @@ class Comment(Node):
     nested: bool = False
 
 
-@node
-class Module(Node):
+class Module(Node, frozen=True):
     """One file: its declarations in order, and its comments, which only the printer looks at. `unsure` are
     the words of what could not be read, `*` for any."""
 
     declarations: tuple[Declaration, ...]
-    comments: tuple[Comment, ...] = field(default=(), compare=False)
-    unsure: frozenset[str] = field(default=frozenset(), compare=False)
+    comments: tuple[Comment, ...] = ()
+    unsure: frozenset[str] = frozenset()
+
+    def _meaning(self) -> tuple[object, ...]:
+        return self.declarations
 
 
 def is_lost(node: Node) -> bool:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
+
+from msgspec.structs import replace
 
 from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, Label, in_order

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
-from functools import cache
 from typing import Any, cast
 
 from gotlang.syntax.expressions import Argument, Expression, Identifier, Node
@@ -12,18 +10,12 @@ from gotlang.syntax.expressions import Argument, Expression, Identifier, Node
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly inside a node, in the order of the text."""
-    kind: Any = type(node)
-    for slot in _slots(kind):
+    for slot in node.__struct_fields__[1:]:
         value = getattr(node, slot)
         if isinstance(value, Node):
             yield value
         elif isinstance(value, tuple):
             yield from nodes_in(value)
-
-
-@cache
-def _slots(kind: Any) -> tuple[str, ...]:
-    return tuple(slot.name for slot in fields(kind) if slot.name != "span")
 
 
 def nodes_in(value: Any) -> Iterator[Node]:
@@ -52,7 +44,7 @@ def rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Exp
 def with_parts(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """An expression with the expressions directly inside it changed; the same object where none was."""
     kind: Any = type(node)
-    values = {slot: _changed(getattr(node, slot), change) for slot in _slots(kind)}
+    values = {slot: _changed(getattr(node, slot), change) for slot in node.__struct_fields__[1:]}
     if all(values[slot] is getattr(node, slot) for slot in values):
         return node
     return cast(Expression, kind(node.span, **values))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
+from msgspec import structs
+
 from gotlang import trust
 from gotlang.compiler import Compilation
 from gotlang.data.selection import ALL, Selection
@@ -330,7 +332,9 @@ def _varied(vary: n.Vary, folder: Path, program: CheckedProgram) -> n.Vary:
                 return e.Constant(value.span, _text_in(beside(folder, str(path.value)), vary, program))
         return value
 
-    return replace(vary, domain=replace(vary.domain, values=tuple(map(plain, vary.domain.values))))
+    return structs.replace(
+        vary, domain=structs.replace(vary.domain, values=tuple(map(plain, vary.domain.values)))
+    )
 
 
 def _text_in(file: Path, vary: n.Vary, program: CheckedProgram) -> str:

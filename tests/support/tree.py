@@ -72,18 +72,22 @@ def _flat(value: Any) -> str:
             return f"{value.name.text}: {_flat(value.type)}"
         case tuple():
             return "[" + ", ".join(_flat(item) for item in value) + "]"
-        case _ if is_dataclass(value):
-            parts = [_flat(getattr(value, slot.name)) for slot in fields(value) if slot.name != "span"]
+        case e.Node():
+            parts = [_flat(getattr(value, slot)) for slot in value.__struct_fields__[1:]]
             return f"{type(value).__name__}({', '.join(parts)})"
+        case _ if is_dataclass(value):
+            return (
+                f"{type(value).__name__}({', '.join(_flat(getattr(value, f.name)) for f in fields(value))})"
+            )
     return value if isinstance(value, str) else repr(value)
 
 
 def _shown(node: Any) -> Iterator[tuple[str, Any]]:
     """The fields that say something."""
-    for slot in fields(node):
-        value = getattr(node, slot.name)
-        if slot.name != "span" and value is not None and value is not False and value != ():
-            yield slot.name, value
+    for slot in node.__struct_fields__[1:]:
+        value = getattr(node, slot)
+        if value is not None and value is not False and value != ():
+            yield slot, value
 
 
 def _place(node: e.Node, source: Source) -> str:

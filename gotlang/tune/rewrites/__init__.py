@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast, final
 
+from msgspec import structs
+
 from gotlang.analysis import analyze
 from gotlang.compiler import Compiled, compile_source
 from gotlang.diagnostics import Diagnostic
@@ -227,14 +229,14 @@ def _compiled(stage: Stage, change: Change, seen: set[n.Scheme]) -> Compiled | N
     """The program with a change in place of a stage; None if it does not compile, or its scheme was seen."""
     whole, suite = stage.program, stage.suite
     before, after = suite.statements[: stage.start], suite.statements[stage.stop :]
-    put = replace(suite, statements=(*before, *change.statements, *after))
+    put = structs.replace(suite, statements=(*before, *change.statements, *after))
     scheme = changed(stage.scheme, lambda node: put if node is suite else node)
     if scheme in seen:
         return None
     seen.add(scheme)
     own, *others = whole.modules
     declarations = [scheme if d is stage.scheme else d for d in own.declarations]
-    module = replace(own, declarations=_with_params(declarations, change.numbers, whole.source))
+    module = structs.replace(own, declarations=_with_params(declarations, change.numbers, whole.source))
     modules = (module, *others)
     studies = {id(d): None for d in declarations if isinstance(d, n.Study)}
     checked = check(modules, (), studies, whole.sources)
@@ -256,5 +258,7 @@ def _with_params(
         end = line_end(source, place.end).end
         place = Span(source.name, end + 1, end + 1)  # with no blank line above
     module, _ = parse(Source.of("<params>", "".join(f"{number.text}\n" for number in numbers)))
-    added = [changed(declared, lambda node: replace(node, span=place)) for declared in module.declarations]
+    added = [
+        changed(declared, lambda node: structs.replace(node, span=place)) for declared in module.declarations
+    ]
     return (*declarations[:at], *added, *declarations[at:])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import permutations
+
+from msgspec.structs import replace
 
 from gotlang.syntax.format import format_inline
 from gotlang.syntax.texts import quote

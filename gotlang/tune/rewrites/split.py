@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
+from msgspec import structs
+
 from gotlang.operations.names import free_names
 from gotlang.semantics.symbols import Signature
 from gotlang.span import NOWHERE
@@ -136,9 +138,9 @@ def _split(stage: Stage, source: str, kind: Type, parts: _Parts, join: _Join) ->
     assert isinstance(each, n.Foreach) and isinstance(merging, n.Reduce)
     kept, (bound, again) = each.body.statements, merging.body.statements
     inside = *about(part, own), *(kept if tracked else ())
-    each = replace(each, body=replace(each.body, statements=inside))
+    each = structs.replace(each, body=structs.replace(each.body, statements=inside))
     joined = (bound, *joining, again) if tracked else joining
-    merging = replace(merging, body=replace(merging.body, statements=joined))
+    merging = structs.replace(merging, body=structs.replace(merging.body, statements=joined))
     most = None
     if parts.count is not None and stage.most is not None:
         count, merge = parts.count.name, _with(stage.most, renamed) if join.prompt is not None else "0"
@@ -187,7 +189,7 @@ def _moved(
 
     def change(node: e.Node) -> e.Node:
         if isinstance(node, e.Reference) and node.name == source:
-            return replace(node, name=name)
+            return structs.replace(node, name=name)
         return other if other is not None and node == own else node
 
     return changed(statement, change)
@@ -195,14 +197,22 @@ def _moved(
 
 def _substituted(node: e.Expression, source: str, name: str) -> e.Expression:
     def change(part: e.Node) -> e.Node:
-        return replace(part, name=name) if isinstance(part, e.Reference) and part.name == source else part
+        return (
+            structs.replace(part, name=name)
+            if isinstance(part, e.Reference) and part.name == source
+            else part
+        )
 
     return changed(node, change)
 
 
 def _renamed(statement: n.Statement, names: Mapping[str, str]) -> n.Statement:
     def change(node: e.Node) -> e.Node:
-        return replace(node, name=names.get(node.name, node.name)) if isinstance(node, e.Reference) else node
+        return (
+            structs.replace(node, name=names.get(node.name, node.name))
+            if isinstance(node, e.Reference)
+            else node
+        )
 
     return changed(statement, change)
 

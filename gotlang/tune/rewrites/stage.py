@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar, cast, final
+
+from msgspec import structs
 
 from gotlang.compiler import Compiled
 from gotlang.semantics.builtins import BUILTINS
@@ -285,7 +287,7 @@ class Stage:
         (scheme,) = module.declarations
         assert isinstance(scheme, n.Scheme)
         place = line_end(self.program.source, (after or self.head).span.end)
-        return changed(scheme.body, lambda node: replace(node, span=place)).statements
+        return changed(scheme.body, lambda node: structs.replace(node, span=place)).statements
 
     def asking(self, k: str | None, **settings: str) -> n.Step:
         """The first step with another `k` (None: one), and with these settings."""
@@ -297,7 +299,7 @@ class Stage:
         more = {**({"k": k} if k is not None else {}), **settings}
         (step,) = self.parsed(f"X({', '.join(f'{name}={value}' for name, value in more.items())})")
         assert isinstance(step, n.Step)
-        return replace(self.head, settings=(*(step.settings or ()), *kept))
+        return structs.replace(self.head, settings=(*(step.settings or ()), *kept))
 
 
 def changed(node: NodeT, change: Callable[[e.Node], e.Node]) -> NodeT:
