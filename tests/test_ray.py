@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 from support.caches import postgres_schema
 from support.cluster import cluster, why_not, workers
-from support.gotc import document, gotc, start, vote
+from support.gotc import ROOT, document, gotc, start, vote
 from support.openai_server import Body, OpenAIServer
+from test_study_endpoint import GUESS
+from test_study_endpoint import answer as guessed
 
 pytestmark = [pytest.mark.skipif(bool(why_not), reason=why_not), pytest.mark.xdist_group("ray")]
 
@@ -43,7 +45,17 @@ def evaluation(folder: Path, *more: object, command: str = "eval") -> tuple[obje
     vote(folder)
     rows = "".join(f"{'why ' * (n + 1)}?,{4 * n + 5}\n" for n in range(ROWS))
     (folder / "q.csv").write_text(f"question,truth\n{rows}")
-    return (command, "vote.got", "--data", "q.csv", "--json", "--model", "openai:small", *more)
+    return (
+        command,
+        "vote.got",
+        "--data",
+        "q.csv",
+        "--json",
+        "--model",
+        "openai:small",
+        "--no-batching",
+        *more,
+    )
 
 
 def told(found: Any) -> Any:
@@ -51,12 +63,22 @@ def told(found: Any) -> Any:
     if isinstance(found, dict):
         timed = ("seconds", "spent")
         return {name: told(value) for name, value in found.items() if name not in timed}
-    return [told(one) for one in found] if isinstance(found, list) else found
+    if isinstance(found, list):
+        return [told(one) for one in found if not (isinstance(one, dict) and one.get("name") == "latency")]
+    return found
 
 
 def asked(server: OpenAIServer) -> Counter[str]:
     """How often each request was made."""
     return Counter(json.dumps(seen.body, sort_keys=True) for seen in server.requests)
+
+
+def until(server: OpenAIServer, requests: int) -> None:
+    """Wait until it has seen so many."""
+    end = time.monotonic() + 60
+    while len(server.requests) < requests:
+        assert time.monotonic() < end, f"{len(server.requests)} requests"
+        time.sleep(0.02)
 
 
 def test_the_result_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, cache: str) -> None:
@@ -68,25 +90,129 @@ def test_the_result_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, c
     assert told(one) == told(other)
     assert list(one) == list(other)
     assert one["spent"] == other["spent"]
-    assert set(asked(server).values()) == {2}  # once by each engine
+    assert {number % 2 for number in asked(server).values()} == {0}  # as often by each engine
     lines = [line for line in there.stderr.splitlines() if line.startswith("node ")]
     assert len(lines) == 3, there.stderr
     assert sum(int(line.split(": ")[1].split()[0]) for line in lines) == ROWS
 
 
 def test_rows_of_a_killed_worker_run_elsewhere(tmp_path: Path, three: Any, cache: str) -> None:
-    with OpenAIServer(answer, latency_s=0.3) as server:
+    with OpenAIServer(answer, latency_s=0.2) as server:
         command = evaluation(tmp_path, "--base-url", server.url, "--cache")
         where = ("--engine", "ray", "--address", three.address, "--concurrency", "4")
         before = set(workers(three))
         process = start(*command, cache, *where, cwd=tmp_path)
-        while len(server.requests) < 20:
-            time.sleep(0.05)
+        until(server, 20)
         killed = min(set(workers(three)) - before)
         os.kill(killed, signal.SIGKILL)
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
-        twice = sum(asked(server).values()) - len(asked(server))
+        paid = len(server.requests)
         alone = document(gotc(*command, "alone.sqlite", cwd=tmp_path))
+        twice = paid - (len(server.requests) - paid)
     assert told(json.loads(out)) == told(alone)
     assert twice <= 4  # what the killed worker had in flight
+
+
+def test_a_killed_node_and_a_killed_driver_change_nothing(tmp_path: Path, three: Any, cache: str) -> None:
+    with OpenAIServer(answer, latency_s=0.2) as server:
+        command = evaluation(tmp_path, "--base-url", server.url, "--cache")
+        where = ("--engine", "ray", "--address", three.address, "--concurrency", "4")
+        extra = three.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+        first = start(*command, cache, *where, cwd=tmp_path)
+        until(server, 20)
+        three.remove_node(extra, allow_graceful=False)
+        until(server, 50)
+        first.kill()
+        first.communicate()
+        again = gotc(*command, cache, *where, cwd=tmp_path)
+        paid = len(server.requests)
+        alone = document(gotc(*command, "alone.sqlite", cwd=tmp_path))
+        twice = paid - (len(server.requests) - paid)
+    assert told(document(again)) == told(alone)
+    assert twice <= 4 + 3 * 4  # what was in flight on the node, and on all of them
+
+
+def test_a_lost_database_connection_ends_nothing(tmp_path: Path, three: Any, cache: str) -> None:
+    import psycopg
+
+    with OpenAIServer(answer, latency_s=0.2) as server:
+        command = evaluation(tmp_path, "--base-url", server.url, "--cache")
+        where = ("--engine", "ray", "--address", three.address, "--concurrency", "4")
+        process = start(*command, cache, *where, cwd=tmp_path)
+        for seen in (15, 40):
+            until(server, seen)
+            with psycopg.connect(cache, autocommit=True) as connection:
+                ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+                assert len(connection.execute(ended).fetchall()) >= 4
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        alone = document(gotc(*command, "alone.sqlite", cwd=tmp_path))
+    assert told(json.loads(out)) == told(alone)
+
+
+def test_a_comparison_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, cache: str) -> None:
+    with OpenAIServer(answer) as server:
+        command = evaluation(tmp_path, "--base-url", server.url, "--limit", 8, command="compare")
+        command = (*command, "--schemes", "vote,single,vote-of-n", "--html", "page.html", "--cache")
+        here = gotc(*command, "alone.sqlite", cwd=tmp_path)
+        there = gotc(*command, cache, "--engine", "ray", "--address", three.address, cwd=tmp_path)
+    assert told(document(here)) == told(document(there))
+
+
+def test_a_study_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, cache: str) -> None:
+    pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+    (tmp_path / "guess.got").write_text(GUESS)
+    (tmp_path / "numbers.csv").write_text("target\n" + "".join(f"{37 * n + 11}\n" for n in range(40)))
+    found, requests = [], []
+    for more in (("alone.sqlite",), (cache, "--engine", "ray", "--address", three.address)):
+        with OpenAIServer(guessed) as server:
+            model = ("--model", "openai:small", "--base-url", server.url, "--json", "--cache")
+            done = document(gotc("tune", "guess.got", *model, *more, cwd=tmp_path))
+        requests.append(asked(server))
+        del done["wall_s"], done["endpoints"]
+        found.append(told(done))
+        (tmp_path / ".gotc" / "tune").rename(tmp_path / f"tune{len(found)}")
+    assert found[0] == found[1]
+    assert requests[0] == requests[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--address", "127.0.0.1:1"), "cannot reach the Ray cluster at 127.0.0.1:1"),
+        (("--address", "nowhere"), "cannot reach the Ray cluster at nowhere"),
+        (("--cache", "postgresql://me:secret@host/db"), "the address of the cache has a password"),
+        (("--record", "all.jsonl"), "`--record` does not work with `--engine ray`"),
+        (("--model", "simulated", "--no-python"), "is simulated by `vote_sim.py`"),
+    ],
+)
+def test_what_a_cluster_cannot_do_is_said(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    done = gotc(*evaluation(tmp_path), "--engine", "ray", *options, cwd=tmp_path)
+    error = document(done, 2)["error"]
+    assert words in error["message"] and error["help"]
+    assert "secret" not in done.stdout + done.stderr
+
+
+def test_without_ray_there_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "ray.py").write_text("raise ImportError\n")
+    path = f"{tmp_path}{os.pathsep}{ROOT}"
+    done = gotc(*evaluation(tmp_path), "--engine", "ray", cwd=tmp_path, PYTHONPATH=path)
+    error = document(done, 2)["error"]
+    assert error["message"] == "the engine `ray` needs Ray, which is not installed"
+    assert error["help"] == 'pip install "gotlang[ray]"'
+
+
+def test_keys_stay_where_they_are(tmp_path: Path, cache: str) -> None:
+    """Neither Ray's logs nor its store of what is known about a cluster has the key that its nodes have."""
+    key = "sk-" + "9f8e7d6c" * 4
+    with OpenAIServer(answer) as server:
+        command = evaluation(tmp_path, "--base-url", server.url, "--cache", cache, "--limit", 6)
+        before = set(Path("/tmp/ray").glob("session_2*"))
+        done = gotc(*command, "--engine", "ray", cwd=tmp_path, OPENAI_API_KEY=key)
+    assert done.returncode == 0, done.stderr
+    assert {seen.headers["authorization"] for seen in server.requests} == {f"Bearer {key}"}
+    (folder,) = set(Path("/tmp/ray").glob("session_2*")) - before
+    logs = [path for path in folder.rglob("*") if path.is_file()]
+    assert logs
+    assert not [path for path in logs if key.encode() in path.read_bytes()]

@@ -18,7 +18,6 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
-from io import TextIOBase
 from pathlib import Path
 from typing import Any, Final, TextIO, final
 
@@ -123,21 +122,18 @@ def _without_rays_lines() -> Iterator[None]:
 
 
 @final
-class _Filtered(TextIOBase):
+class _Filtered:
     def __init__(self, out: TextIO) -> None:
         self._out = out
 
-    def __getattribute__(self, name: str) -> Any:
-        return object.__getattribute__(self, name) if name in _OWN else getattr(self._out, name)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._out, name)
 
     def write(self, text: str) -> int:
         """Write what is not from Ray's own thread."""
         if threading.current_thread().name == "ray_listen_error_messages":
             return len(text)
         return self._out.write(text)
-
-
-_OWN = {"write", "_out"}
 
 
 @asynccontextmanager
