@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache, StoredSample
@@ -65,3 +69,30 @@ def test_what_0_1_0_wrote_is_read(tmp_path: Path, written: object) -> None:
         assert request.key() == KEY
         assert cache.get(KEY) == {2: StoredSample(completion, Usage(40, 6, 8), 1.25, 2, 1, 1000.0)}
         assert cache.request(KEY) == {**request.identity(), "prompt": "sort"}
+
+
+_TEXT = st.text(st.characters(codec=None) | st.sampled_from('"\\[],:{}\n\ud800'), max_size=20)
+_NUMBER = st.sampled_from([None, 0, 0.0, 1, 1.0, 0.7])
+_SETTINGS = st.builds(
+    DecodingSettings,
+    _NUMBER,
+    _NUMBER,
+    stop=st.sampled_from([(), ("\n",), ('"messages":[',)]),
+    seed=st.sampled_from([None, 0, 1]),
+    response_format=st.none() | _TEXT,
+)
+
+
+@given(
+    st.builds(
+        Request,
+        _TEXT,
+        st.lists(st.builds(Message, st.sampled_from(["system", "user"]), _TEXT), max_size=3).map(tuple),
+        _SETTINGS,
+        st.integers(0, 2),
+        endpoint=st.sampled_from(["", 'x"messages":[]', "http://localhost:8000/v1"]),
+    )
+)
+def test_a_key_is_the_hash_of_the_identity(request: Request) -> None:
+    text = json.dumps(request.identity(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    assert request.key() == hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -57,3 +57,25 @@ def test_what_somebody_chose_stays(own: tuple[int, int, int]) -> None:
     with relaxed_gc():
         assert gc.get_threshold() == own
     assert gc.get_threshold() == own
+
+
+class Link:
+    """An object of a cycle."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_all_is_looked_at_less_often_while_that_frees_nothing() -> None:
+    seen = []
+    with relaxed_gc():
+        for _ in range(3):
+            gc.collect()
+            seen.append(gc.get_threshold()[2])
+        gc.disable()
+        garbage = [Link() for _ in range(400_000)]
+        gc.enable()
+        del garbage
+        gc.collect()
+        assert gc.get_threshold() == RELAXED, "it freed much"
+    assert seen == [2 * RELAXED[2], 4 * RELAXED[2], 8 * RELAXED[2]]

@@ -67,7 +67,8 @@ class Evaluator:
             self._compiled[id(node)] = found
         if self._depth == 0:
             self._fuel.left = self._steps
-            self._lists.clear()
+            if self._lists:
+                self._lists.clear()
         try:
             return found[1](names)
         except GotError:

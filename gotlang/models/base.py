@@ -6,11 +6,14 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from json.encoder import encode_basestring as _quoted
 from pathlib import Path
 from typing import Any, Protocol, final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from gotlang.config import ConfiguredUrl
 
@@ -91,11 +94,22 @@ class Request(Struct, frozen=True, eq=False, gc=False):
 
     def key(self) -> str:
         """The key of this request in every cache: SHA-256 of its identity, in 64 hexadecimal digits."""
-        text = _ENCODER.encode(self.identity())
+        before, after = _around(self.model, self.sample, self.endpoint, *astuple(self.settings))
+        messages = ",".join([f"[{_quoted(m.role)},{_quoted(m.content)}]" for m in self.messages])
+        text = f"{before}{messages}{after}"
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+_MESSAGES = '"messages":['
+
+
+@lru_cache(maxsize=256, typed=True)  # 1 and 1.0 are two settings
+def _around(model: str, sample: int, endpoint: str, *settings: Any) -> tuple[str, str]:
+    """The identity of a request as JSON, before its messages and after them: many requests have the same."""
+    whole = Request(model, (), DecodingSettings(*settings), sample, endpoint=endpoint).identity()
+    before, _, after = _ENCODER.encode(whole).partition(_MESSAGES)
+    return before + _MESSAGES, after
 
 
 @final

@@ -140,10 +140,13 @@ class ModelPool:
         self.options = options
         self._open = open
         self._opened: dict[str, Model] = {}
+        self._named: dict[str | None, Model] = {}
 
     def __call__(self, name: str | None) -> Model:
         if not isinstance(self._own, str):
             return self._own
+        if (known := self._named.get(name)) is not None:
+            return known
         spec = model_spec(name, self._own, self.options.simulated)
         if spec not in self._opened:
             _check_vendor(name or self._own, spec, self.options)
@@ -151,7 +154,8 @@ class ModelPool:
             same = spec.partition(":")[0] == model_spec("any", self._own).partition(":")[0]
             options = self.options if same else replace(self.options, base_url=None)
             self._opened[spec] = self._open(spec, options)
-        return self._opened[spec]
+        found = self._named[name] = self._opened[spec]
+        return found
 
     @property
     def opened(self) -> tuple[Model, ...]:
@@ -161,6 +165,7 @@ class ModelPool:
     async def close(self) -> None:
         """Close all of them, even if one fails to close."""
         opened, self._opened = self._opened, {}
+        self._named.clear()
         async with AsyncExitStack() as stack:
             for model in opened.values():
                 stack.push_async_callback(model.close)

@@ -85,7 +85,7 @@ class _Queue:
     @property
     def open(self) -> bool:
         """Whether there is one to start, and a place for it."""
-        return bool(self.waiting) and (self.limit is None or self.running - self.idle < self.limit)
+        return self.waiting != [] and (self.limit is None or self.running - self.idle < self.limit)
 
 
 @final

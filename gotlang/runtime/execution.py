@@ -132,7 +132,8 @@ class Execution:
     def count(
         self, expression: e.Expression, thoughts: Sequence[Thought], setting: str, least: int = 0
     ) -> int:
-        return count(self.context.evaluate(expression, whole(self.frame, thoughts)), setting, least)
+        names = self.frame if isinstance(expression, e.Constant) else whole(self.frame, thoughts)
+        return count(self.context.evaluate(expression, names), setting, least)
 
     def local_score(self, name: str, arguments: ir.Arguments, names: Mapping[str, Any]) -> float:
         evaluate = self.context.evaluate
@@ -287,11 +288,14 @@ class Execution:
         context = self.context
         evaluate, declared = context.evaluate, context.declared.prompts[prompt]
         values = {name: evaluate(value, names) for name, value in arguments}
-        chosen = {name: evaluate(value, names) for name, value in (*declared.settings, *settings)}
-        if self.frame.again:
+        chosen: dict[str, Any] = {}
+        model_name, shared, timeout, retries = None, False, None, None
+        if declared.settings or settings or self.frame.again:
+            chosen = {name: evaluate(value, names) for name, value in (*declared.settings, *settings)}
             chosen.update(self.frame.again)
-        model, shared = context.models(chosen.pop("model", None)), chosen.pop("share", False)
-        timeout, retries = chosen.pop("timeout", None), chosen.pop("retries", None)
+            model_name, shared = chosen.pop("model", None), chosen.pop("share", False)
+            timeout, retries = chosen.pop("timeout", None), chosen.pop("retries", None)
+        model = context.models(model_name)
         shown = context.examples.get(id(declared))
         if shown is None:
             shown = context.examples[id(declared)] = examples(declared)
@@ -338,12 +342,12 @@ class Execution:
         self, wanted: Sequence[tuple[PromptCall, Sequence[int]]], *, batched: bool = False
     ) -> list[list[Sample]]:
         sampler = self.context.sampler
-        samples = sum(len(numbers) for _, numbers in wanted)
+        samples = sum([len(numbers) for _, numbers in wanted])
         sampler.check(samples)
         sampler.asked += samples
         results = await in_parallel([call.sample(numbers, batched) for call, numbers in wanted if numbers])
         self.hops += 1
-        self.seconds += max(seconds for _, seconds in results) if results else 0.0
+        self.seconds += max([seconds for _, seconds in results], default=0.0)
         each = iter(results)
         return [next(each)[0] if numbers else [] for _, numbers in wanted]
 
@@ -358,10 +362,14 @@ class Execution:
             used = context.used_names[id(arguments)] = tuple(name for name in found if name not in GIVEN)
         if not used:
             return pool
-        parents = {thought.identity: thought for thought in pool}
+        given = list(pool)
         for name in used:
-            for thought in real(named_thoughts(names, name)):
-                parents.setdefault(thought.identity, thought)
+            given += real(named_thoughts(names, name))
+        if len(given) < 2:
+            return tuple(given)
+        parents: dict[tuple[int, int], Thought] = {}
+        for thought in given:
+            parents.setdefault(thought.identity, thought)
         return tuple(parents.values())
 
 
@@ -406,8 +414,12 @@ class PromptCall(Struct, eq=False):
         )
         if request.settings.temperature == 0:
             absolute = [0] * len(absolute)
-        found = tuple([sample[0] for sample in samples if not isinstance(sample, MissingSample)])
-        waited = max((sample.seconds for sample in samples if isinstance(sample, MissingSample)), default=0.0)
+        found, waited = [], 0.0
+        for sample in samples:
+            if isinstance(sample, MissingSample):
+                waited = max(waited, sample.seconds)
+            else:
+                found.append(sample[0])
         if not found:
             return samples, waited
         if len(found) < len(samples):
@@ -424,7 +436,7 @@ class PromptCall(Struct, eq=False):
                 hops,
                 self.key,
                 FIRST_SAMPLE if absolute == [0] else tuple(absolute),
-                found,
+                tuple(found),
                 persistent,
                 batch,
                 model.price,

@@ -216,8 +216,13 @@ class Frame(Mapping[str, Any]):
         return found
 
     def __getitem__(self, name: str) -> Any:
-        found = self.find(name)
-        return found.bound(name) if isinstance(found, Handle) else found
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.names:
+                found = frame.names[name]
+                return found.bound(name) if isinstance(found, Handle) else found
+            frame = frame.parent
+        raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
         frame: Frame | None = self
@@ -281,8 +286,10 @@ class Graph:
         """Add connections from `inputs` to an operation that has not started."""
         known = len(operation.inputs)
         unique = operation.inputs = tuple(dict.fromkeys((*operation.inputs, *inputs)))
-        failed = [source for source in unique[known:] if not self._follow(source, operation)]
-        if failed and not operation.inputs_optional:
+        lost = False
+        for source in unique[known:] if known else unique:
+            lost |= source.state != DONE and not self._follow(source, operation)
+        if lost and not operation.inputs_optional:
             self.fail(operation)
 
     def _follow(self, source: Operation, operation: Operation) -> bool:
@@ -457,8 +464,9 @@ def before(operation: Operation) -> tuple[Operation, ...]:
 
 def critical_path(operation: Operation) -> tuple[int, float]:
     """Model calls, and their latency in seconds, on the critical path that leads to an operation."""
-    hops, seconds = 0, 0.0
-    for source in before(operation):
+    origin = operation.origin
+    hops, seconds = (origin.hops, origin.seconds) if origin is not None else (0, 0.0)
+    for source in operation.inputs:
         if source.hops > hops:
             hops = source.hops
         if source.seconds > seconds:

@@ -62,7 +62,10 @@ class Runner:
     ) -> Outcome:
         """Run a scheme. Raises RunError, with the outcome until then, if it ends without a result; cancelling
         leaves nothing running."""
-        inputs = check_inputs(scheme, inputs)
+        with relaxed_gc():
+            return await self._run(scheme, check_inputs(scheme, inputs), truth, has_truth)
+
+    async def _run(self, scheme: Scheme, inputs: dict[str, Any], truth: Any, has_truth: bool) -> Outcome:
         settings, remaining = self.settings, CallsRemaining(self.program)
         order = scheduler(settings.schedule, remaining)
         started = asyncio.get_running_loop().time()
@@ -93,7 +96,7 @@ class Runner:
             has_truth,
             observe,
         )
-        frame = Frame(Frame(None, (), dict(self.params)), (scheme.name,), dict(inputs))
+        frame = Frame(Frame(None, (), dict(self.params)), (scheme.name,), inputs)
         try:
             grown = {"score": score, "change": self.changes}
             handle = lay_out(Expander(context, remaining, grown), scheme, frame)
@@ -102,8 +105,7 @@ class Runner:
         engine = Engine(context, order, settings.concurrency)
         self.engines.add(engine)
         try:
-            with relaxed_gc():
-                await engine.run(handle.operation)
+            await engine.run(handle.operation)
         finally:
             self.engines.discard(engine)
             sampler.finish()

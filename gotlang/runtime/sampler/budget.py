@@ -75,7 +75,7 @@ class Budget:
 
     @property
     def _spent(self) -> Fraction:
-        return _sum(self.charged.usd, self.uncertain.usd)
+        return self.charged.usd + self.uncertain.usd
 
     def spent(self, *, priced: bool) -> Spent:
         """What was spent so far; `priced` tells whether the price is known."""
@@ -137,7 +137,8 @@ class Budget:
         if fitting < calls and (fitting <= 0 or self._under_way):
             return None
         usd = worst_case(request, fitting, price) if self._limit is not None else NOTHING
-        self._reserved_usd = _sum(self._reserved_usd, usd)
+        if usd is not NOTHING:
+            self._reserved_usd += usd
         self._reserved_calls += fitting
         return Reservation(fitting, usd)
 
@@ -147,7 +148,7 @@ class Budget:
         self.charged += charged
         self.uncertain += uncertain
         self._under_way -= 1
-        if reservation.usd:
+        if reservation.usd is not NOTHING:
             self._reserved_usd -= reservation.usd
         self._reserved_calls -= reservation.calls
         if self._returned:
@@ -224,9 +225,11 @@ class Allowance(Struct):
     async def of(cls, budget: Budget, request: Request, calls: int, model: Model) -> Allowance:
         """Reserve as many calls as fit. Raises BudgetExceeded if not even one does, and UsageError for a
         limit in dollars and a model without a known price."""
-        budget.check(model)
-        reservation = await budget.reserve(request, calls, model.price)
-        return cls(reservation.calls, budget, request, model.price, reservation)
+        if budget.max_usd is not None:
+            budget.check(model)
+        price = model.price
+        reservation = await budget.reserve(request, calls, price)
+        return cls(reservation.calls, budget, request, price, reservation)
 
     async def sending(self, sample: str = "") -> None:
         """The request goes out, for this sample first. Raises BudgetExceeded if nothing may be sent to its
@@ -266,13 +269,14 @@ class Allowance(Struct):
         if usage is None:
             self._settle(NO_AMOUNT, self._worst(max(calls, self.calls), calls))
         else:
-            self.usage += usage
+            self.usage = usage if self.usage is _NO_USAGE else self.usage + usage
             self._settle(Amount(calls, cost(self._price, usage)))
 
     def end(self) -> None:
         """Nothing more is sent. A request that is still under way may be billed; what was not sent is given
         back."""
-        self._settle(NO_AMOUNT, self._worst(self.calls) if self._under_way else NO_AMOUNT)
+        if self._reservation is not None:
+            self._settle(NO_AMOUNT, self._worst(self.calls) if self._under_way else NO_AMOUNT)
 
     def _worst(self, most: int, calls: int | None = None) -> Amount:
         return Amount(most if calls is None else calls, worst_case(self._request, most, self._price))
@@ -323,11 +327,6 @@ def _prices(price: Price) -> tuple[int, int, int, int]:
     cached = inputs if price.cached_input_per_million is None else exact(price.cached_input_per_million)
     unit = math.lcm(inputs.denominator, cached.denominator, outputs.denominator)
     return int(inputs * unit), int(cached * unit), int(outputs * unit), unit * _MILLION
-
-
-def _sum(a: Fraction, b: Fraction) -> Fraction:
-    """The sum; adding 0, as runs without a limit mostly do, takes no time."""
-    return a + b if b else a
 
 
 def exact(value: float) -> Fraction:

@@ -248,7 +248,8 @@ class Sampler:
             try:
                 persistent = await self._obtain(pending, batched)
             finally:
-                pending.give_up(mine, "the run was stopped", cut_off=True)
+                if len(pending.found) < len(mine):
+                    pending.give_up(mine, "the run was stopped", cut_off=True)
                 for number, found in pending.found.items():
                     process[key, number] = found
         if len(mine) < len(numbers):
@@ -288,7 +289,9 @@ class Sampler:
                 await self._look_up(self.store, pending, pending.numbers)
             except CacheError as error:
                 self._lost(pending, pending.numbers, error)
-        while missing := [number for number in pending.numbers if number not in pending.found]:
+        numbers, found = pending.numbers, pending.found
+        while len(found) < len(numbers):
+            missing = [number for number in numbers if number not in found] if found else numbers
             chunks = _chunks(missing, max(1, pending.model.batch) if batched else 1)
             if len(chunks) == 1:
                 await self._ask(pending, chunks[0])
@@ -313,14 +316,10 @@ class Sampler:
     async def _ask(self, pending: _Pending, numbers: list[int]) -> None:
         """Send one request for these samples, unless another process does; those that it brings nothing for
         stay missing, to be asked again."""
-        model, queue, operation = pending.model, self.queue, pending.operation
+        model, queue = pending.model, self.queue
         shared = None if model.simulated else self.coordination
-
-        def urgency() -> Any:
-            return (self.urgency(operation), operation.sequence) if operation is not None else ()
-
         if not queue.try_acquire(model.name):
-            await queue.acquire(model.name, urgency, self.idle)
+            await queue.acquire(model.name, partial(self._urgency, pending.operation), self.idle)
         try:
             if self.stopping is not None:
                 return pending.give_up(numbers, self.stopping, cut_off=True)
@@ -339,6 +338,9 @@ class Sampler:
             self.idle(-1)
         await self._look_again(pending, numbers)
         return None
+
+    def _urgency(self, operation: Operation | None) -> Any:
+        return (self.urgency(operation), operation.sequence) if operation is not None else ()
 
     async def _elsewhere(self, shared: Coordination, pending: _Pending, numbers: list[int]) -> bool:
         """Whether another process, or another run of this one, requests any of these samples."""
@@ -490,12 +492,11 @@ class Sampler:
 
     async def _keep(self, pending: _Pending, numbers: list[int], reply: Reply) -> None:
         """Store the completions before anything else can go wrong, and hand them out."""
-        made, answered = self.now(), len(reply.completions)
+        made, usage, answered = self.now(), reply.usage, len(reply.completions)
         seconds = reply.latencies_s if len(reply.latencies_s) == answered else (reply.latency_s,) * answered
-        each = enumerate(zip(numbers, reply.completions, seconds, strict=False))
         stored = {
-            number: StoredSample(completion, reply.usage, took, answered, position, made)
-            for position, (number, completion, took) in each
+            numbers[at]: StoredSample(completion, usage, seconds[at], answered, at, made)
+            for at, completion in enumerate(reply.completions[: len(numbers)])
         }
         try:
             if self.store is not None:
