@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING
 
-from gotlang.compiler import Compilation, compile_source
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
-from gotlang.span import Source
-from gotlang.syntax.nodes import PythonFunction
-from gotlang.syntax.parse import MAX_LENGTH
+from gotlang.span import MAX_LENGTH, Source
 from gotlang.writing import real_path
+
+if TYPE_CHECKING:
+    from gotlang.compiler import Compilation
+    from gotlang.syntax.nodes import PythonFunction
 
 MAX_BYTES = 4 * MAX_LENGTH
 """The maximum size of a program: a character has at most four bytes."""
@@ -60,15 +61,27 @@ def not_found(path: Path) -> UsageError:
 def compile_file(path: str | Path, functions: tuple[PythonFunction, ...] = ()) -> Compilation:
     """Check a program in a file, and what it imports from its folder; `functions` are the names of functions
     that Python provides. Raises UsageError if the file cannot be read."""
-    return compile_in(read_source(path), Path(path).resolve().parent, functions)
+    return compile_in(read_source(path), Beside(Path(path).resolve().parent), functions)
 
 
-@final
-class _Beside:
-    """The files in a program's folder (`gotlang.analysis.Files`)."""
+class Beside:
+    """The files that a program may see (`gotlang.analysis.Files`): those in its folder, an absolute path. All
+    that a check depends on but the program's own text is asked of it, or of one that `at` gives."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def at(self, folder: Path) -> Beside:
+        """The same for a program in another folder."""
+        return Beside(folder)
+
+    def named(self, written: str, by: str) -> Source | None:
+        """The program that a study in the file `by` names; None if that is the file itself. Raises
+        UsageError."""
+        path = beside(self.folder, written)
+        if path.exists() and Path(by).exists() and path.samefile(by):
+            return None
+        return read_source(path)
 
     def text(self, path: str) -> str:
         """The text of a file. Raises OSError if it cannot be read."""
@@ -94,19 +107,19 @@ class _Beside:
 
 
 def compile_in(
-    source: Source, folder: Path, functions: tuple[PythonFunction, ...] = (), *, studies: bool = True
+    source: Source, files: Beside, functions: tuple[PythonFunction, ...] = (), *, studies: bool = True
 ) -> Compilation:
-    """Check a program that may import only from `folder`, an absolute path; its `studies` of other programs
-    in full, or only in part."""
+    """Check a program that may import only from a folder; its `studies` of other programs in full, or only in
+    part."""
+    from gotlang.compiler import compile_source
 
     def named(written: str) -> Compilation | None:
-        path = beside(folder, written)
-        if path.exists() and Path(source.name).exists() and path.samefile(source.name):
+        found = files.named(written, source.name)
+        if found is None:
             return None
         # Without the programs of its own studies: two files may have studies of each other.
-        return compile_in(read_source(path), path.resolve().parent, studies=False)
+        return compile_in(found, files.at(Path(found.name).resolve().parent), studies=False)
 
-    files = _Beside(folder)
     return compile_source(source, files.text, functions, named if studies else None, files)
 
 

@@ -9,6 +9,9 @@ from typing import final
 
 from msgspec import Struct
 
+MAX_LENGTH = 16_000_000
+"""Characters of a program."""
+
 
 @final
 class Span(Struct, frozen=True, gc=False):

@@ -37,11 +37,20 @@ class Trusted:
 
 def home() -> Path | None:
     """The user's own configuration folder, which may be missing; None if the user has no home."""
-    given = os.environ.get("XDG_CONFIG_HOME", "")
+    return _own("XDG_CONFIG_HOME", ".config")
+
+
+def cache_home() -> Path | None:
+    """The user's own folder for what can be made again; it may be missing. None without a home."""
+    return _own("XDG_CACHE_HOME", ".cache")
+
+
+def _own(variable: str, default: str) -> Path | None:
+    given = os.environ.get(variable, "")
     if Path(given).is_absolute():
         return Path(given) / "gotc"
     with suppress(RuntimeError):
-        return Path.home() / ".config" / "gotc"
+        return Path.home() / default / "gotc"
     return None
 
 

@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     parser's tables where the grammar has changed: each process would need 0.2 s without them."""
     folder = tempfile.TemporaryDirectory(prefix="gotc-tests-")
     config.add_cleanup(folder.cleanup)
-    os.environ["XDG_CONFIG_HOME"] = folder.name
+    os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_CACHE_HOME"] = folder.name
     trust.grant(Path("/"))
     if hasattr(config, "workerinput"):
         return

@@ -80,4 +80,4 @@ def test_work_is_linear(kind: str) -> None:
     few, many = work(PROGRAMS[kind](25)), work(PROGRAMS[kind](100))
     for stage, lines in many.items():
         assert log(lines / few[stage]) / log(4) < 1.1, stage
-    assert many["check"] < 2 * many["parse"]
+    assert many["check"] < 4 * many["parse"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from gotlang.checks import Checked, check
 from gotlang.cli import options as opt
-from gotlang.cli.inputs import compilation, source
+from gotlang.cli.inputs import folder_of, source
 from gotlang.cli.output import (
     Style,
     annotation,
@@ -22,19 +23,14 @@ from gotlang.cli.output import (
     plain_document,
     say,
 )
-from gotlang.codes import CODES
 from gotlang.diagnostics import as_json as diagnostic_json
 from gotlang.diagnostics import render
 from gotlang.errors import GotError, UsageError
 from gotlang.version import __version__
 from gotlang.writing import replace_file
 
-if TYPE_CHECKING:
-    from gotlang.api import Compilation
-
-
-Found = Mapping[str, "Compilation | UsageError"]
-"""The result of checking each file: its compilation, or the error that it could not be read."""
+Found = Mapping[str, Checked | UsageError]
+"""The result of checking each file, or the error that it could not be read."""
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ANNOTATED = {
@@ -77,9 +73,9 @@ def check_command(files: tuple[str, ...], format: str) -> int:
     return 0 if _ok(found) else 2
 
 
-def _checked(name: str) -> Compilation | UsageError:
+def _checked(name: str) -> Checked | UsageError:
     try:
-        return compilation(name)
+        return check(source(name), folder_of(name))
     except UsageError as error:
         return error
 
@@ -88,7 +84,7 @@ def _ok(found: Found) -> bool:
     return all(not isinstance(result, UsageError) and result.ok for result in found.values())
 
 
-def _entries(result: Compilation | UsageError) -> list[dict[str, Any]]:
+def _entries(result: Checked | UsageError) -> list[dict[str, Any]]:
     """The diagnostics of a file as plain data."""
     if isinstance(result, UsageError):
         return []
@@ -151,6 +147,8 @@ def _sarif(found: Found) -> dict[str, Any]:
         for error in found.values()
         if isinstance(error, UsageError)
     ]
+    from gotlang.codes import CODES
+
     rules = [
         {
             "id": code,

@@ -16,7 +16,7 @@ from gotlang.cli.options import pairs, run_options
 from gotlang.cli.output import complain, count
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
-from gotlang.files import MAX_BYTES, compile_in, decoded, read_source
+from gotlang.files import MAX_BYTES, Beside, compile_in, decoded, read_source
 from gotlang.span import Source
 
 if TYPE_CHECKING:
@@ -38,7 +38,12 @@ def source(path: str) -> Source:
 
 def compilation(path: str) -> Compilation:
     """Check a program. One from standard input may import from the current folder."""
-    return compile_in(source(path), (Path() if path == "-" else Path(path).parent).resolve())
+    return compile_in(source(path), Beside(folder_of(path)))
+
+
+def folder_of(path: str) -> Path:
+    """The folder that a program may import from, an absolute path."""
+    return (Path() if path == "-" else Path(path).parent).resolve()
 
 
 def program(path: str, tuned: str | None = None) -> Program:

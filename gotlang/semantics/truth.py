@@ -15,12 +15,12 @@ def check_ground_truth(scheme: n.Scheme, report: Report) -> None:
 
 def _suite(suite: n.Suite, why: Label | None, seen: list[n.Step], report: Report) -> None:
     """Check a block; `why` it does not end with the result, `seen` what measures it before."""
-    for at, statement in enumerate(suite.statements):
-        following = suite.statements[at + 1 :]
-        changes = next((each for each in following if not _keeps_result(each)), None)
-        late = Label(changes.span, "this changes it") if changes is not None else why
+    laters = [why]  # why what stands before a statement is not the result, from the last one on
+    for statement in reversed(suite.statements[1:]):
+        laters.append(laters[-1] if _keeps_result(statement) else Label(statement.span, "this changes it"))
+    for statement, late in zip(suite.statements, reversed(laters), strict=True):
         value = statement.value if isinstance(statement, n.Bind) else statement
-        if isinstance(statement, n.Bind) and following:
+        if isinstance(statement, n.Bind) and statement is not suite.statements[-1]:
             late = Label(statement.name.span, "a name, not the result")
         match value:
             case n.Step(operation=operation) if operation.text == "GroundTruth":

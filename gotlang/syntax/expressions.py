@@ -11,7 +11,7 @@ from msgspec import Struct
 from gotlang.span import Span
 
 
-class Node(Struct, frozen=True, gc=False):
+class Node(Struct, frozen=True):
     """Anything with a place in the text."""
 
     span: Span

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, Label, in_order
-from gotlang.span import Fragment, Source, Span
+from gotlang.span import MAX_LENGTH, Fragment, Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node
 from gotlang.syntax.hints import end_of_code, explain
 from gotlang.syntax.nodes import Comment, Declaration, Module, Suite, Vary
@@ -27,8 +27,7 @@ from gotlang.syntax.recovery import SIGNS, Hole, is_hole, without_body, without_
 from gotlang.syntax.typos import STATEMENTS
 from gotlang.syntax.walk import children
 
-MAX_LENGTH = 4_000_000  # characters of a program
-MAX_TOKENS = 150_000  # words and signs of a program; a string or a comment counts as one
+MAX_TOKENS = 1_000_000  # words and signs of a program; a string or a comment counts as one
 MAX_DEPTH = 100  # levels of nested brackets, blocks and expressions
 MAX_PROBLEMS = 50  # mistakes, after which the rest of a program is not read
 MAX_REREAD = 200_000  # characters of declarations that are read again to find the mistakes after a first one
@@ -257,12 +256,15 @@ class _Scanner:
             self._problem("GOT0009", f"unmatched `{mark}`", at, at + 1, "delete it, or open it before")
             return
         opened, where = self._brackets[-1]
-        matching = [number for number, (sign, _) in enumerate(self._brackets) if sign == _PAIRS[mark]]
-        if matching or "\n" not in self._text[where:at]:
+        if opened == _PAIRS[mark]:
+            self._brackets.pop()
+            return
+        near = self._brackets[-MAX_DEPTH:]
+        matching = [number - len(near) for number, (sign, _) in enumerate(near) if sign == _PAIRS[mark]]
+        if matching or self._text.find("\n", where, at) < 0:
             del self._brackets[(matching or [-1])[-1] :]  # a sign too many closes none of an earlier line
-        if opened != _PAIRS[mark]:
-            label = Label(self._span(where, where + 1), "opened here")
-            self._problem("GOT0009", f"`{mark}` does not match `{opened}`", at, at + 1, None, label)
+        label = Label(self._span(where, where + 1), "opened here")
+        self._problem("GOT0009", f"`{mark}` does not match `{opened}`", at, at + 1, None, label)
 
     def _never_closed(self) -> None:
         if self._brackets:

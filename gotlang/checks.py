@@ -1,0 +1,180 @@
+"""Results of checks, in the user's cache folder: an unchanged program is not compiled again.
+
+A check is a function of the program's text and of what the compiler asks of the files beside it
+(`gotlang.files.Beside`). A record has the questions with digests of the answers; where all are answered as
+they were, by the same gotc, its diagnostics are those that a check would find. A record that is damaged, or
+not in a folder of the user's own, is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Literal, TypeVar, final
+
+import msgspec
+from msgspec import Struct
+
+from gotlang.diagnostics import Diagnostic
+from gotlang.errors import GotError
+from gotlang.files import Beside, compile_in
+from gotlang.records import InvalidRecord, from_json, to_json
+from gotlang.span import Source
+from gotlang.trust import cache_home
+from gotlang.version import __version__
+from gotlang.writing import replace_file
+
+_MOST = 1000
+"""Records that are kept."""
+
+_Answer = TypeVar("_Answer")
+_What = Literal["text", "missing", "named"]
+_Question = tuple[_What, str, str, str]
+"""What was asked, in which folder, of which path, and by which file."""
+
+
+@final
+class Checked(Struct, frozen=True):
+    """What a check found: whether there is no error, its diagnostics, and the texts that they point into."""
+
+    ok: bool
+    diagnostics: tuple[Diagnostic, ...]
+    sources: Mapping[str, Source]
+
+
+@final
+class _Record(Struct, frozen=True):
+    """A check of a text: `gotc` says by what, `asked` what it depended on, `sources` names the texts."""
+
+    gotc: str
+    text: str
+    asked: tuple[tuple[_Question, str], ...]
+    ok: bool
+    diagnostics: tuple[Diagnostic, ...]
+    sources: tuple[str, ...]
+
+
+def check(source: Source, folder: Path) -> Checked:
+    """Check a program that may import only from `folder`, an absolute path, unless that is known already."""
+    place = _place(source.name, folder)
+    if place is not None and (known := _known(place, source)) is not None:
+        return known
+    files = _Asked(folder)
+    made = compile_in(source, files)
+    if place is not None:
+        record = _Record(
+            _version(),
+            _digest(source.text),
+            tuple(files.answers.items()),
+            made.ok,
+            made.diagnostics,
+            tuple(made.sources),
+        )
+        with suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            replace_file(place, to_json(record).encode())
+            for old in sorted(place.parent.iterdir(), key=lambda path: path.stat().st_mtime)[:-_MOST]:
+                old.unlink()
+    return Checked(made.ok, made.diagnostics, made.sources)
+
+
+def _known(place: Path, source: Source) -> Checked | None:
+    """What an earlier check of the same found; None if there was none, or if something has changed."""
+    try:
+        record = from_json(place.read_bytes(), _Record) if _is_own(place.parent) else None
+    except (OSError, InvalidRecord):
+        return None
+    if record is None or (record.gotc, record.text) != (_version(), _digest(source.text)):
+        return None
+    files = _Asked(Path())
+    for (what, where, path, by), _ in record.asked:
+        with suppress(OSError, GotError):
+            files.at(Path(where)).ask(what, path, by)
+    if files.answers != dict(record.asked) or not {*record.sources} <= {source.name, *files.texts}:
+        return None
+    texts = {**files.texts, source.name: source.text}
+    return Checked(
+        record.ok, record.diagnostics, {name: Source.of(name, texts[name]) for name in record.sources}
+    )
+
+
+@final
+class _Asked(Beside):
+    """The files beside a program, with digests of what was asked about them, and the texts that were read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.answers: dict[_Question, str] = {}
+        self.texts: dict[str, str] = {}
+
+    def at(self, folder: Path) -> _Asked:
+        other = _Asked(folder)
+        other.answers, other.texts = self.answers, self.texts
+        return other
+
+    def text(self, path: str) -> str:
+        self.texts[path] = text = self._noted("text", path, "", partial(super().text, path))
+        return text
+
+    def missing(self, path: str) -> str | None:
+        return self._noted("missing", path, "", partial(super().missing, path))
+
+    def named(self, written: str, by: str) -> Source | None:
+        return self._noted("named", written, by, partial(super().named, written, by))
+
+    def ask(self, what: _What, path: str, by: str) -> None:
+        """Ask again. Raises OSError and GotError as then."""
+        match what:
+            case "text":
+                self.text(path)
+            case "missing":
+                self.missing(path)
+            case "named":
+                self.named(path, by)
+
+    def _noted(self, what: _What, path: str, by: str, ask: Callable[[], _Answer]) -> _Answer:
+        question, answer = (what, str(self.folder), path, by), ""
+        try:
+            found = ask()
+            answer = repr(found)
+        except (OSError, GotError) as error:
+            answer = f"{error!r} {getattr(error, 'help', None)}"
+            raise
+        finally:
+            self.answers[question] = _digest(answer)
+        return found
+
+
+def _place(name: str, folder: Path) -> Path | None:
+    """The file of the record of a program; None if the user has no home."""
+    home = cache_home()
+    # Names in messages are relative to the current folder.
+    return home and home / "checks" / f"{_digest(repr((os.getcwd(), str(folder), name)))[:32]}.json"
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a folder is the user's, and nobody else can write to it."""
+    found, user = os.lstat(folder), getattr(os, "getuid", lambda: 0)()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o022
+
+
+@cache
+def _version() -> str:
+    """What a check depends on beside files: gotc, also while it is being changed, and what it stands on."""
+    package = os.path.dirname(__file__)
+    folders = [*os.walk(package), *os.walk(os.path.join(package, os.pardir, "grammars"))]
+    texts = (".py", ".lark")  # Python itself writes bytecode
+    files = [os.path.join(at, name) for at, _, names in folders for name in names if name.endswith(texts)]
+    installed = os.path.dirname(os.path.dirname(msgspec.__file__))
+    changed = [(file, os.stat(file).st_mtime_ns) for file in (*files, installed)]
+    return _digest(repr((__version__, sys.version, sorted(changed))))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

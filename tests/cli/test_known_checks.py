@@ -1,0 +1,156 @@
+"""`gotc check` of what it has checked: the same output without the compiler, until something changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.conftest import Gotc
+from support.gotc import VOTE, environment
+
+import gotlang.checks
+from gotlang.files import compile_in
+
+PROGRAM = f"""
+import "shared.got"
+import python "tools.py": letters -> int
+import corpus "papers.jsonl": papers
+{VOTE}
+scheme counted(question: str) -> int:
+    Pool() letters(question)
+study s:
+    program "other.got"
+    minimize cost
+    data "rows.csv"
+"""
+FILES = {
+    "shared.got": "type Kind = int\n",
+    "tools.py": "def letters(text):\n    return len(text)\n",
+    "papers.jsonl": "{}\n",
+    "other.got": VOTE,
+    "main.got": PROGRAM.lstrip(),
+}
+
+
+@pytest.fixture
+def compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The programs that are compiled, of those in the folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    found: list[str] = []
+
+    def noted(source: gotlang.checks.Source, files: gotlang.checks.Beside) -> object:
+        found.append(source.name)
+        return compile_in(source, files)
+
+    monkeypatch.setattr(gotlang.checks, "compile_in", noted)
+    return found
+
+
+def records(folder: Path) -> list[Path]:
+    return list((folder / "cache" / "gotc" / "checks").iterdir())
+
+
+@pytest.mark.parametrize("format", ["text", "json", "github", "sarif"])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_what_is_known_is_said_again(
+    gotc: Gotc, folder: Path, compiled: list[str], format: str, wrong: bool
+) -> None:
+    if wrong:
+        (folder / "shared.got").write_text("type Kind = in\nparam é 5\n")
+    first, again = (gotc("check", "main.got", "--format", format) for _ in range(2))
+    assert first == again
+    assert first.code == (2 if wrong else 0)
+    assert compiled == ["main.got"]
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "its text": lambda folder: (folder / "main.got").write_text(PROGRAM + "\n"),
+    "an import": lambda folder: (folder / "shared.got").write_text("type Kind = str\n"),
+    "Python": lambda folder: (folder / "tools.py").write_text("def other(): ...\n"),
+    "Python that goes": lambda folder: (folder / "tools.py").unlink(),
+    "a corpus that goes": lambda folder: (folder / "papers.jsonl").unlink(),
+    "the program of a study": lambda folder: (folder / "other.got").write_text("param a 5\n"),
+    "a program of a study that goes": lambda folder: (folder / "other.got").unlink(),
+    "a damaged record": lambda folder: [path.write_text("[]") for path in records(folder)],
+    "a torn record": lambda folder: [path.write_text(path.read_text()[:-9]) for path in records(folder)],
+    "a folder that others write to": lambda folder: (folder / "cache" / "gotc" / "checks").chmod(0o777),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_has_changed_is_checked_again(
+    gotc: Gotc, folder: Path, compiled: list[str], change: str
+) -> None:
+    gotc("check", "main.got")
+    CHANGES[change](folder)
+    changed = gotc("check", "main.got")
+    assert compiled == ["main.got"] * 2
+    for path in records(folder):
+        path.unlink()
+    assert changed == gotc("check", "main.got")
+
+
+def test_another_gotc_checks_again(gotc: Gotc, compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    gotc("check", "main.got")
+    monkeypatch.setattr(gotlang.checks, "_version", lambda: "another")
+    gotc("check", "main.got")
+    assert compiled == ["main.got"] * 2
+
+
+def test_a_stranger_s_record_is_none(
+    gotc: Gotc, folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gotc("check", "main.got")
+    monkeypatch.setattr(os, "getuid", lambda: 4711)
+    gotc("check", "main.got")
+    assert compiled == ["main.got"] * 2
+
+
+def test_names_are_those_of_the_current_folder(
+    gotc: Gotc, folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "below").mkdir()
+    (folder / "main.got").write_text("param a 5\n")
+    assert "main.got:1:9" in gotc("check", "main.got").out
+    monkeypatch.chdir(folder / "below")
+    assert "../main.got:1:9" in gotc("check", "../main.got").out
+
+
+def test_where_nothing_can_be_written_checks_go_on(gotc: Gotc, folder: Path, compiled: list[str]) -> None:
+    (folder / "cache").write_text("")
+    assert [gotc("check", "main.got").code for _ in range(2)] == [0, 0]
+    assert compiled == ["main.got"] * 2
+
+
+def test_only_so_many_records_are_kept(
+    gotc: Gotc, folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gotlang.checks, "_MOST", 2)
+    for name in ("shared.got", "main.got", "other.got"):
+        gotc("check", name)
+    kept = {json.loads(path.read_text())["sources"][0] for path in records(folder)}
+    assert kept == {"main.got", "other.got"}
+
+
+def test_an_unchanged_check_imports_no_compiler_and_reads_no_grammar(folder: Path) -> None:
+    heavy = {"gotlang.compiler", "gotlang.syntax.grammar", "gotlang.semantics.check", "lark", "jinja2"}
+    code = "import sys; from gotlang.cli.main import exit_code; exit_code(['check', 'vote.got'])"
+    command = [sys.executable, "-c", f"{code}; print(*sys.modules)"]
+    first, again = (
+        set(
+            subprocess.check_output(command, cwd=folder, env=environment(XDG_CACHE_HOME=str(folder)))
+            .decode()
+            .split()
+        )
+        for _ in range(2)
+    )
+    assert first & heavy
+    assert not again & heavy
+    assert len(again) < 200
