@@ -18,6 +18,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final, TextIO, final
 
@@ -161,7 +162,8 @@ async def on_cluster(
                             session.coordination.remove(options.budget)
         finally:
             if ours:
-                ray.shutdown()
+                with redirect_stdout(StringIO()):  # what it has held back of the same
+                    ray.shutdown()
 
 
 # ---------------------------------------------------------------- the cluster
