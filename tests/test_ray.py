@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import time
@@ -12,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.caches import postgres_schema
 from support.cluster import cluster, why_not, workers
 from support.gotc import ROOT, document, gotc, start, vote
 from support.openai_server import Body, OpenAIServer
 from test_study_endpoint import GUESS
 from test_study_endpoint import answer as guessed
+
+from gotlang.engine.shares import Shares
 
 pytestmark = [pytest.mark.skipif(bool(why_not), reason=why_not), pytest.mark.xdist_group("ray")]
 
@@ -216,3 +221,43 @@ def test_keys_stay_where_they_are(tmp_path: Path, cache: str) -> None:
     logs = [path for path in folder.rglob("*") if path.is_file()]
     assert logs
     assert not [path for path in logs if key.encode() in path.read_bytes()]
+
+
+def test_nodes_share_the_limit_per_minute(tmp_path: Path, three: Any, cache: str) -> None:
+    with OpenAIServer(answer) as server:
+        command = evaluation(
+            tmp_path, "--base-url", server.url, "--limit", 24, "--rpm", 120, "--cache", cache
+        )
+        where = ("--engine", "ray", "--address", three.address, "--prefer", "latency")
+        document(gotc(*command, *where, cwd=tmp_path))
+    at = [seen.at - server.requests[0].at for seen in server.requests]
+    assert len(at) == 72
+    # Half of a limit may be used at once, the rest is spaced. Three whole limits would let all go at once.
+    assert sum(moment < 2 for moment in at) <= 60 + 3 * 3
+    assert 3 < max(at) < 30
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 90), st.sampled_from(("take", "lose", "fail", "spread"))), max_size=40)
+)
+def test_shares_of_a_limit_never_add_up_to_more_than_it(steps: list[tuple[float, str]]) -> None:
+    shares, now = Shares(2), 0.0
+    workers: list[tuple[float, float]] = []  # from when to when what they sent counts
+    for passed, what in steps:
+        before = shares.count
+        now += passed
+        running = [worker for worker in workers if worker[0] <= now and worker[1] == math.inf]
+        if what == "take":
+            workers.append((shares.take(now), math.inf))
+        elif what == "spread":
+            shares.spread(now)
+        elif running:
+            lost = running[0]
+            sent = what == "lose"
+            workers.remove(lost)
+            workers += [(lost[0], now + 61.2)] * sent
+            shares.lose(now, sent=sent)
+        # Where the shares got smaller, whoever is new starts when what others sent no longer counts.
+        assert shares.count <= before or workers[-1][0] >= now + 61.2
+        for moment in (now, *(begin for begin, _ in workers if begin >= now)):
+            assert sum(begin <= moment < end for begin, end in workers) <= shares.count

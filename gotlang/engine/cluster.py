@@ -24,6 +24,7 @@ from typing import Any, Final, TextIO, final
 
 from gotlang import keys
 from gotlang.cache.coordination import NO_AMOUNT
+from gotlang.engine.shares import Shares
 from gotlang.engine.worker import Job, Opened, Reply, Worker, fingerprints
 from gotlang.errors import CacheError, CacheLost, GotError, UsageError
 from gotlang.evaluate.evaluation import Engine, Notes, RowRun
@@ -41,6 +42,10 @@ LOOK_S: Final = 0.5
 """Seconds between two looks at which nodes there are."""
 AWAY_S: Final = 30.0
 """Seconds for which there may be no worker at all until the run ends."""
+STARTS: Final = 3
+"""Workers that do not start until that is an error."""
+OTHERS_S: Final = 5.0
+"""Seconds that the first worker waits for the others to start."""
 MOST_DEATHS: Final = 5
 """Workers that may die while they run a row until the row counts as failed: it may be what ends them."""
 _STORE_BYTES: Final = 100 * 2**20
@@ -197,8 +202,11 @@ class Cluster:
         self._worked = 0.0
         """When there was a worker last, or 0."""
         self._most = 1
+        self._shares: Shares | None = None
+        self._share = 1.0
+        self._failed = 0
+        """Workers that did not start."""
         self._told = False
-        self._lost: set[str] = set()
 
     async def open(self) -> None:
         """Start a worker on each node, and wait for the first. Raises UsageError if none starts."""
@@ -214,9 +222,14 @@ class Cluster:
         sent = replace(options, observe=None, python=python, max_usd=None, max_calls=None)
         self._sent = [ray.put(each) for each in (self._program, sent, os.getcwd())]
         self._sent.append(ray.put(fingerprints(self._program)))
+        if options.rpm is not None or options.tpm is not None:
+            self._shares = Shares(sum(node["Alive"] for node in ray.nodes()))
         self._actor = ray.remote(num_cpus=0, max_restarts=0, max_concurrency=100_000)(Worker)
         self._watching = asyncio.create_task(self._watch())
         await self._until(lambda: bool(self._nodes))
+        with suppress(TimeoutError):  # few rows would all go to the first
+            async with asyncio.timeout(OTHERS_S):
+                await self._until(lambda: not self._opening)
 
     async def close(self) -> None:
         """Let the workers leave, and end them."""
@@ -247,6 +260,7 @@ class Cluster:
                 self._told = True
                 for node in self._nodes.values():
                     node.actor.stop.remote(self._session.stopped)
+            self._tell_shares()
             await self._wake()
             await asyncio.sleep(LOOK_S)
 
@@ -254,27 +268,46 @@ class Cluster:
         from ray.exceptions import RayError
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+        now = asyncio.get_running_loop().time
+        if self._shares is not None:
+            start = self._shares.take(now())
+            self._tell_shares()
+            await asyncio.sleep(start - now())
         place = NodeAffinitySchedulingStrategy(id, soft=False)
         actor = self._actor.options(scheduling_strategy=place).remote(*self._sent)
         try:
-            found: Opened | GotError = await actor.open.remote()
+            found: Opened | GotError = await actor.open.remote(self._share)
         except RayError as error:
             why = next((line for line in reversed(str(error).splitlines()) if line.strip()), "").strip()
             found = UsageError(f"no worker starts: {why}", help=_SAME)
+            self._failed += 1
         if isinstance(found, Opened):
             others = sum(node.name.partition(" ")[0] == name for node in self._nodes.values())
             self._nodes[id] = _Node(id, f"{name} ({id[:6]})" if others else name, actor, found)
         else:
             self._ray.kill(actor)
-            self._trouble = type(found)(f"node {name}: {found.message}", help=found.help)
+            if self._shares is not None:
+                self._shares.lose(now(), sent=False)
+            if not self._failed or self._failed >= STARTS:  # a node may end while it starts one
+                self._trouble = type(found)(f"node {name}: {found.message}", help=found.help)
         await self._wake()
+
+    def _tell_shares(self) -> None:
+        """Let the workers have their shares of limits per minute."""
+        if self._shares is not None:
+            self._shares.spread(asyncio.get_running_loop().time())
+            if (share := 1 / self._shares.count) != self._share:
+                self._share = share
+                for node in self._nodes.values():
+                    node.actor.share.remote(share)
 
     async def _lose(self, node: _Node) -> None:
         """A worker does not answer any more: what it had sent may be charged, the rest is given back."""
         if self._nodes.get(node.id) is not node:
             return
         del self._nodes[node.id]
-        self._lost.add(node.name)
+        if self._shares is not None:
+            self._shares.lose(asyncio.get_running_loop().time())
         with suppress(Exception):  # its node may be gone
             self._ray.kill(node.actor)
         coordination, budget = self._session.coordination, self._session.runner.budget

@@ -120,13 +120,14 @@ class Worker:
         self._budgets: dict[str, SharedBudget] = {}
         self._told: dict[int, _Told] = {}
 
-    async def open(self) -> Opened | GotError:
-        """Open the session. Answers with the error where that fails."""
+    async def open(self, share: float) -> Opened | GotError:
+        """Open the session, with a share of limits per minute. Answers with the error where that fails."""
         try:
             os.chdir(self._folder)
             if fingerprints(self._program) != self._files:
                 raise OSError("its Python is not there, or another version of it")
-            session = Session(self._program, replace(self._options, observe=None))
+            rpm, tpm = self._rates(share)
+            session = Session(self._program, replace(self._options, rpm=rpm, tpm=tpm))
             await session.__aenter__()
         except OSError as error:
             help = "the program's files must be at the same place on every node: see docs/scale.md"
@@ -206,6 +207,15 @@ class Worker:
         told.charged, told.uncertain = budget.charged, budget.uncertain
         told.free_calls, told.refused = budget.free_calls, budget.refused
         return reply
+
+    def _rates(self, share: float) -> tuple[float | None, float | None]:
+        rpm, tpm = self._options.rpm, self._options.tpm
+        return None if rpm is None else rpm * share, None if tpm is None else tpm * share
+
+    async def share(self, share: float) -> None:
+        """Have another share of limits per minute from now on."""
+        if self._session is not None:
+            self._session.models.limit(*self._rates(share))
 
     async def stop(self, reason: str) -> None:
         """Finish the requests that are under way and send no more."""

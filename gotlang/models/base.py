@@ -260,7 +260,8 @@ class Address:
 
 
 class Model(Protocol):
-    """A model that completes prompts. A subclass inherits the defaults of `endpoint`, `refuses` and `close`.
+    """A model that completes prompts. A subclass inherits the defaults of `endpoint`, `refuses`, `limit`
+    and `close`.
 
     The contract, which every implementation passes in `tests/contracts/test_models.py`:
     - `ask` returns between 1 and n completions, or raises ModelError; it never returns an empty reply and
@@ -297,6 +298,10 @@ class Model(Protocol):
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         """Up to n completions of a request: the samples numbered from `first` on."""
+
+    def limit(self, rpm: float | None, tpm: float | None) -> None:
+        """Send no more than so many requests and tokens per minute from now on."""
+        return
 
     async def close(self) -> None:
         """Release connections and processes. The model is not used afterwards."""

@@ -239,6 +239,10 @@ class HttpModel(Model):
             if not (outcome.congested or self._limits.outage):
                 await self._sleep(wait)
 
+    def limit(self, rpm: float | None, tpm: float | None) -> None:
+        """Other limits per minute from now on."""
+        self._limits.allow(rpm, tpm)
+
     async def close(self) -> None:
         """Release the connections."""
         await self._wire.close()

@@ -160,6 +160,10 @@ class Window:
         # refuse although we counted much less, and nothing was dropped that they may still count.
         self._whole = True
 
+    def allow(self, limit: float | None) -> None:
+        """Another limit of the user's."""
+        self._own_limit = limit
+
     @property
     def limit(self) -> float | None:
         """The lower of the user's limit and the endpoint's."""
@@ -542,6 +546,12 @@ class Limits:
     def concurrency(self) -> int:
         """How many requests may be in flight."""
         return int(self._pace.concurrency)
+
+    def allow(self, requests: float | None, tokens: float | None) -> None:
+        """Other limits per period from now on; what was sent counts against them."""
+        self._requests.allow(requests)
+        self._tokens.allow(tokens)
+        self._changed.set()
 
     def ticket(self) -> int:
         """A place in the queue. A request that is sent again keeps its own: it goes before younger ones."""

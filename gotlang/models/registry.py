@@ -157,6 +157,12 @@ class ModelPool:
         found = self._named[name] = self._opened[spec]
         return found
 
+    def limit(self, rpm: float | None, tpm: float | None) -> None:
+        """Other limits per minute from now on."""
+        self.options = replace(self.options, rpm=rpm, tpm=tpm)
+        for model in self.opened:
+            model.limit(rpm, tpm)
+
     @property
     def opened(self) -> tuple[Model, ...]:
         """Those opened so far."""
