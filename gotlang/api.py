@@ -206,13 +206,15 @@ class Program(CheckedProgram):
         options: Options | None = None,
         on_row: Callable[[RowRun], None] | None = None,
         on_session: OnSession = _ignore,
+        out: str | Path | None = None,
     ) -> Evaluation:
         """Run a scheme on every row; `data`, `columns`, `limit`, `rows` and `sample` are those of `dataset`.
 
         `metrics` are built-in ones (`f1`, `exact_match`, `accuracy`, `errors`) beside those that the program
         declares. Each row runs `repeat` times, `parallel` rows at a time; once a larger share than
         `max_failed` of the runs has failed, no more are started. `on_row` is called for every run that ended.
-        Raises UsageError.
+        With `out` runs are written to this file of JSON lines as they end, and not kept in memory; those that
+        it has already, from a run that was interrupted, are not repeated. Raises UsageError.
         """
         from gotlang.engine import opened
         from gotlang.evaluate.evaluation import evaluate
@@ -239,6 +241,7 @@ class Program(CheckedProgram):
                 on_row=on_row,
                 stopping=lambda: session.stopped,
                 engine=engine,
+                out=out,
             )
 
     evaluate = _blocking(aevaluate)

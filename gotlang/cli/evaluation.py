@@ -152,7 +152,7 @@ class Job:
     def code(self, found: Evaluation, name: str = "") -> int:
         """The exit code for an evaluation: reports what stopped it."""
         if found.stopped is not None:
-            partial = sum(run.state == "partial" for run in found.runs)
+            partial = found.tally.states()["partial"]
             left = [
                 f"; {count(number, 'run')} {words}"
                 for number, words in ((partial, "without a result"), (found.not_run, "not started"))
@@ -228,6 +228,12 @@ def _one_row(chosen: dict[str, Any]) -> list[str]:
 )
 @many_run_options
 @opt.together(
+    opt.text(
+        "--out",
+        "FILE",
+        "Write each row's result to FILE as it ends, one line of JSON for each, and keep none in memory. The "
+        "same command continues it after an interruption: rows that have a result are not run again.",
+    ),
     click.option(
         "--format",
         type=click.Choice(("text", "json", "junit", "github")),
@@ -250,8 +256,8 @@ def eval_command(**chosen: Any) -> int:
     todo = job(chosen, lambda program: program.scheme(name))
     thresholds = todo.program.thresholds(chosen["fail_if"], scheme=name, metrics=todo.metrics)
     todo.progress.planned(len(todo.data) * repeat)
-    found = todo.run(todo.program.evaluate, scheme=name, repeat=repeat)
-    complete = found.stopped is None and any(run.state == "done" for run in found.runs)
+    found = todo.run(todo.program.evaluate, scheme=name, repeat=repeat, out=chosen["out"])
+    complete = found.stopped is None and found.tally.states()["done"] > 0
     crossed: list[Threshold] | None = None
     undecided: RunError | None = None
     try:

@@ -458,7 +458,7 @@ def _common_metric(entries: Sequence[ComparedScheme], wanted: str | None) -> tup
 
 
 def _ended(entry: ComparedScheme) -> bool:
-    return any(run.state == "done" for run in entry.evaluation.runs)
+    return entry.evaluation.tally.states()["done"] > 0
 
 
 def _difference(entry: ComparedScheme, first: ComparedScheme, metric: str) -> Interval | None:

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final, TypeVar
 
-from gotlang.evaluate.evaluation import CostMetric, Evaluation, RowRun
+from gotlang.evaluate.evaluation import CostMetric, Evaluation
+from gotlang.evaluate.runs import RowRun
 from gotlang.metric import ScoreKind
 
 T = TypeVar("T")
@@ -89,7 +90,6 @@ def _replaced(found: Evaluation, more: Evaluation) -> Evaluation:
         runs=sorted(runs, key=lambda run: (run.row.number, run.repeat)),
         stopped=found.stopped or more.stopped,
         not_run=found.not_run + more.not_run,
-        _values={},
     )
 
 
@@ -112,7 +112,7 @@ def repeated(found: Evaluation, run: Callable[[int, int, Collection[int]], Await
                 for one in last.runs:
                     by_row[one.row.number].append(one)
         runs = [combine(by_row[row][:level], found.kind) for row in wanted]
-        return dataclasses.replace(last, kind=found.kind, runs=runs, repeat=1, stopped=stopped, _values={})
+        return dataclasses.replace(last, kind=found.kind, runs=runs, repeat=1, stopped=stopped)
 
     return at
 

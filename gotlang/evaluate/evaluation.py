@@ -6,97 +6,47 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import math
-import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Literal, Protocol, Self, final
 
 from gotlang.errors import GotError, RunError, UsageError
 from gotlang.evaluate.rows import Dataset, Row, looks_at_truth
+from gotlang.evaluate.runs import METRICS, SPENDINGS, StoredRuns, Tally
+from gotlang.evaluate.runs import RowRun as RowRun
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Program, Scheme
-from gotlang.metric import NO_TRUTH, RUN_METRICS, Metric, ScoreKind, kind_of, measure, steps
+from gotlang.metric import NO_TRUTH, Metric, ScoreKind, kind_of, measure, steps
 from gotlang.metric import looks_at_truth as needs_truth
 from gotlang.models.base import Address
 from gotlang.models.prices import NOTHING_SPENT, Spent
+from gotlang.records import to_json
 from gotlang.result import FORMAT_VERSION, Displayed
 from gotlang.runtime.outcome import Outcome
+from gotlang.runtime.python import resolve
 from gotlang.runtime.run import Runner
 from gotlang.runtime.sampler.events import Asked, Event, MissingSample, Observer, guarded
 from gotlang.session import Session
-from gotlang.statistics import Interval, bounded, mean_interval, share_interval, within
+from gotlang.statistics import Interval, mean_interval, share_interval, within
 
-METRICS = RUN_METRICS
-"""What is measured of a run: its result's score, whether that is right (1 or 0), US dollars, tokens (of
-prompts and responses together), calls, and seconds along the critical path. The last four are those of a
-run with an empty cache, so that they do not depend on what ran before."""
-SPENDINGS = ("cost", "tokens", "calls", "seconds")
-"""Metrics that are never negative. A failed run has all but the last."""
 CostMetric = Literal["cost", "tokens", "calls"]
 DEFAULT_PARALLEL = 16
 """Rows that run at a time. They take turns at the gate, so that a long row does not hold up the others."""
 DEFAULT_MAX_FAILED = 0.5
 """The share of the runs that may fail before the rest is not started."""
 
-State = Literal["done", "partial", "failed"]
-
 _MOST_ROWS = 5
 """Rows that a remark names."""
-_FIELDS = {"result": "value", "correct": "truth", "cost": "usd"}
-"""The fields of a run that have another name as a metric or in documents."""
 _KINDS = {
     "correct": ScoreKind("correct", share=True, best=1),
     **{name: ScoreKind(name, lower=True) for name in SPENDINGS},
 }
-_SHOWN = "repeat state result valid score correct usd tokens calls seconds failed_thoughts reason".split()  # noqa: SIM905
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class RowRun:
-    """One run of one row. `reason` says why it failed or is partial; `notes` are reasons of its thoughts that
-    failed, `failed_thoughts` their number; `missing` counts calls that the model did not answer, if counted,
-    and `away` says whether it may answer one of them later. `valid` is what validated the result last (None:
-    nothing did). `metrics` are those that the program declares or the user named. `unknown` says why the
-    result does not have one that the program measures.
-
-    A run that failed is not correct and has no score and no time, but a price, and the `error` that ended it;
-    of `metrics` it has those that say what a failure counts as.
-    """
-
-    row: Row
-    repeat: int
-    state: State
-    value: Any = None
-    score: float | None = None
-    truth: bool | None = None
-    usd: float | None = None
-    calls: int | None = None
-    seconds: float | None = None
-    reason: str | None = None
-    failed_thoughts: int = 0
-    notes: tuple[str, ...] = ()
-    missing: int = 0
-    away: bool = False
-    error: GotError | None = field(default=None, compare=False, repr=False)
-    valid: bool | None = None
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    unknown: Mapping[str, str] = field(default_factory=dict)
-    tokens: int | None = None
-
-    def metric(self, name: str) -> float | None:
-        """A metric of this run; None if unknown."""
-        value = getattr(self, _FIELDS.get(name, name)) if name in METRICS else self.metrics.get(name)
-        return bounded(value) if value is not None and math.isfinite(value) else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The run as `--json` prints it."""
-        shown = {name: getattr(self, _FIELDS.get(name, name)) for name in _SHOWN}
-        return {"row": self.row.number, **shown, "metrics": dict(self.metrics), "unknown": dict(self.unknown)}
 
 
 @final
@@ -128,12 +78,24 @@ class Evaluation(Displayed):
     unscored: str | None = None
     endpoints: Sequence[Address] = ()
     kinds: Mapping[str, ScoreKind] = field(default_factory=dict)
-    _values: dict[str, dict[int, float]] = field(default_factory=dict, compare=False)
+    _tally: list[Tally] = field(default_factory=list, init=False, compare=False)
+
+    @property
+    def tally(self) -> Tally:
+        """What its sums and means are made of."""
+        if isinstance(self.runs, StoredRuns):
+            return self.runs.tally
+        if not self._tally:
+            tally = Tally()
+            for run in self.runs:
+                tally.add(run)
+            self._tally.append(tally)
+        return self._tally[0]
 
     @property
     def row_count(self) -> int:
         """Rows of which a run ended, failed ones included."""
-        return len({run.row.number for run in self.runs})
+        return self.tally.row_count
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -152,21 +114,16 @@ class Evaluation(Displayed):
     def failures(self) -> Counter[str]:
         """How many runs failed, by reason. Quoted responses are left out of a reason, so that equal reasons
         count together; `reason` of a run has them."""
-        failed = (run.reason or "unknown" for run in self.runs if run.state == "failed")
-        return Counter(_QUOTED.sub("", reason) for reason in failed)
+        return self.tally.failures()
 
     def invalid(self) -> list[int]:
         """The rows of which a result is not valid."""
-        return sorted({run.row.number for run in self.runs if run.valid is False})
+        return self.tally.invalid()
 
     def unknown(self) -> list[tuple[str, str, list[int]]]:
         """Metrics that results do not have, although the program measures them: the metric, why, and the
         rows. Failed and partial runs are counted elsewhere."""
-        found: dict[tuple[str, str], set[int]] = {}
-        for run in self.runs:
-            for metric, reason in run.unknown.items():
-                found.setdefault((metric, reason), set()).add(run.row.number)
-        return [(metric, reason, sorted(rows)) for (metric, reason), rows in found.items()]
+        return self.tally.unknown()
 
     def remarks(self) -> Iterator[str]:
         """What the means do not show: results that are not valid, and metrics that results do not have."""
@@ -191,24 +148,15 @@ class Evaluation(Displayed):
         Partial runs are left out. A failed run has no score, and is a wrong answer if other runs say whether
         they are right; what it spent counts, or else failing would look cheap.
         """
-        if metric not in self._values:
-            judged = any(run.truth is not None for run in self.runs)
-            found: dict[int, list[float]] = {}
-            for run in self.runs:
-                left = metric in SPENDINGS or metric in self.kinds
-                counts = run.state == "done" or (run.state == "failed" and left)
-                value = run.metric(metric) if counts else None
-                if run.state == "failed" and metric == "correct" and judged:
-                    value = 0.0
-                if value is not None:
-                    found.setdefault(run.row.number, []).append(value)
-            self._values[metric] = {number: fmean(values) for number, values in sorted(found.items())}
-        return self._values[metric]
+        return dict(zip(*self._by_row(metric), strict=True))
+
+    def _by_row(self, metric: str) -> tuple[Sequence[int], Sequence[float]]:
+        return self.tally.values(metric, of_failed=metric in SPENDINGS or metric in self.kinds)
 
     def mean(self, metric: str) -> float | None:
         """The mean of a metric over the rows; None if no row has it."""
-        values = self.values(metric)
-        return fmean(values.values()) if values else None
+        _, values = self._by_row(metric)
+        return fmean(values) if values else None
 
     @property
     def cost_metric(self) -> CostMetric:
@@ -218,7 +166,7 @@ class Evaluation(Displayed):
     def interval(self, metric: str, *, seed: int = 0) -> Interval | None:
         """The mean of a metric over the rows with its 95% CI; None if no row has it. Bounds are cut to what
         is possible: no negative spending, nothing beyond the best score."""
-        values = list(self.values(metric).values())
+        _, values = self._by_row(metric)
         if not values:
             return None
         kind = self.kind_of(metric)
@@ -232,14 +180,12 @@ class Evaluation(Displayed):
 
     def median(self, metric: str) -> float | None:
         """The median of a metric over the rows; None if no row has it."""
-        values = self.values(metric)
-        return median(values.values()) if values else None
+        _, values = self._by_row(metric)
+        return median(values) if values else None
 
     def sum(self, metric: str) -> float | None:
         """The sum of a metric over every run that ended; None if one of them does not have it."""
-        values = [run.metric(metric) for run in self.runs if run.state != "failed" or run.calls is not None]
-        known = [value for value in values if value is not None]
-        return math.fsum(known) if len(known) == len(values) else None
+        return self.tally.sum(metric)
 
     def about(self) -> dict[str, Any]:
         """What was run, as documents and reports start with it."""
@@ -279,7 +225,11 @@ class Evaluation(Displayed):
             **self.summary(),
             "spent": self.spent.to_dict(),
             "columns": dict(self.columns),
-            "runs": [run.to_dict() for run in self.runs],
+            **(
+                {"out": str(self.runs.path)}
+                if isinstance(self.runs, StoredRuns)
+                else {"runs": [run.to_dict() for run in self.runs]}
+            ),
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -297,10 +247,6 @@ class Evaluation(Displayed):
         return [("evaluation", f"of {self.scheme}: {self.row_count} rows"), *found, ("model", model)]
 
 
-_QUOTED = re.compile(r""": (['"]).*\1\Z""", re.DOTALL)
-"""A response, or a part of one, at the end of a reason."""
-
-
 def interval_dict(found: Interval | None) -> dict[str, Any] | None:
     """An interval as plain data."""
     return None if found is None else dataclasses.asdict(found)
@@ -308,7 +254,7 @@ def interval_dict(found: Interval | None) -> dict[str, Any] | None:
 
 def cost_metric(evaluations: Iterable[Evaluation]) -> CostMetric:
     """What costs are compared by: dollars if all cost something, else tokens, else calls."""
-    ended = [found for found in evaluations if any(run.state == "done" for run in found.runs)]
+    ended = [found for found in evaluations if found.tally.states()["done"]]
     for metric in ("cost", "tokens"):
         means = [found.mean(metric) for found in ended]
         if means and None not in means and any(means):
@@ -361,22 +307,30 @@ async def evaluate(
     on_row: Callable[[RowRun], None] | None = None,
     stopping: Callable[[], str | None] = lambda: None,
     engine: Engine | None = None,
+    out: str | Path | None = None,
 ) -> Evaluation:
     """Run a scheme (default: the program's own choice) on every row of a dataset, with an engine elsewhere.
 
     Each row runs `repeat` times, with seeds from the session's plus `first_repeat` on, at most `parallel`
     rows at a time. Once a limit is reached, the session is stopped, `stopping` gives a reason, or a larger
     share than `max_failed` of the runs has failed, no more are started, and the result says why. `on_row` is
-    called for each run that ended. `metrics` are measured first, before the others that the program declares.
-    Raises UsageError for inputs that the scheme does not accept, and for `metrics` that are unknown, do not
-    fit or need known answers that the data does not have.
+    called for each run that ended. With a file `out` runs are written there as they end and read from there,
+    and those with a result that it has already, from the same evaluation, are not repeated. `metrics` are
+    measured first, before the others that the program declares. Raises UsageError for inputs that the scheme
+    does not accept, for `metrics` that are unknown, do not fit or need known answers that the data does not
+    have, and for `out` if it cannot be written or has other results.
     """
     if not isinstance(scheme, Scheme):
         scheme = session.ir.scheme(session.program.scheme(scheme).name)
     metric, measures = session.program.metric(scheme), session.program.metrics(scheme, metrics)
     check_truth(data, [each for each in measures if each.name in metrics])
     total = repeat * len(data.rows)
-    runs: list[RowRun] = []
+    runs: list[RowRun] | StoredRuns = []
+    if out is not None:
+        runs = StoredRuns(out, _identity(session, data, scheme, metrics, (repeat, first_repeat)), data.row)
+        if on_row is not None:
+            for run in runs:
+                on_row(run)
     failed, stopped = 0, stopping()
 
     def stop() -> bool:
@@ -395,6 +349,7 @@ async def evaluate(
         parallel=parallel,
         stop=stop,
         engine=engine,
+        ended=lambda row, repeat: isinstance(runs, StoredRuns) and runs.has(row, repeat),
     )
     async with aclosing(started):
         async for run in started:
@@ -409,11 +364,13 @@ async def evaluate(
                 on_row(run)
     if engine is not None:
         await engine.settle()
+    if isinstance(runs, StoredRuns):
+        runs.close()
     model = session.options.chosen_model
     return Evaluation(
         scheme.name,
         metric.kind,
-        sorted(runs, key=lambda run: (run.row.number, run.repeat)),
+        runs if isinstance(runs, StoredRuns) else sorted(runs, key=lambda run: (run.row.number, run.repeat)),
         repeat,
         total - len(runs),
         stopped,
@@ -429,6 +386,25 @@ async def evaluate(
         session.endpoints,
         {each.name: kind_of(each) for each in measures},
     )
+
+
+def _identity(
+    session: Session, data: Dataset, scheme: Scheme, metrics: Sequence[str], repeats: tuple[int, int]
+) -> str:
+    """16 hexadecimal digits of all that the runs depend on."""
+    options, program = session.options, session.program
+    digest = sha256()
+    sources = program.compilation.sources.values()
+    settings = (options.seed, options.level, options.prefer, options.wave, options.batching, *repeats)
+    model = (session.model.name, session.model.endpoint, sorted(session.params.items()), *metrics)
+    for part in (*(source.text for source in sources), scheme.name, *settings, *model):
+        digest.update(f"{part}\0".encode("utf-8", "replace"))
+    for entry in (*session.ir.python, *session.ir.simulators):
+        file = resolve(entry.folder, entry.path)
+        digest.update(file.read_bytes() if file.is_file() else b"")
+    for row in data.rows:
+        digest.update(to_json([row.number, row.inputs, row.truth]).encode() + b"\n")
+    return digest.hexdigest()[:16]
 
 
 def check_truth(data: Dataset, metrics: Sequence[ir.MetricFunction]) -> None:
@@ -455,11 +431,13 @@ async def run_each(
     count_missing: bool = False,
     engine: Engine | None = None,
     notes: Notes | None = None,
+    ended: Callable[[Row, int], bool] = lambda row, repeat: False,
 ) -> AsyncGenerator[RowRun, None]:
     """Run a scheme on rows and yield each run as it ends; one that fails does not end the others.
 
     Once `stop` is true nothing more is started, and what runs is waited for. `count_missing` counts the calls
     that the model did not answer. With an `engine` rows run elsewhere; `notes` gets what is noted of them.
+    Runs that have `ended` are left out.
     Raises UsageError for inputs that no run accepts.
     """
     if engine is not None:
@@ -471,8 +449,9 @@ async def run_each(
         def run(row: Row, repeat: int) -> Awaitable[RowRun]:
             return run_one(runner, scheme, row, repeat, metric, measures, count_missing=count_missing)
 
-    waiting = ((row, first_repeat + number) for number in range(repeat) for row in rows)
-    ended: asyncio.Queue[asyncio.Task[RowRun]] = asyncio.Queue()
+    all_runs = ((row, first_repeat + number) for number in range(repeat) for row in rows)
+    waiting = (each for each in all_runs if not ended(*each))
+    done: asyncio.Queue[asyncio.Task[RowRun]] = asyncio.Queue()
     running: set[asyncio.Task[RowRun]] = set()
     try:
         while True:
@@ -480,10 +459,10 @@ async def run_each(
             while len(running) < most and not stop() and (chosen := next(waiting, None)) is not None:
                 task = asyncio.ensure_future(run(*chosen))
                 running.add(task)
-                task.add_done_callback(ended.put_nowait)
+                task.add_done_callback(done.put_nowait)
             if not running:
                 return
-            task = await ended.get()
+            task = await done.get()
             running.discard(task)
             yield task.result()
     finally:

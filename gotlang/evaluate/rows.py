@@ -19,6 +19,7 @@ found by rule 3 are reported as inferred.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -86,6 +87,11 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def row(self, number: int) -> Row:
+        """The row with this number, of rows in the order of the table."""
+        numbers = [row.number for row in self.rows]
+        return self.rows[bisect_left(numbers, number)]
 
 
 def as_table(data: str | Path | Table | Sequence[Mapping[str, Any]]) -> Table:

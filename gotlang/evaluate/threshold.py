@@ -7,14 +7,14 @@ rows.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, final
 
 from gotlang.diagnostics import Diagnostic, nearest
 from gotlang.errors import EvaluationError, RunError, UsageError
-from gotlang.evaluate.evaluation import METRICS, Evaluation
+from gotlang.evaluate.evaluation import Evaluation
+from gotlang.evaluate.runs import METRICS
 from gotlang.ir.evaluate import evaluate
 from gotlang.metric import ScoreKind
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS
@@ -88,8 +88,8 @@ def threshold(text: str, kind: ScoreKind, metrics: Collection[str] = ()) -> Thre
 def _names(evaluation: Evaluation) -> dict[str, Any]:
     names: dict[str, Any] = {name: list(evaluation.values(name).values()) for name in evaluation.metrics}
     names[evaluation.kind.name] = names["score"]
-    states = Counter(run.state for run in evaluation.runs)
-    invalid = sum(run.valid is False for run in evaluation.runs)
+    states = evaluation.tally.states()
+    invalid = evaluation.tally.invalid_runs
     counts = {"failed": states["failed"], "invalid": invalid, "partial": states["partial"]}
     return {**names, "rows": evaluation.row_count, **counts}
 

@@ -21,6 +21,8 @@ _COMMAND: list[str] = []
 _SERVERS: list[subprocess.Popen[bytes]] = []
 """How the server is started, and the one that runs."""
 GIVEN = os.environ.get("GOTLANG_TEST_POSTGRES", "")
+SYNCED = False
+"""Whether the server waits for the disk, as one outside of tests does."""
 
 
 def _programs() -> Path | None:
@@ -85,7 +87,16 @@ def address() -> str:
     assert made.returncode == 0, made.stderr
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [programs / "postgres", "-D", folder / "data", "-p", str(port), "-k", folder, "-F"]
+    command = [
+        programs / "postgres",
+        "-D",
+        folder / "data",
+        "-p",
+        str(port),
+        "-k",
+        folder,
+        *([] if SYNCED else ["-F"]),
+    ]
     _COMMAND[:] = [*map(str, command), "-c", "listen_addresses=127.0.0.1"]
     _start()
     atexit.register(_end)
