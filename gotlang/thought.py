@@ -6,19 +6,12 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar, dataclass_transform, final
+from typing import Any, NamedTuple, final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gotlang.errors import BeyondBest, EvaluationError
-
-_Class = TypeVar("_Class")
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def frozen(made: type[_Class]) -> type[_Class]:
-    """A frozen dataclass of which many are made: the type checker alone forbids to change one, which halves
-    the time to make it."""
-    return dataclass(slots=True, eq=False)(made)
 
 
 @final
@@ -32,8 +25,7 @@ class Asked(NamedTuple):
 
 
 @final
-@frozen
-class Thought:
+class Thought(Struct, frozen=True, eq=False):
     """A value plus its score, validity and confidence, who made it and from what.
 
     `maker` is the operation that made it and `index` its place among that one's thoughts; together they
@@ -50,16 +42,16 @@ class Thought:
     value: Any
     maker: Any = None
     index: int = 0
-    parents: tuple[Thought, ...] = field(default=(), repr=False)
+    parents: tuple[Thought, ...] = ()
     score: float | None = None
     lower: bool = False
     valid: bool | None = None
     logprob: float | None = None
     usd: float | None = None
     call: str | None = None
-    tokens: tuple[tuple[str, float], ...] = field(default=(), repr=False)
+    tokens: tuple[tuple[str, float], ...] = ()
     empty: bool = False
-    asked: tuple[Asked, ...] = field(default=(), repr=False)
+    asked: tuple[Asked, ...] = ()
     kept: bool = False
     claim: BeyondBest | bool = False
 

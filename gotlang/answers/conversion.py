@@ -210,9 +210,10 @@ def _simple(value: Any, type_: Simple) -> Any:
             return bool(int(value))
         case "int" | "float", str() | int() | float() if not isinstance(value, bool):
             found = number(value.strip(" \t\r\n*").rstrip(".,;")) if isinstance(value, str) else value
-            if type_ == INT and isinstance(found, float) and found.is_integer():
+            whole = type_.name == "int"
+            if whole and isinstance(found, float) and found.is_integer():
                 found = int(found)
-            if isinstance(found, int) if type_ == INT else found is not None and abs(found) <= float_info.max:
+            if isinstance(found, int) if whole else found is not None and abs(found) <= float_info.max:
                 return found
         case "none", None:
             return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import final
 
+from msgspec import structs
+
 from gotlang.flows import FlowScope, Result
 from gotlang.operations import sampling
 from gotlang.operations.record import NO_FACT, OperationRecord, SettingRule, Syntax, asks
@@ -65,7 +67,7 @@ def _estimate(step: Improve, scope: FlowScope, e: Estimating) -> Result:
 
 async def _run(step: Improve, thoughts: Thoughts, running: Running) -> Thoughts:
     """`Improve`: a thought that stays is marked, and not scored again."""
-    old = [replace(thought, kept=True) for thought in thoughts] if step.keep else []
+    old = [structs.replace(thought, kept=True) for thought in thoughts] if step.keep else []
     return await sampling.sample(step, thoughts, running, beside=old)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from msgspec import structs
+
 from gotlang.flows import FlowScope, Result
 from gotlang.operations.record import (
     NO_FACT,
@@ -80,7 +82,7 @@ def judging(
             for asked, found in enumerate(await responses.all()):
                 values = [value for _, values in found for value in values]
                 valid[calls[asked][0]] = None if asked in responses.unasked else bool(values and values[0])
-        return [replace(thought, valid=valid.get(at, False)) for at, thought in enumerate(thoughts)]
+        return [structs.replace(thought, valid=valid.get(at, False)) for at, thought in enumerate(thoughts)]
 
     return mark
 

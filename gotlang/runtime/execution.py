@@ -345,9 +345,12 @@ class Execution:
         samples = sum([len(numbers) for _, numbers in wanted])
         sampler.check(samples)
         sampler.asked += samples
-        results = await in_parallel([call.sample(numbers, batched) for call, numbers in wanted if numbers])
+        work = [call.sample(numbers, batched) for call, numbers in wanted if numbers]
+        results = await in_parallel(work)
         self.hops += 1
         self.seconds += max([seconds for _, seconds in results], default=0.0)
+        if len(results) == len(wanted):
+            return [samples for samples, _ in results]
         each = iter(results)
         return [next(each)[0] if numbers else [] for _, numbers in wanted]
 

@@ -201,7 +201,7 @@ def _as_one_request(samples: Sequence[StoredSample]) -> tuple[float, Usage]:
 
 def latency(samples: Iterable[StoredSample]) -> float:
     """The seconds until all of these samples are there, requested at the same time."""
-    return max((one.latency_s for one in samples), default=0.0)
+    return max([one.latency_s for one in samples], default=0.0)
 
 
 def _critical_path_s(graph: Graph, result: Operation, waits: _Waits) -> float:

@@ -238,11 +238,11 @@ class Sampler:
             numbers = [0] * len(numbers)
         process = self._process
         pending = _Pending(model, request, key, operation, timeout_s)
-        mine = pending.numbers
-        for number in numbers:
-            if (key, number) not in process:
-                process[key, number] = pending
-                mine.append(number)
+        mine, names = pending.numbers, [(key, number) for number in numbers]
+        for name in names:
+            if name not in process:
+                process[name] = pending
+                mine.append(name[1])
         persistent = NONE_STORED
         if mine:
             try:
@@ -255,8 +255,8 @@ class Sampler:
         if len(mine) < len(numbers):
             self.ledger.shared = True
         samples: list[Sample] = []
-        for number in numbers:
-            there = process[key, number]
+        for name in names:
+            there, number = process[name], name[1]
             if isinstance(there, _Pending):
                 self.idle(1)  # it takes the place of no operation that asks for its own samples
                 try:
