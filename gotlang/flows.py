@@ -159,7 +159,7 @@ class Flow:
     """The thoughts of a pool: how many, what each is like, how many model calls in a row stand before the
     last of them, and from how many thoughts each can be reached. `part` is one result of a `foreach` whose
     block leaves exactly one; `start` marks the empty thought. `scorer` is the model's that all were scored by
-    last; `kept`: some have a score that stands."""
+    last; `kept`: some have a score that stands. `repeated`: some may be the same thought."""
 
     count: Amount = ONE
     each: Guess = NOTHING_KNOWN
@@ -170,6 +170,7 @@ class Flow:
     start: bool = False
     kept: Kept | None = None
     scorer: Scorer | None = None
+    repeated: bool = False
 
     def or_(self, other: Flow) -> Flow:
         """One or the other."""
@@ -184,7 +185,14 @@ class Flow:
             start=self.start and other.start,
             kept=self.kept if self.kept == other.kept else Kept(),
             scorer=self.scorer if self.scorer == other.scorer else None,
+            repeated=self.repeated or other.repeated,
         )
+
+    @property
+    def fewest(self) -> float:
+        """How many different thoughts there are at least."""
+        low = self.count.bounds[0]
+        return min(1, low) if self.repeated else low
 
     @property
     def one(self) -> Flow:

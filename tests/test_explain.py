@@ -125,6 +125,25 @@ def test_a_generated_program_stays_in_its_bounds(program: Generated) -> None:
         assert usual.outcome.ledger.spent.calls <= whole.outcome.ledger.spent.calls
 
 
+def test_a_merge_of_a_thought_with_itself_is_made_from_one() -> None:
+    """`Select` may give the same thought twice: the first and the last of one."""
+    text = dedent("""
+        prompt answer(x: int) -> int:
+            "{{ x }}"
+
+        scheme twice(x: int) -> int:
+            Generate() answer(x)
+            Select([-1, 0])
+            reduce left, right:
+                Aggregate() answer(left + right)
+    """)
+    program = compiled(text)
+    options = Options(model=SimulatedModel({"answer": lambda rng, x: "7"}))
+    costs = program.explain({"x": 1}, options=options, simulate=False).costs
+    outcome = program.run({"x": 1}, options=options).outcome
+    assert (outcome.volume, outside(costs, outcome)) == (1, {})
+
+
 def test_a_merge_may_leave_what_no_thought_is_behind() -> None:
     text = dedent("""
         prompt numbers(x: int) -> many int:

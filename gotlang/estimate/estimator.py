@@ -353,7 +353,7 @@ class Estimator:
         if not scheme.collect:
             return replace(found, single=not scheme.many, scorer=None), bill
         volume = (found.volume + ONE) * found.count
-        low = Polynomial.of(max(found.count.bounds[0], found.volume.bounds[0] + 1))
+        low = Polynomial.of(max(found.fewest, found.volume.bounds[0] + 1))
         return Flow(ONE, found.guess, found.hops, Amount(low, volume.high), True), bill
 
     def scheme(
@@ -410,7 +410,7 @@ def _after_all(flows: list[Flow]) -> Amount:
     if not flows:
         return ZERO
     certain = [flow for flow in flows if flow.count.bounds[0] > 0]
-    low = max((max(flow.count.bounds[0], flow.volume.bounds[0] + 1) for flow in certain), default=0)
+    low = max((max(flow.fewest, flow.volume.bounds[0] + 1) for flow in certain), default=0)
     if len(flows) == 1 and flows[0].count == ONE:
         return flows[0].volume + ONE
     most = ZERO

@@ -67,6 +67,14 @@ def _is_one(positions: Expression) -> bool:
     return isinstance(positions, ListDisplay) and len(positions.elements) == 1
 
 
+def _may_repeat(positions: Expression | None) -> bool:
+    """Whether two positions may be of the same thought, as the first and the last are of a single one."""
+    if not isinstance(positions, ListDisplay):
+        return positions is not None
+    texts = [format_expression(element) for element in positions.elements]
+    return len({text.startswith("-") for text in texts}) > 1 or len({*texts}) < len(texts)
+
+
 def _build(node: n.Step, b: Building) -> Select:
     condition = node.operands[0] if node.operands else None
     return Select(*b.base, condition, b.setting("positions"), span=node.span)
@@ -90,7 +98,8 @@ def _estimate(step: Select, scope: FlowScope, e: Estimating) -> Result:
         assert step.condition is not None
         holds = e.holds(step.condition, scope.each(pool))
         count = Amount(Polynomial.of(0), pool.count.high) if holds is None else pool.count if holds else ZERO
-    return replace(passed_on(step, scope), count=ONE if step.single else count, single=step.single), FREE
+    found = replace(passed_on(step, scope), count=ONE if step.single else count, single=step.single)
+    return replace(found, repeated=pool.repeated or _may_repeat(step.positions)), FREE
 
 
 def _run(step: Select, thoughts: Thoughts, running: Running) -> Thoughts:
