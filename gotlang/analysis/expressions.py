@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, assert_never, final
 
 from gotlang.analysis.calls import KnownCalls
@@ -47,8 +48,13 @@ class ExpressionConstants:
         """Whether the declaration has an error, so that the types in it may not be right."""
         declared = {*symbols.functions, *symbols.scores, *symbols.prompts, *symbols.schemes}
         params = [node for node in symbols.nodes.values() if isinstance(node, n.Param)]
-        self._params = {param.name.text: param_place(param) for param in params}
+        self._params = {param.name.text: (rank, param_place(param)) for rank, param in enumerate(params)}
         self._builtin = BUILTINS.keys() - declared
+
+    @cached_property
+    def _quiet(self) -> ExpressionConstants:
+        """The same without reports."""
+        return ExpressionConstants(self.symbols, Report())
 
     def fail(
         self, message: str, span: Span, world: World, needs: Needs, code: str = "GOT0330", at: str = ""
@@ -250,7 +256,9 @@ class ExpressionConstants:
                 places[argument.name.text if argument.name is not None else name] = argument.value.span
                 values.append(argument.value)
                 depends |= needs
-        for name, place in self._params.items() if depends else ():
+        near = {known.name for known in bases(depends)}.union(env.local() if depends else ())
+        for name in sorted(near & self._params.keys(), key=lambda name: self._params[name][0]):
+            place = self._params[name][1]
             if isinstance(known := env.find(name), Known) and not bases([known]).isdisjoint(bases(depends)):
                 places[name] = place
                 values.append(e.Reference(place, name))
@@ -317,8 +325,7 @@ class ExpressionConstants:
             return [*left, *self._conditions(node.right, env, holds, guarded)]
         if isinstance(node, e.Reference) and isinstance(named := env.find(node.name), Data) and named.of:
             return self._conditions(*named.of, holds, guarded)
-        quiet = ExpressionConstants(self.symbols, Report())
-        needs = quiet.look(node, env)
+        needs = self._quiet.look(node, env)
         if needs is None:
             guarded.update(free_names(node))
         return [Condition(node, env, holds, needs)] if needs else []

@@ -106,6 +106,13 @@ class Env:
             env = env.parent
         return None
 
+    def local(self) -> Iterator[str]:
+        """The names that are bound inside the outermost block."""
+        env = self
+        while env.parent is not None:
+            yield from env.names
+            env = env.parent
+
     def inside(
         self,
         names: dict[str, Known | Data] | None = None,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+from msgspec.structs import astuple
+
 from gotlang.syntax.expressions import Argument, Expression, Identifier, Node
 
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly inside a node, in the order of the text."""
-    for slot in node.__struct_fields__[1:]:
-        value = getattr(node, slot)
+    for value in astuple(node):
         if isinstance(value, Node):
             yield value
         elif isinstance(value, tuple):
@@ -33,7 +34,9 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         top = stack.pop()
         yield top
-        stack.extend(reversed(list(children(top))))
+        inner = [*children(top)]
+        inner.reverse()
+        stack += inner
 
 
 def rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
