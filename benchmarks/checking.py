@@ -1,26 +1,36 @@
-"""Time and memory of `gotc check` for programs of 1,000 to 10,000 lines.
+"""Processor time of `gotc check` and of a `gotc run` from the cache, beside Python's own start.
 
-    python benchmarks/checking.py [--lines 1000 2500 5000 10000] [--rounds 3]
+    python benchmarks/checking.py [--lines 1000 10000 100000] [--rounds 5]
 
-A program is programs/sorting.got repeated, each copy with its own names. Seconds are processor time of the
-whole command, including the start of Python; the table has the minimum of the rounds. Memory is the peak
-resident size beyond that of checking one line.
+A program is programs/sorting.got repeated, each copy with its own names; a small one is
+programs/least_to_most.got. Each round runs every command once, and `python -c pass`; times are of whole
+commands, medians with the least and the most, and so are their ratios to the `pass` of the same round.
+`first` is a check with an empty cache folder, `again` the next one, of an unchanged program. `x compile()`
+is the time of a first check beyond that of a small program, a line, beside that of CPython's `compile()` for
+this repository's own Python. Memory is the peak resident size beyond that of the small program.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from statistics import median
 
 from measurement import PROGRAMS, ROOT, options, report
 
 SORTING = (PROGRAMS / "sorting.got").read_text().replace('simulate with "sorting_sim.py"\n', "")
 DECLARED = re.compile(r"^(?:param|prompt|score|scheme) (\w+)", re.MULTILINE)
+SMALL = "least_to_most.got"
+GOALS = {"first, 10,000": 1.5, "again, 10,000": 0.15}
+RATIOS = {"first, small": 8, "again, small": 8, "run, small": 12}
+"""The goals: seconds, and multiples of `python -c pass`."""
 
 
 def program(lines: int) -> str:
@@ -34,15 +44,18 @@ def program(lines: int) -> str:
     return "\n".join([head, *copies])
 
 
-def check(path: Path) -> tuple[float, int]:
-    """Processor time in seconds and peak memory in bytes of `gotc check`."""
-    return measure("check", str(path))
-
-
-def measure(*arguments: str) -> tuple[float, int]:
+def measure(*arguments: str, cwd: Path = ROOT, **variables: str) -> tuple[float, int]:
     """Processor time in seconds and peak memory in bytes of a gotc command."""
-    command = [sys.executable, "-m", "gotlang", *arguments]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return timed([sys.executable, "-m", "gotlang", *arguments], cwd, variables)
+
+
+def timed(command: list[str], cwd: Path, variables: Mapping[str, str]) -> tuple[float, int]:
+    """The same of any command."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed command has its bytecode
+    process = subprocess.Popen(
+        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     assert process.stdout is not None
     output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -52,31 +65,95 @@ def measure(*arguments: str) -> tuple[float, int]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
+def of_python() -> float:
+    """Seconds that `compile()` takes for a line of this repository's Python."""
+    texts = [path.read_text() for path in sorted((ROOT / "gotlang").rglob("*.py"))]
+    began = time.process_time()
+    for text in texts:
+        compile(text, "text", "exec")
+    return (time.process_time() - began) / sum(text.count("\n") for text in texts)
+
+
 COLUMNS = {
+    "command": "{}",
     "lines": "{:,}",
-    "seconds": "{:.2f}",
-    "ms per line": "{:.2f}",
-    "memory": "{:.1f} MB",
+    "seconds": "{:.3f}",
+    "range": "{}",
+    "goal": "{:g}",
+    "x pass": "{:.1f}",
+    "its range": "{}",
+    "its goal": "{:g}",
+    "x compile()": "{:.1f}",
+    "memory": "{:.0f} MB",
 }
 
 
-def rows(sizes: list[int], rounds: int) -> Iterator[tuple[float, ...]]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "one.got"
-        path.write_text("param k = 1\n")
-        _, empty = check(path)
+def rows(sizes: list[int], rounds: int) -> Iterator[tuple[object, ...]]:
+    times: dict[str, list[float]] = {}
+    ratios: dict[str, list[float]] = {}
+    memory: dict[str, int] = {}
+    lines: dict[str, int] = {}
+    python: list[float] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for path in PROGRAMS.glob("*.py"):
+            shutil.copy(path, folder)
+        shutil.copy(PROGRAMS / SMALL, folder / "small.got")
+        files = {"small": folder / "small.got"}
         for size in sizes:
-            text = program(size)
-            path.write_text(text)
-            seconds, memory = min(check(path) for _ in range(rounds))
-            lines = text.count("\n")
-            yield lines, seconds, 1000 * seconds / lines, (memory - empty) / 1e6
+            files[f"{size:,}"] = folder / f"program{size}.got"
+            files[f"{size:,}"].write_text(program(size))
+        kept = {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+        run = (
+            "run",
+            "small.got",
+            "--input",
+            "story=Ada has 7 pens. She finds 5 more. How many pens does Ada have?",
+        )
+        for number in range(rounds + 1):
+            kept["XDG_CACHE_HOME"] = str(folder / f"cache{number}")
+            once, _ = timed([sys.executable, "-c", "pass"], folder, kept)
+            commands = {
+                f"{kind}, {name}": ("check", file.name)
+                for name, file in files.items()
+                for kind in ("first", "again")
+            }
+            for name, arguments in {**commands, "run, small": run}.items():
+                seconds, peak = measure(*arguments, cwd=folder, **kept)
+                if number:  # the first round writes bytecode, and fills the cache of the run
+                    times.setdefault(name, []).append(seconds)
+                    ratios.setdefault(name, []).append(seconds / once)
+                    memory[name] = max(memory.get(name, 0), peak)
+                file = files[name.partition(", ")[2]]
+                lines[name] = file.read_text().count("\n")
+            python.append(of_python())
+    start = median(times["first, small"])
+    for name, found in times.items():
+        kind, _, size = name.partition(", ")
+        beyond = size != "small" and kind == "first"
+        yield (
+            "gotc run, all answers from the cache" if kind == "run" else f"gotc check, {kind}",
+            lines[name],
+            median(found),
+            span(found, 3),
+            GOALS.get(name),
+            median(ratios[name]),
+            span(ratios[name], 1),
+            RATIOS.get(name),
+            (median(found) - start) / lines[name] / median(python) if beyond else None,
+            (memory[name] - memory["first, small"]) / 1e6 if beyond else None,
+        )
+
+
+def span(found: list[float], digits: int) -> str:
+    """The least and the most."""
+    return f"{min(found):.{digits}f} to {max(found):.{digits}f}"
 
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--lines", type=int, nargs="+", default=[1000, 2500, 5000, 10000])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--lines", type=int, nargs="+", default=[1000, 10000, 100000])
+    parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     report(given, COLUMNS, rows(given.lines, given.rounds))
 
