@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal, TypeVar, final
+from typing import TYPE_CHECKING, Literal, TypeVar, final
 
 import msgspec
 from msgspec import Struct
@@ -29,6 +29,9 @@ from gotlang.span import Source
 from gotlang.trust import cache_home
 from gotlang.version import __version__
 from gotlang.writing import replace_file
+
+if TYPE_CHECKING:
+    from gotlang.compiler import Compilation
 
 _MOST = 1000
 """Records that are kept."""
@@ -62,32 +65,41 @@ class _Record(Struct, frozen=True):
 
 def check(source: Source, folder: Path) -> Checked:
     """Check a program that may import only from `folder`, an absolute path, unless that is known already."""
-    place = _place(source.name, folder)
-    if place is not None and (known := _known(place, source)) is not None:
+    known = _known(source, folder)
+    if known is not None:
         return known
-    files = _Asked(folder)
-    made = compile_in(source, files)
-    if place is not None:
-        record = _Record(
-            _version(),
-            _digest(source.text),
-            tuple(files.answers.items()),
-            made.ok,
-            made.diagnostics,
-            tuple(made.sources),
-        )
-        with suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(place, to_json(record).encode())
-            for old in sorted(place.parent.iterdir(), key=lambda path: path.stat().st_mtime)[:-_MOST]:
-                old.unlink()
+    made = _made(source, folder)
     return Checked(made.ok, made.diagnostics, made.sources)
 
 
-def _known(place: Path, source: Source) -> Checked | None:
+def compiled(source: Source, folder: Path) -> Compilation:
+    """Compile the same. If it is known to have no error, only what is needed to run it is done again."""
+    known = _known(source, folder)
+    if known is not None and known.ok:
+        return compile_in(source, Beside(folder), known=known.diagnostics)
+    return _made(source, folder)
+
+
+def _made(source: Source, folder: Path) -> Compilation:
+    files, place = _Asked(folder), _place(source.name, folder)
+    made = compile_in(source, files)
+    if place is None:
+        return made
+    answers, sources = tuple(files.answers.items()), tuple(made.sources)
+    record = _Record(_version(), _digest(source.text), answers, made.ok, made.diagnostics, sources)
+    with suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace_file(place, to_json(record).encode())
+        for old in sorted(place.parent.iterdir(), key=lambda path: path.stat().st_mtime)[:-_MOST]:
+            old.unlink()
+    return made
+
+
+def _known(source: Source, folder: Path) -> Checked | None:
     """What an earlier check of the same found; None if there was none, or if something has changed."""
+    place = _place(source.name, folder)
     try:
-        record = from_json(place.read_bytes(), _Record) if _is_own(place.parent) else None
+        record = from_json(place.read_bytes(), _Record) if place and _is_own(place.parent) else None
     except (OSError, InvalidRecord):
         return None
     if record is None or (record.gotc, record.text) != (_version(), _digest(source.text)):

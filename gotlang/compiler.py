@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, final
 
-from gotlang.analysis import Files, analyze
 from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, in_order
 from gotlang.errors import CompileError, GotError, UsageError
@@ -23,6 +22,7 @@ from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse
 
 if TYPE_CHECKING:
+    from gotlang.analysis import Files
     from gotlang.ir.program import Program
 
 Reader = Callable[[str], str]
@@ -97,13 +97,15 @@ def compile_source(
     functions: tuple[n.PythonFunction, ...] = (),
     named: Opener | None = None,
     files: Files | None = None,
+    known: tuple[Diagnostic, ...] | None = None,
 ) -> Compilation:
     """Parse and check a source and its imports; reports the errors of all files at once.
 
     `read` returns the text of imported files; without it, importing is an error. `functions` are what Python
     provides in addition to the program's imports. `named` compiles the program that a study names; without
     it, studies of other programs are checked only in part. `files` are those beside the program; without
-    them, nothing is said of Python, simulators and corpora.
+    them, nothing is said of Python, simulators and corpora. `known` are the diagnostics of the same program,
+    if it is known that none is an error: what only finds some is then left out.
     """
     sources: dict[str, Source] = {source.name: source}
     module, found = parse(source)
@@ -122,9 +124,14 @@ def compile_source(
         return Compilation(source, sources, tuple(modules), in_order(diagnostics))
     broken = bool(diagnostics)
     targets = _targets(module, named, diagnostics)
-    mentioned = frozenset(word for module in modules for word in _mentioned(module, read))
+    looked_at = modules if known is None else []
+    mentioned = frozenset(word for module in looked_at for word in _mentioned(module, read))
     checked = check(tuple(modules), functions, targets, sources, mentioned)
-    if not broken:
+    if known is not None and checked.ok and not broken:
+        checked = replace(checked, diagnostics=known)
+    elif not broken:
+        from gotlang.analysis import analyze
+
         checked = replace(checked, diagnostics=in_order([*checked.diagnostics, *analyze(checked, files)]))
     unsure = frozenset[str]().union(*(m.unsure for m in modules))
     if any(d.code == "GOT0107" for d in diagnostics):

@@ -14,6 +14,7 @@ from gotlang.writing import real_path
 
 if TYPE_CHECKING:
     from gotlang.compiler import Compilation
+    from gotlang.diagnostics import Diagnostic
     from gotlang.syntax.nodes import PythonFunction
 
 MAX_BYTES = 4 * MAX_LENGTH
@@ -107,10 +108,15 @@ class Beside:
 
 
 def compile_in(
-    source: Source, files: Beside, functions: tuple[PythonFunction, ...] = (), *, studies: bool = True
+    source: Source,
+    files: Beside,
+    functions: tuple[PythonFunction, ...] = (),
+    *,
+    studies: bool = True,
+    known: tuple[Diagnostic, ...] | None = None,
 ) -> Compilation:
     """Check a program that may import only from a folder; its `studies` of other programs in full, or only in
-    part."""
+    part. `known` are the diagnostics of a program without errors, if they are known."""
     from gotlang.compiler import compile_source
 
     def named(written: str) -> Compilation | None:
@@ -120,7 +126,7 @@ def compile_in(
         # Without the programs of its own studies: two files may have studies of each other.
         return compile_in(found, files.at(Path(found.name).resolve().parent), studies=False)
 
-    return compile_source(source, files.text, functions, named if studies else None, files)
+    return compile_source(source, files.text, functions, named if studies else None, files, known)
 
 
 _PROJECT = ("pyproject.toml", "gotc.toml", ".git")

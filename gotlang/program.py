@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any, Self
 
 from gotlang.compiler import Compilation
@@ -31,6 +30,8 @@ class CheckedProgram:
         return f"<Program {self.name}: schemes {', '.join(self.schemes) or 'none'}>"
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         parts: list[tuple[str, Scheme | Prompt]] = [("scheme", scheme) for scheme in self._ir.schemes]
         parts += [("prompt", prompt) for prompt in self._ir.prompts]
         facts = [(f"param {param.name}", repr(param.default)) for param in self._ir.params]

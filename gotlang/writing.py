@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -123,7 +122,7 @@ class Draft:
             self._file = open_file(path, os.O_WRONLY)
             return
         make_folder(self._path.parent)
-        draft = self._path.with_name(f".{self._path.name[:80]}.{secrets.token_hex(6)}")
+        draft = self._path.with_name(f".{self._path.name[:80]}.{os.urandom(6).hex()}")
         self._file = open_file(draft, _NEW, _MODE)
         self._draft = draft
         if there is not None:

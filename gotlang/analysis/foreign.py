@@ -62,13 +62,17 @@ class PythonFile:
             else:
                 values.discard(name)
             found[name] = function if name not in found else None
-        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        dynamic = False
         for node in ast.walk(tree):
-            if isinstance(node, ast.Global):
-                found |= dict.fromkeys(node.names)
-                values -= {*node.names}
-        stars = any(isinstance(x, ast.ImportFrom) and x.names[0].name == "*" for x in ast.walk(tree))
-        dynamic = stars or "__getattr__" in found or not names.isdisjoint(_DYNAMIC)
+            match node:
+                case ast.Name(id=name):
+                    dynamic = dynamic or name in _DYNAMIC
+                case ast.Global(names=names):
+                    found |= dict.fromkeys(names)
+                    values -= {*names}
+                case ast.ImportFrom(names=[ast.alias(name="*"), *_]):
+                    dynamic = True
+        dynamic = dynamic or "__getattr__" in found
         return cls(found, frozenset(values), dynamic)
 
 

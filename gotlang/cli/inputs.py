@@ -12,11 +12,12 @@ import click
 from click.core import ParameterSource
 
 from gotlang import keys
+from gotlang.checks import compiled
 from gotlang.cli.options import pairs, run_options
 from gotlang.cli.output import complain, count
 from gotlang.diagnostics import nearest
 from gotlang.errors import ReadError, UsageError
-from gotlang.files import MAX_BYTES, Beside, compile_in, decoded, read_source
+from gotlang.files import MAX_BYTES, decoded, read_source
 from gotlang.span import Source
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def source(path: str) -> Source:
 
 def compilation(path: str) -> Compilation:
     """Check a program. One from standard input may import from the current folder."""
-    return compile_in(source(path), Beside(folder_of(path)))
+    return compiled(source(path), folder_of(path))
 
 
 def folder_of(path: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import secrets
+import os
 import sys
 import time
 from collections import Counter
@@ -305,7 +305,7 @@ def _execute(order: Order, on_unrecorded: Callable[[UsageError], None]) -> tuple
     from gotlang.cli.progress import Interrupted, Interrupts, Progress, display, proceed
 
     started = time.monotonic()
-    name = secrets.token_hex(4)
+    name = os.urandom(4).hex()
     quiet, options = order.chosen["quiet"], order.options
     progress = Progress(notice=model_notice(options, order.chosen["model"], quiet=quiet))
     asks, program = RequestLog(), order.program

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, final
 
@@ -65,6 +63,8 @@ def price_of(
     per_output, _ = _base(prices.output_mtok)
     if per_input is None or per_output is None:
         return None
+    from importlib.metadata import version
+
     source = f"genai-prices {version('genai-prices')}, {found.provider.name}"
     if tier is not None:
         source += f"; prompts above {tier:,} tokens cost more"
@@ -81,6 +81,8 @@ def _base(price: Any) -> tuple[float | None, int | None]:
 def _read(path: Path) -> dict[str, Price]:
     try:
         text = path.read_text("utf-8")
+        if path.suffix == ".toml":
+            import tomllib
         table = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except OSError as error:
         raise UsageError(f"cannot read the price file {path}: {error.strerror or error}") from None

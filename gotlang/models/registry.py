@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast, final
 
 from gotlang import keys
@@ -77,25 +77,27 @@ def _simulated_spec(name: str, own: str) -> str:
 def plain_name(spec: str) -> str:
     """A model's name without its provider, as requests have it."""
     provider, colon, name = spec.partition(":")
-    return name if colon and _entry_point(provider) is not None else spec
+    return name if colon and _value(provider) is not None else spec
 
 
 def find_provider(name: str) -> Provider:
     """The provider of this name. Raises UsageError if there is none or it cannot be loaded."""
-    found = _entry_point(name)
+    found = _value(name)
     if found is None:
         raise UsageError(f"unknown model provider `{name}`", help=_help())
     try:
-        return cast(Provider, found.load())
+        return cast(Provider, resolve_name(found))
     except Exception as error:  # a plug-in is foreign code
         raise UsageError(
-            f"the model provider `{name}` ({found.value}) cannot be loaded: {type(error).__name__}: {error}",
+            f"the model provider `{name}` ({found}) cannot be loaded: {type(error).__name__}: {error}",
             help="update or uninstall the package that provides it",
         ) from error
 
 
 def descriptions() -> dict[str, str]:
     """The built-in providers, then the installed ones, each with one line about it."""
+    from importlib.metadata import entry_points
+
     found = {}
     for name in (*BUILT_IN, *entry_points(group=GROUP).names):
         try:
@@ -239,10 +241,15 @@ def _resolved(spec: str) -> tuple[Provider, str]:
     return provider, name
 
 
-def _entry_point(name: str) -> EntryPoint | None:
+def _value(name: str) -> str | None:
+    """Where a provider is, as `module:class`; None if there is none of this name."""
     if name in BUILT_IN:
-        return EntryPoint(name, BUILT_IN[name], GROUP)
-    return next(iter(entry_points(group=GROUP, name=name)), None)
+        return BUILT_IN[name]
+    from importlib.metadata import entry_points  # what most commands need no time for
+
+    return next(
+        (found.value.partition("[")[0].strip() for found in entry_points(group=GROUP, name=name)), None
+    )
 
 
 def _help() -> str:

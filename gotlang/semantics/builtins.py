@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import statistics
 import string
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -126,6 +125,8 @@ def mean(values: list[float]) -> float:
 @_builtin(NUMBERS, gives=FLOAT)
 def median(values: list[float]) -> float:
     """The middle value, or the mean of the two middle values."""
+    import statistics
+
     return float(statistics.median(_pool("median", [values])))
 
 

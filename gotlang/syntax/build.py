@@ -20,10 +20,9 @@ from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.span import Fragment, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.hints import CAPITAL
 from gotlang.syntax.recovery import HEADS
 from gotlang.syntax.texts import read_long, unescape
-from gotlang.syntax.typos import RESERVED, misspelt, why_no_label
+from gotlang.syntax.typos import CAPITAL, RESERVED, misspelt, why_no_label
 from gotlang.syntax.walk import nodes_in
 
 MAX_DIGITS = 1234

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from gotlang.diagnostics import Diagnostic
 from gotlang.span import Fragment
 from gotlang.syntax.grammar import parser
-from gotlang.syntax.recovery import misspelt_match
-from gotlang.syntax.typos import STATEMENTS, misspelt
+from gotlang.syntax.recovery import end_of_code, misspelt_match
+from gotlang.syntax.typos import CAPITAL, STATEMENTS, misspelt
 
 if TYPE_CHECKING:
     from lark.exceptions import UnexpectedInput
@@ -37,8 +37,6 @@ _PYTHON = {
     "const": "write `param name = 5 in 1..10`",
     **dict.fromkeys(("let", "var"), "write `name = value`"),
 }
-CAPITAL = {"True": "true", "False": "false", "None": "none"}
-"""Python's constants, and how they are written here."""
 # Signs of other languages, each with what is written here.
 _OTHER_SIGNS = "× *  ÷ /  ^ **  – -  — -  − -  → ->  … ..  ≤ <=  ≥ >=  ≠ !=  & and  ! not  ~ not"
 _SIGNS = {
@@ -143,13 +141,6 @@ def explain(error: UnexpectedInput, fragment: Fragment) -> tuple[Diagnostic, int
     at = f"expected {expected(wanted, known)}"
     hint = _hint(terminal, met, wanted, text, start, known)
     return problem("GOT0001", _unexpected(terminal, met), start, end, at, hint), start
-
-
-def end_of_code(text: str, start: int) -> int:
-    """Where the code of the line that starts at an offset ends, before its comment."""
-    end = text.find("\n", start)
-    line = text[start : end if end >= 0 else len(text)]
-    return start + max(1, len(line.split(" #", 1)[0].rstrip()))
 
 
 @cache

@@ -21,9 +21,16 @@ from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, Label, in_order
 from gotlang.span import MAX_LENGTH, Fragment, Source, Span
 from gotlang.syntax.expressions import Argument, Expression, Node
-from gotlang.syntax.hints import end_of_code, explain
 from gotlang.syntax.nodes import Comment, Declaration, Module, Suite, Vary
-from gotlang.syntax.recovery import SIGNS, Hole, is_hole, without_body, without_line, without_tabs
+from gotlang.syntax.recovery import (
+    SIGNS,
+    Hole,
+    end_of_code,
+    is_hole,
+    without_body,
+    without_line,
+    without_tabs,
+)
 from gotlang.syntax.typos import STATEMENTS
 from gotlang.syntax.walk import children
 
@@ -472,6 +479,8 @@ def _run(
         node = reader().read(reader().tokens(fragment.text), start, builder)
     except Unreadable:
         from lark.exceptions import UnexpectedInput
+
+        from gotlang.syntax.hints import explain
 
         builder = TreeBuilder(fragment, lost)
         try:

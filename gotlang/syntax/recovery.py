@@ -102,6 +102,13 @@ def misspelt_match(text: str, fault: int) -> re.Match[str] | None:
     return word if word is not None and misspelt(word[0], ("match",)) else None
 
 
+def end_of_code(text: str, start: int) -> int:
+    """Where the code of the line that starts at an offset ends, before its comment."""
+    end = text.find("\n", start)
+    line = text[start : end if end >= 0 else len(text)]
+    return start + max(1, len(line.split(" #", 1)[0].rstrip()))
+
+
 def line_starts(text: str) -> Iterator[int]:
     """Where lines with code start that do not continue another one, except the first."""
     depth = 0

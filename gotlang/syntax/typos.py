@@ -30,6 +30,9 @@ OTHER_LANGUAGES = {
 }
 """Words that open a block in other languages, and what is written here."""
 
+CAPITAL = {"True": "true", "False": "false", "None": "none"}
+"""Python's constants, and how they are written here."""
+
 _BARE = re.compile(r"[a-z_]\w*(?: [a-z_]\w*)*(?P<number> [0-9]+)?", re.ASCII)
 
 

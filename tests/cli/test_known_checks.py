@@ -154,3 +154,34 @@ def test_an_unchanged_check_imports_no_compiler_and_reads_no_grammar(folder: Pat
     assert first & heavy
     assert not again & heavy
     assert len(again) < 200
+
+
+def test_a_run_does_not_look_again_for_what_a_check_has_found(folder: Path) -> None:
+    (folder / "vote.got").write_text(VOTE + "param unused = 1\n")
+    run = ["run", "vote.got", "--input", "question=?"]
+    code = f"import sys; from gotlang.cli.main import exit_code; exit_code({run}); print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    kept = environment(XDG_CACHE_HOME=str(folder), GOTC_ALLOW_PYTHON="1")
+    found = [
+        subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
+    first, again, last = (done.stdout.split() for done in found)
+    assert "gotlang.analysis" in first
+    assert again[0] == first[0] and last[0] == first[0]
+    assert all("1 warning" in done.stderr for done in found)
+    heavy = {
+        "gotlang.analysis",
+        "lark",
+        "optuna",
+        "openai",
+        "aiohttp",
+        "importlib.metadata",
+        "tomllib",
+        "difflib",
+    }
+    assert heavy.isdisjoint(last)
+    assert len(last) < 480
+    (folder / "vote_sim.py").write_text("def other(rng): ...\n")
+    wrong = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True)
+    assert "error[GOT" in wrong.stderr
