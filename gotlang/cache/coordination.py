@@ -114,6 +114,14 @@ _TAKE = f"""
 _MARK = f"""
     UPDATE gotlang_reservations SET state = ?, sample = ? WHERE id = ? AND state < {_ORPHANED} RETURNING id
 """  # noqa: S608 - numbers
+_SPLIT = f"""
+    UPDATE gotlang_reservations SET usd = usd - ?, calls = calls - ?
+    WHERE id = ? AND state = {_RESERVED} AND usd >= ? AND calls >= ? RETURNING budget
+"""  # noqa: S608 - a number
+_PART = """
+    INSERT INTO gotlang_reservations (id, budget, owner, state, usd, calls, sample)
+    VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id
+"""
 _END = "DELETE FROM gotlang_reservations WHERE id = ? RETURNING budget, state, usd, calls"
 _END_ORPHAN = (
     "DELETE FROM gotlang_reservations WHERE id = ? AND sample = ? RETURNING budget, state, usd, calls"
@@ -393,12 +401,23 @@ class Coordination:
 
         return id if self._act(work) else None
 
-    def mark(self, reservation: str, sample: str | None) -> bool:
+    def mark(
+        self, reservation: str, sample: str | None, part_of: str | None = None, most: Amount = NO_AMOUNT
+    ) -> bool:
         """Record durably that a request goes out now, for this sample first; with None that it was refused
         for nothing. False: it may not go out, for its reservation was given back when this process was taken
-        for dead."""
-        values = (_RESERVED if sample is None else _SENT, sample or "", reservation)
-        return bool(self._transaction(lambda execute: execute(_MARK, values), durable=sample is not None))
+        for dead. `part_of` is a reservation of several requests, of which it takes `most` for its own."""
+        state, usd = _RESERVED if sample is None else _SENT, ceil(most.usd * UNIT)
+
+        def work(execute: Execute) -> bool:
+            if execute(_MARK, (state, sample or "", reservation)):
+                return True
+            for (budget,) in execute(_SPLIT, (usd, most.calls, part_of, usd, most.calls)) if part_of else ():
+                row = (reservation, budget, self.owner, state, usd, most.calls, sample or "")
+                return bool(execute(_PART, row))
+            return False
+
+        return self._transaction(work, durable=sample is not None)
 
     def orphans(self, name: str) -> dict[str, str]:
         """The reservations of a budget whose processes died after they had sent the request, by its first

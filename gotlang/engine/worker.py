@@ -34,7 +34,7 @@ from gotlang.runtime.python import resolve
 from gotlang.runtime.run import Runner
 from gotlang.runtime.sampler.budget import Budget
 from gotlang.runtime.sampler.events import Asked, Event, Failure, Rows, guarded
-from gotlang.runtime.sampler.shared import ROLE, SharedBudget
+from gotlang.runtime.sampler.shared import LEASE_CALLS, ROLE, SharedBudget
 from gotlang.session import Session
 
 _MOST_JOBS: Final = 32
@@ -176,6 +176,7 @@ class Worker:
                 self._budgets[name] = SharedBudget.open(session.coordination, name, None, None)
             self._budgets[name].for_now = for_now
             budget = self._budgets[name]
+            budget.lease_calls = LEASE_CALLS
         same = base.limits.total.limit == job.limit
         return replace(
             base,

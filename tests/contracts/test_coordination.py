@@ -193,6 +193,26 @@ def test_a_killed_process_leaves_what_it_sent(join: Join, address: str) -> None:
     assert (the(other).uncertain, the(other).reserved) == (Amount(2, Fraction("0.5")), NO_AMOUNT)
 
 
+def test_a_part_of_a_reservation_is_sent_for_its_own(join: Join) -> None:
+    one, other = join(), join()
+    one.make("b", Fraction(4), 9)
+    whole = one.reserve("b", Amount(3, Fraction(3)), role="r")
+    assert whole is not None
+    first, second, third = (f"{whole.split()[0]}.{n} r" for n in range(3))
+    assert one.mark(first, "key/0", whole, DOLLAR)
+    assert one.mark(first, "key/0", whole, DOLLAR)  # as after a lost connection
+    assert one.mark(second, "key/1", whole, DOLLAR)
+    assert not one.mark(third, "key/2", whole, Amount(1, Fraction("1.5")))  # more than is left of it
+    assert the(other).reserved == Amount(3, Fraction(3))
+    one.settle(first, Amount(1, Fraction("0.25")))
+    one.flush()
+    assert (the(other).charged, the(other).reserved) == (Amount(1, Fraction("0.25")), Amount(2, Fraction(2)))
+    assert other.bury(one.owner) == {"b": DOLLAR}  # what was sent; the rest returns
+    assert (the(other).uncertain, the(other).reserved) == (DOLLAR, NO_AMOUNT)
+    assert other.roles("b") == {"r": (Amount(1, Fraction("0.25")), DOLLAR)}
+    assert not one.mark(third, "key/2", whole, DOLLAR)  # it was given back
+
+
 def test_an_answer_settles_only_what_was_paid_for_it(join: Join) -> None:
     """A dead process's request is linked to its first sample, until somebody requests that anew: who learned
     of the link before then settles nothing with the new answer."""

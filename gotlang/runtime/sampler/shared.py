@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Self
+from math import ceil
+from typing import Self, final
 
 from gotlang.cache.base import StoredSample
 from gotlang.cache.coordination import (
@@ -30,6 +32,23 @@ ROLE: ContextVar[str] = ContextVar("role", default="")
 """What a shared budget books the requests of a task to, besides the whole."""
 
 
+LEASE_CALLS = 16
+"""Requests of the size at hand for which a worker of many reserves at a time."""
+IDLE_S = 0.5
+"""Seconds after which a process without requests gives back what it has reserved for further ones."""
+
+
+@final
+@dataclass(eq=False, slots=True)
+class _Lease:
+    """A reservation of several requests: what of it is left, and how many parts of it are not sent yet."""
+
+    name: str
+    left: Amount
+    parts: int = 0
+    unsent: int = 0
+
+
 class SharedBudget(Budget):
     """The budget with this name; the limits are those that it has there. `charged` and `uncertain` are what
     this process spent. Raises CacheError where the coordination cannot be read or written."""
@@ -41,6 +60,12 @@ class SharedBudget(Budget):
         self.name = name
         self.for_now: Fraction | None = None
         """A limit in dollars below the budget's own, for now."""
+        self.lease_calls = 1
+        """Requests that one reservation is for. All who spend change one row of the database for each; with
+        hundreds of workers that row is what they wait for."""
+        self._leases: dict[str, _Lease] = {}
+        self._parts: dict[str, _Lease] = {}
+        self._leasing = asyncio.Lock()
 
     @classmethod
     def open(
@@ -110,16 +135,50 @@ class SharedBudget(Budget):
         return reservation
 
     async def _reserve(self, request: Request, calls: int, price: Price | None) -> Reservation | None:
-        shared, most = self.coordination, worst_case(request, calls, price)
-        reserve = partial(shared.reserve, self.name, Amount(calls, most), self.for_now, ROLE.get())
+        most = Amount(calls, Fraction(ceil(worst_case(request, calls, price) * UNIT), UNIT))
+        if self.lease_calls > 1:
+            async with self._leasing:
+                if (name := await self._part(most, ROLE.get())) is not None:
+                    return Reservation(calls, most.usd, name)
+        name = await self._reserved(most, ROLE.get())
+        return None if name is None else Reservation(calls, most.usd, name)
+
+    async def _reserved(self, most: Amount, role: str) -> str | None:
+        shared = self.coordination
 
         def give_back(name: str | None) -> None:
             if name is not None:
                 shared.settle(name, NO_AMOUNT)
                 shared.flush_soon()
 
-        name = await shared.soon(reserve, give_back)
-        return None if name is None else Reservation(calls, most, name)
+        return await shared.soon(partial(shared.reserve, self.name, most, self.for_now, role), give_back)
+
+    async def _part(self, most: Amount, role: str) -> str | None:
+        """A part of what was reserved for several requests; the less the budget has left, the fewer."""
+        lease = self._leases.get(role)
+        while lease is None or lease.left.calls < most.calls or lease.left.usd < most.usd:
+            self._end(role)
+            if self.lease_calls < 2:
+                return None
+            several = Amount(self.lease_calls * most.calls, self.lease_calls * most.usd)
+            if (name := await self._reserved(several, role)) is None:
+                self.lease_calls //= 2
+            else:
+                lease = self._leases[role] = _Lease(name, several)
+        lease.left = Amount(lease.left.calls - most.calls, lease.left.usd - most.usd)
+        lease.parts += 1
+        lease.unsent += 1
+        whole, _, booked = lease.name.partition(" ")
+        name = f"{whole}.{lease.parts} {booked}"
+        self._parts[name] = lease
+        return name
+
+    def _end(self, role: str) -> None:
+        """Give back what is left of a lease, unless parts of it are still to be sent."""
+        lease = self._leases.pop(role, None)
+        if lease is not None and not lease.unsent:
+            self.coordination.settle(lease.name, NO_AMOUNT)
+            self.coordination.flush_soon()
 
     async def _may_return(self) -> bool:
         return await super()._may_return() or await self.coordination.soon(
@@ -133,7 +192,21 @@ class SharedBudget(Budget):
 
     async def mark(self, reservation: Reservation, sample: str) -> bool:
         """Record durably that a request is on its way."""
-        return await self.coordination.soon(partial(self.coordination.mark, reservation.name, sample))
+        most, lease = Amount(reservation.calls, reservation.usd), self._parts.pop(reservation.name, None)
+        whole = None if lease is None else lease.name
+        marked = await self.coordination.soon(
+            partial(self.coordination.mark, reservation.name, sample, whole, most)
+        )
+        if lease is not None:
+            self._took(lease)
+        return marked
+
+    def _took(self, lease: _Lease) -> None:
+        """A part of a lease was sent, or is not to be; the last one of an old lease ends it."""
+        lease.unsent -= 1
+        if not lease.unsent and lease not in self._leases.values():
+            self.coordination.settle(lease.name, NO_AMOUNT)
+            self.coordination.flush_soon()
 
     def unmark(self, reservation: Reservation) -> None:
         self.coordination.mark(reservation.name, None)
@@ -157,12 +230,22 @@ class SharedBudget(Budget):
         """
         self.charged += charged
         self.uncertain += uncertain
-        self.coordination.settle(reservation.name, charged, uncertain)
-        self.coordination.flush_soon()
+        if (lease := self._parts.pop(reservation.name, None)) is not None:  # it was not sent
+            lease.left += Amount(reservation.calls, reservation.usd)
+            self._took(lease)
+        else:
+            self.coordination.settle(reservation.name, charged, uncertain)
+            self.coordination.flush_soon()
         asyncio.get_running_loop().call_soon(self._settled)
+
+    def _idle(self) -> None:
+        for role in () if self._under_way else tuple(self._leases):
+            self._end(role)
 
     def _settled(self) -> None:
         self._under_way -= 1
+        if self._leases and not self._under_way:
+            asyncio.get_running_loop().call_later(IDLE_S, self._idle)
         self._give_back()
 
     def reason(self) -> str:
