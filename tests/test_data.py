@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gotlang.data import Table, fingerprint, inputs, load, parse_value
+from gotlang.data import table as table_module
 from gotlang.errors import UsageError
 from gotlang.types import BOOL, DYNAMIC, FLOAT, INT, STR, DictType, ListType, LiteralType, RecordType, Type
 
@@ -343,3 +344,48 @@ def test_a_list_takes_columns_numbered_from_one() -> None:
     gap = Table("t.jsonl", ("document1", "document2"), ({"document1": "a"},))
     with pytest.raises(UsageError, match="column `document2`: no value for input `documents`"):
         inputs(gap, 0, {}, {"documents": ListType(STR)})
+
+
+CELLS = st.text(st.sampled_from('ab,"\n\ré '), max_size=6)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+@given(cells=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=20), chance=st.randoms())
+def test_a_large_file_has_the_rows_of_a_small_one(
+    suffix: str, cells: list[tuple[str, str]], chance: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    rows = [{"a": f"x{a}", "b": b} for a, b in cells]
+    path = tmp_path_factory.mktemp("rows") / f"rows{suffix}"
+    if suffix == ".parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        import pyarrow
+
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=7)
+    elif suffix == ".jsonl":
+        lines = (json.dumps(row) + chance.choice(["\n", "\r\n", "\n\n  \n"]) for row in rows)
+        path.write_text("\ufeff" + "".join(lines), "utf-8", newline="")
+    else:
+        with path.open("w", encoding="utf-8-sig", newline="") as file:
+            for row in ({"a": "a", "b": "b"}, *rows):
+                end = chance.choice(["\n", "\r\n", "\r", "\n\n"])
+                csv.writer(file, lineterminator=end, quoting=csv.QUOTE_ALL).writerow(row.values())
+    small = load(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_module, "KEPT_BYTES", -1)
+        large = load(path)
+    assert not isinstance(large.rows, tuple) and isinstance(small.rows, tuple)
+    assert (large.columns, large.as_text, len(large)) == (small.columns, small.as_text, len(small))
+    places = [chance.randrange(len(rows)) for _ in range(30)]
+    assert [large.rows[place] for place in places] == [small.rows[place] for place in places]
+    assert tuple(large.rows) == small.rows and large.rows[1:-1] == [*small.rows[1:-1]]
+    assert fingerprint(large) == fingerprint(small)
+
+
+def test_a_large_file_that_changes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_module, "KEPT_BYTES", -1)
+    path = write(tmp_path, "rows.csv", "a\n1\n2\n")
+    table = load(path)
+    with path.open("a") as file:
+        file.write("3\n")
+    with pytest.raises(UsageError, match=r"rows\.csv was changed while it was in use"):
+        table.row(0)

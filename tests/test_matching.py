@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gotlang.api import compile
+from gotlang.data import table as table_module
 from gotlang.data.table import Table
 from gotlang.errors import UsageError
+from gotlang.evaluate import rows as rows_module
 from gotlang.evaluate.rows import match
 from gotlang.types import INT, STR, ListType, LiteralType, Type
 
@@ -121,3 +126,29 @@ def test_a_column_that_is_not_there_is_said() -> None:
     with pytest.raises(UsageError, match="no column `Unsortd`") as error:
         found(SORTING, {"numbers": INTS}, numbers="Unsortd")
     assert error.value.help == "did you mean `Unsorted`?"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_rows_that_are_read_when_they_run_are_the_same(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, cells = tmp_path / f"rows{suffix}", [f"{n} {n + 1}" for n in range(50)]
+    if suffix == ".csv":
+        path.write_text("numbers,truth\n" + "".join(f'"{cell}",{cell[0]}\n' for cell in cells))
+    else:
+        path.write_text("".join(json.dumps({"numbers": [n], "truth": "a"}) + "\n" for n in range(50)))
+    program = compile(
+        'prompt p(numbers: list[int]) -> str:\n    "{{ numbers }}"\n\nscheme s(numbers: list[int]) -> str:\n'
+        "    Generate() p(numbers)\n    GroundTruth() it == truth\n",
+        "s.got",
+    )
+    kept = program.dataset(path, rows="3:", sample=20)
+    monkeypatch.setattr(table_module, "KEPT_BYTES", -1)
+    monkeypatch.setattr(rows_module, "_MOST_KEPT", 0)
+    found = program.dataset(path, rows="3:", sample=20)
+    assert not isinstance(found.rows, tuple) and tuple(found.rows) == kept.rows and len(found) == 20
+    assert tuple(found.rows[2:5]) == kept.rows[2:5]
+    assert [found.row(row.number) for row in kept.rows] == [kept.row(row.number) for row in kept.rows]
+    path.write_text(path.read_text().replace("41", "x", 1))
+    with pytest.raises(UsageError, match=r"line 42|row 40|row 41"):
+        program.dataset(path)

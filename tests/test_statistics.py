@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +19,7 @@ from gotlang.statistics import (
     bounded,
     confidence_sequence,
     difference_interval,
+    exact_sums,
     mean_interval,
     quantile,
     rows_to_decide,
@@ -35,6 +37,36 @@ def test_same_seed_same_interval_around_the_mean(values: list[float], seed: int)
     slack = 1e-9 * (1 + max(map(abs, values)))
     assert one.low - slack <= one.mean <= one.high + slack
     assert one.rows == len(values)
+
+
+SPREAD = st.floats(allow_nan=False, allow_infinity=False, min_value=-LARGEST, max_value=LARGEST)
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
+    | st.lists(SPREAD, min_size=1, max_size=5)
+    | st.lists(st.sampled_from([0.0, -0.5, 3.0, 0.0000295, 1e-7, -(2.0**70)]), min_size=1, max_size=700),
+    st.integers(0, 2**32),
+)
+def test_numpy_gives_the_same_digits(values: list[float], seed: int) -> None:
+    pytest.importorskip("numpy")
+    chance = random.Random(seed)
+    chance.random()
+    found = exact_sums(values, chance, 20)
+    if found is None:
+        least = min(abs(value) for value in values if value)
+        assert max(map(abs, values)) / least > 2.0**60
+    else:
+        assert found == [math.fsum(chance.choices(values, k=len(values))) for _ in range(20)]
+
+
+def test_the_interval_of_many_rows_is_the_same_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numpy")
+    chance = random.Random(5)
+    values = [chance.lognormvariate(0, 2) for _ in range(2000)]
+    with_numpy = mean_interval(values, seed=3, resamples=100)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert mean_interval(values, seed=3, resamples=100) == with_numpy
 
 
 def test_nothing_is_known_of_no_row_and_little_of_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, final
 
@@ -52,9 +53,9 @@ class Selection:
                 raise UsageError(f"`{name}` must be at least 1, not {number}")
         return cls(rows, drawn, limit)
 
-    def numbers(self, table: Table) -> list[int]:
+    def numbers(self, table: Table) -> Sequence[int]:
         """The rows of a table, in its order. Raises UsageError if there are none, or too few."""
-        numbers = list(range(len(table)))
+        numbers: Sequence[int] = range(len(table))
         if self.rows is not None:
             numbers = numbers[self.rows]
         has = f"it has {len(table)} row{'s' if len(table) != 1 else ''}, counted from 0 to {len(table) - 1}"

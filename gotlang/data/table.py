@@ -1,7 +1,8 @@
 """Data files as tables: `.csv`, `.jsonl` and `.ndjson`, `.json` and `.parquet`.
 
 A `.json` file is a list of objects or an object of lists; parquet needs the extra `gotlang[parquet]`. Text is
-UTF-8. Errors in a file are UsageErrors with its name and the line or row.
+UTF-8. Errors in a file are UsageErrors with its name and the line or row. Of a large file, unless it is
+`.json`, only the places of its rows are kept, and each row is read when it is asked for.
 """
 
 from __future__ import annotations
@@ -10,29 +11,39 @@ import csv
 import hashlib
 import io
 import json
+import os
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, BinaryIO, Final, Protocol, final, overload
 
 from gotlang.answers.literals import strict
 from gotlang.errors import UsageError
 from gotlang.files import not_found
 
 FORMATS: Final = (".csv", ".jsonl", ".ndjson", ".json", ".parquet")
+KEPT_BYTES: Final = 16 * 2**20
+"""A larger file is not kept in memory."""
+_CHUNK: Final = 256
+"""Rows of parquet that are made at a time."""
 _DELIMITERS: Final = {";": "`;`", "\t": "tabs"}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A data file in memory. `columns` are in the file's order; a row of JSON may lack some of them.
+    """A data file. `columns` are in the file's order; a row of JSON may lack some of them.
 
     `as_text`: every value is a text still to be parsed as the type of its input.
     """
 
     path: str
     columns: tuple[str, ...]
-    rows: tuple[dict[str, Any], ...]
+    rows: Sequence[dict[str, Any]]
     as_text: bool = False
 
     def __len__(self) -> int:
@@ -65,64 +76,180 @@ def load(path: str | Path) -> Table:
     if suffix not in FORMATS:
         raise UsageError(f"{path}: unsupported data format", help=f"supported: {', '.join(FORMATS)}")
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            if suffix == ".parquet":
+                return _parquet(path)
+            if suffix == ".json":
+                rows = _json(path, "".join(line for _, line in _decoded(path, file)))
+                columns = dict.fromkeys(name for row in rows for name in row)
+                return Table(str(path), tuple(columns), tuple(rows))
+            lines: _Csv | _JsonLines = _Csv(path) if suffix == ".csv" else _JsonLines(path)
+            found = _rows(path, file, lines)
     except FileNotFoundError:
         raise not_found(path) from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or 'unknown reason'}") from None
-    if suffix == ".csv":
-        columns, rows = _csv(path, _decoded(path, content))
-        return Table(str(path), tuple(columns), tuple(rows), as_text=True)
-    if suffix == ".parquet":
-        rows = _parquet(path, content)
-    elif suffix == ".json":
-        rows = _json(path, _decoded(path, content))
-    else:
-        rows = _json_lines(path, _decoded(path, content))
-    if not rows:
-        raise UsageError(f"{path} has no rows")
-    return Table(str(path), tuple(dict.fromkeys(name for row in rows for name in row)), tuple(rows))
+    return Table(str(path), tuple(lines.columns), found, as_text=suffix == ".csv")
 
 
-def _decoded(path: Path, content: bytes) -> str:
-    if b"\0" in content:
-        line = content[: content.index(b"\0")].count(b"\n") + 1
-        raise UsageError(f"{path}, line {line}: a NUL byte", help="is it a text file in UTF-8?")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise UsageError(f"{path}, line {line}: not UTF-8", help="save the file as UTF-8") from None
-    if not text.strip():
+class _Format(Protocol):
+    """How rows are written in lines of text."""
+
+    columns: dict[str, None]
+
+    def read(self, file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The rows of a file, each with the place at which its bytes begin."""
+
+    def row(self, text: str) -> dict[str, Any]:
+        """The row that a part of the file holds."""
+
+
+def _rows(path: Path, file: BinaryIO, format: _Format) -> Sequence[dict[str, Any]]:
+    size = os.fstat(file.fileno()).st_size
+    if size <= KEPT_BYTES:  # that of a pipe is 0
+        return tuple(row for _, row in format.read(file))
+    starts = array("q", (start for start, _ in format.read(file)))
+    return _FileRows(path, starts, format)
+
+
+class _Lazy(Sequence[dict[str, Any]]):
+    """Rows that are made when they are asked for."""
+
+    @overload
+    def __getitem__(self, number: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[dict[str, Any]]: ...
+    def __getitem__(self, number: int | slice) -> dict[str, Any] | Sequence[dict[str, Any]]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(len(self))[number]]
+        return self._row(range(len(self))[number])
+
+    def _row(self, number: int) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+@final
+class _FileRows(_Lazy):
+    """The rows of a file of text. Raises UsageError if it has changed since."""
+
+    def __init__(self, path: Path, starts: array[int], format: _Format) -> None:
+        self._path, self._starts, self._format = path, starts, format
+        self._file = path.open("rb")
+        self._state = self._now()
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def _row(self, number: int) -> dict[str, Any]:
+        start = self._starts[number]
+        end = self._starts[number + 1] if number + 1 < len(self._starts) else self._state[0]
+        if self._now() != self._state:
+            raise UsageError(f"{self._path} was changed while it was in use")
+        return self._format.row(os.pread(self._file.fileno(), end - start, start).decode("utf-8-sig"))
+
+    def _now(self) -> tuple[int, int]:
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
+
+
+def _decoded(path: Path, file: BinaryIO) -> Iterator[tuple[int, str]]:
+    """The lines of a file of text, with their ends, each with the number of its bytes. Only `\\n` ends a line
+    of JSON; `splitlines` would also split at characters inside a text."""
+    empty = True
+    for number, line in enumerate(file, 1):
+        if b"\0" in line:
+            raise UsageError(f"{path}, line {number}: a NUL byte", help="is it a text file in UTF-8?")
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise UsageError(f"{path}, line {number}: not UTF-8", help="save the file as UTF-8") from None
+        empty = empty and not text.strip()
+        yield len(line), text
+    if empty:
         raise UsageError(f"{path} is empty")
-    return text
 
 
-def _csv(path: Path, text: str) -> tuple[list[str], list[dict[str, Any]]]:
-    columns: list[str] = []
-    rows: list[dict[str, Any]] = []
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    # csv refuses fields above 128 KiB; the limit is global to the process.
+@final
+class _Csv:
+    """Comma-separated values under a header."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.columns: dict[str, None] = {}
+
+    def read(self, file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
+        at = 0
+
+        def lines() -> Iterator[str]:
+            nonlocal at
+            for size, text in _decoded(self._path, file):
+                pieces = list(io.StringIO(text, newline=""))  # a `\r` alone ends a line, too
+                end = at + size
+                for number, piece in enumerate(pieces, 1):
+                    at = end - sum(len(rest.encode()) for rest in pieces[number:])
+                    yield piece
+
+        count, start = 0, 0
+        reader = csv.reader(lines(), strict=True)
+        with _long_cells():
+            try:
+                for cells in reader:
+                    place = f"{self._path}, line {reader.line_num}"
+                    if not self.columns:
+                        self.columns = dict.fromkeys(_header(place, cells))
+                    elif cells and len(cells) != len(self.columns):
+                        raise UsageError(
+                            f"{place} (row {count}): expected {len(self.columns)} cells, found {len(cells)}",
+                            help='quote a cell that contains a comma or a quote: "a, ""b"""',
+                        )
+                    elif cells:
+                        yield start, dict(zip(self.columns, cells, strict=True))
+                        count += 1
+                    start = at
+            except csv.Error as error:
+                where = f"{self._path}, line {reader.line_num} (row {count})"
+                raise UsageError(f"{where}: {error}") from None
+        if not count:
+            raise UsageError(f"{self._path} has a header but no rows")
+
+    def row(self, text: str) -> dict[str, Any]:
+        with _long_cells():
+            cells = next(filter(None, csv.reader(io.StringIO(text, newline=""), strict=True)))
+        return dict(zip(self.columns, cells, strict=True))
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """csv refuses fields above 128 KiB; the limit is global to the process."""
     limit = csv.field_size_limit(2**31 - 1)
     try:
-        for cells in reader:
-            if not columns:
-                columns = _header(f"{path}, line {reader.line_num}", cells)
-            elif cells and len(cells) != len(columns):
-                raise UsageError(
-                    f"{path}, line {reader.line_num} (row {len(rows)}): expected {len(columns)} cells, "
-                    f"found {len(cells)}",
-                    help='quote a cell that contains a comma or a quote: "a, ""b"""',
-                )
-            elif cells:
-                rows.append(dict(zip(columns, cells, strict=True)))
-    except csv.Error as error:
-        raise UsageError(f"{path}, line {reader.line_num} (row {len(rows)}): {error}") from None
+        yield
     finally:
         csv.field_size_limit(limit)
-    if not rows:
-        raise UsageError(f"{path} has a header but no rows")
-    return columns, rows
+
+
+@final
+class _JsonLines:
+    """One object in a line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.columns: dict[str, None] = {}
+
+    def read(self, file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
+        start = 0
+        for number, (size, text) in enumerate(_decoded(self._path, file), 1):
+            if text.strip():
+                row = _parsed(self._path, text.removesuffix("\n"), number)
+                if not isinstance(row, dict):
+                    raise UsageError(f"{self._path}, line {number}: not an object")
+                self.columns.update(dict.fromkeys(row))
+                yield start, row
+            start += size
+
+    def row(self, text: str) -> dict[str, Any]:
+        row: dict[str, Any] = strict(text.strip())
+        return row
 
 
 def _header(place: str, cells: list[str]) -> list[str]:
@@ -140,6 +267,8 @@ def _header(place: str, cells: list[str]) -> list[str]:
 
 def _json(path: Path, text: str) -> list[dict[str, Any]]:
     value = _parsed(path, text, 1)
+    if not value and isinstance(value, list):
+        raise UsageError(f"{path} has no rows")
     if isinstance(value, list):
         for number, row in enumerate(value):
             if not isinstance(row, dict):
@@ -154,18 +283,6 @@ def _json(path: Path, text: str) -> list[dict[str, Any]]:
     raise UsageError(f"{path} is neither a list of objects nor an object of lists")
 
 
-def _json_lines(path: Path, text: str) -> list[dict[str, Any]]:
-    rows = []
-    # Only `\n` ends a line of JSON; `splitlines` would also split at characters inside a text.
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            row = _parsed(path, line, number)
-            if not isinstance(row, dict):
-                raise UsageError(f"{path}, line {number}: not an object")
-            rows.append(row)
-    return rows
-
-
 def _parsed(path: Path, text: str, line: int) -> Any:
     try:
         return strict(text)
@@ -176,7 +293,7 @@ def _parsed(path: Path, text: str, line: int) -> Any:
         raise UsageError(f"{path}, line {line}: {error}") from None
 
 
-def _parquet(path: Path, content: bytes) -> list[dict[str, Any]]:
+def _parquet(path: Path) -> Table:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -184,12 +301,52 @@ def _parquet(path: Path, content: bytes) -> list[dict[str, Any]]:
         raise UsageError(
             f"{path}: parquet files need pyarrow", help="pip install 'gotlang[parquet]'"
         ) from None
-    try:
-        rows: list[dict[str, Any]] = pyarrow.parquet.read_table(pyarrow.BufferReader(content)).to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:  # the last for times beyond microseconds
-        reason = " ".join(str(error).split())[:200]
-        raise UsageError(f"{path} is not a readable parquet file: {reason}") from None
-    return [{name: _plain(value) for name, value in row.items()} for row in rows]
+    rows = _ParquetRows(path, pyarrow)
+    if not rows:
+        raise UsageError(f"{path} has no rows")
+    kept = tuple(rows) if rows.size <= KEPT_BYTES else rows
+    return Table(str(path), tuple(rows[0]), kept)
+
+
+@final
+class _ParquetRows(_Lazy):
+    """The rows of a parquet file, of which one group of rows is in memory."""
+
+    def __init__(self, path: Path, pyarrow: Any) -> None:
+        self._path = path
+        self._errors = (pyarrow.ArrowException, OSError, ValueError)  # the last: times beyond microseconds
+        with self._read():
+            self._file = pyarrow.parquet.ParquetFile(path)
+            groups = [self._file.metadata.row_group(n) for n in range(self._file.num_row_groups)]
+        self.size = sum(group.total_byte_size for group in groups)
+        self._starts = [0, *accumulate(group.num_rows for group in groups)]
+        self._group: tuple[int, Any] = (-1, None)
+        self._chunk: tuple[int, list[dict[str, Any]]] = (0, [])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def _row(self, number: int) -> dict[str, Any]:
+        first, rows = self._chunk
+        if not first <= number < first + len(rows):
+            group = bisect_right(self._starts, number) - 1
+            with self._read():
+                if group != self._group[0]:
+                    self._group = group, self._file.read_row_group(group)
+                start = (number - self._starts[group]) // _CHUNK * _CHUNK
+                found = self._group[1].slice(start, _CHUNK).to_pylist()
+            rows = [{name: _plain(value) for name, value in row.items()} for row in found]
+            first = self._starts[group] + start
+            self._chunk = first, rows
+        return rows[number - first]
+
+    @contextmanager
+    def _read(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            reason = " ".join(str(error).split())[:200]
+            raise UsageError(f"{self._path} is not a readable parquet file: {reason}") from None
 
 
 def _plain(value: Any) -> Any:

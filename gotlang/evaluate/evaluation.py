@@ -79,6 +79,7 @@ class Evaluation(Displayed):
     endpoints: Sequence[Address] = ()
     kinds: Mapping[str, ScoreKind] = field(default_factory=dict)
     _tally: list[Tally] = field(default_factory=list, init=False, compare=False)
+    _intervals: dict[tuple[str, int], Interval] = field(default_factory=dict, init=False, compare=False)
 
     @property
     def tally(self) -> Tally:
@@ -166,6 +167,8 @@ class Evaluation(Displayed):
     def interval(self, metric: str, *, seed: int = 0) -> Interval | None:
         """The mean of a metric over the rows with its 95% CI; None if no row has it. Bounds are cut to what
         is possible: no negative spending, nothing beyond the best score."""
+        if (metric, seed) in self._intervals:
+            return self._intervals[metric, seed]
         _, values = self._by_row(metric)
         if not values:
             return None
@@ -176,7 +179,9 @@ class Evaluation(Displayed):
         ends = [end for end in (best, kind.worst) if end is not None]
         least = max((end for end in ends if end <= min(values)), default=-math.inf)
         most = min((end for end in ends if end >= max(values)), default=math.inf)
-        return within(mean_interval(values, seed=seed), least, most)
+        found = within(mean_interval(values, seed=seed), least, most)
+        self._intervals[metric, seed] = found
+        return found
 
     def median(self, metric: str) -> float | None:
         """The median of a metric over the rows; None if no row has it."""

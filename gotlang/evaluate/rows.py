@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, overload
 
 from gotlang.answers.conversion import convert, from_text, same_name
 from gotlang.data import load
@@ -52,6 +52,8 @@ ANSWERS = frozenset(
 """Usual names of columns of known answers, without case, spaces and underscores."""
 NUMBERS = frozenset(("id", "ids", "idx", "index", "key", "line", "no", "nr", "num", "number", "row", "rowid"))
 """Usual names of columns that number the rows."""
+_MOST_KEPT = 1000
+"""More rows than these are read when they run, and not kept."""
 _NUMBER = re.compile(r"[+-]?[0-9.]+")
 
 
@@ -63,6 +65,27 @@ class Row:
     number: int
     inputs: Mapping[str, Any]
     truth: Any = None
+
+
+@final
+class _Rows(Sequence[Row]):
+    """Rows that are read when they are asked for."""
+
+    def __init__(self, row: Callable[[int], Row], numbers: Sequence[int]) -> None:
+        self._row = row
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
+        if isinstance(place, slice):
+            return _Rows(self._row, self.numbers[place])
+        return self._row(self.numbers[place])
 
 
 @final
@@ -81,7 +104,7 @@ class Dataset:
     `selection` says which rows of the table they are."""
 
     name: str
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     matching: Matching
     selection: Selection = ALL
 
@@ -90,7 +113,8 @@ class Dataset:
 
     def row(self, number: int) -> Row:
         """The row with this number, of rows in the order of the table."""
-        numbers = [row.number for row in self.rows]
+        rows = self.rows
+        numbers = rows.numbers if isinstance(rows, _Rows) else [row.number for row in rows]
         return self.rows[bisect_left(numbers, number)]
 
 
@@ -135,12 +159,18 @@ def read_dataset(
         )
     found = match(table, wanted, scheme.truth if compared else None, mapping)
     optional = {TRUTH: scheme.truth} if TRUTH in found.columns and TRUTH not in wanted else {}
-    rows = []
-    for number in selection.numbers(table) if numbers is None else numbers:
+
+    def row(number: int) -> Row:
         values = inputs(table, number, found.columns, wanted, optional)
-        answer = values.pop(TRUTH, None) if optional else None
-        rows.append(Row(number, values, answer))
-    return Dataset(table.path, tuple(rows), found, selection)
+        return Row(number, values, values.pop(TRUTH, None) if optional else None)
+
+    rows: Sequence[Row] = _Rows(row, selection.numbers(table) if numbers is None else numbers)
+    if len(rows) <= _MOST_KEPT:
+        rows = tuple(rows)
+    else:
+        for _ in rows:  # a cell that cannot be read is reported before anything runs
+            pass
+    return Dataset(table.path, rows, found, selection)
 
 
 def match(
