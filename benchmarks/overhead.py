@@ -1,11 +1,13 @@
-"""Overhead of an operation beyond its model call, in time and memory, compared with a bare asyncio task.
+"""Processor time and memory of an operation beyond its model call, beside what a person would write by hand.
 
-    python benchmarks/overhead.py [--sizes 100 1000 10000 100000] [--rounds 3]
+    python benchmarks/overhead.py [--sizes 1000 100000] [--rounds 3] [--langgraph PYTHON]
 
-The model responds immediately, after yielding to the event loop once. A bare task acquires a semaphore of
-the run's concurrency and calls the same model. Each pair is measured in a separate process, in processor
-time; the table has the minimum of the rounds. Bytes are the peak that tracemalloc reports, less the thoughts
-and their values, per operation. `growth` is the time per operation relative to the graph of 1,000 calls.
+The model answers at once, after yielding to the event loop once. By hand is `asyncio.gather` of the calls
+(`wide`), a chain of plain `await` (`chain`) or one gather a level (`tree`); LangGraph is asked where PYTHON,
+an interpreter that has it, is given, with 1,000 calls. `peers.py` has both. Each measurement is a process of
+its own; got and its peers take turns. The first figure, with its goal of 60 microseconds, is with garbage
+collection as it comes; for the ratios it is off on all sides. Figures are medians of the rounds, with their
+range. `resident` is what the process grew by while the result is held, per operation; its goal is 1.5 KB.
 """
 
 from __future__ import annotations
@@ -15,27 +17,26 @@ import asyncio
 import gc
 import itertools
 import json
+import os
+import statistics
 import subprocess
 import sys
 import time
-import tracemalloc
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from measurement import options, report
 
 from gotlang.api import Options, Session, compile
-from gotlang.models.base import PERMITTED, Completion, Message, Model, Permit, Reply, Request, Usage
+from gotlang.models.base import PERMITTED, Completion, Model, Permit, Reply, Request, Usage
 from gotlang.result import Result
-from gotlang.runtime.context import DEFAULT_CONCURRENCY
 
 HEAD = """
 prompt one(x: int) -> int:
     "{{ x }}"
 prompt two(x: int, y: int) -> int:
     "{{ x }} {{ y }}"
-prompt parts(x: int) -> list[int]:
-    "parts of {{ x }}"
 """
 GRAPHS = {
     "wide": """
@@ -55,21 +56,10 @@ scheme graph(n: int) -> int:
     reduce a, b in range(n + 1):
         Aggregate() two(a, b)
 """,
-    "dynamic": """
-scheme graph(n: int) -> many int:
-    foreach i in range(n // 9):
-        Generate() parts(i)
-        foreach j, part in enumerate(it):
-            Generate() one(10 * i + j)
-            if it >= 0:
-                Generate() two(it, 10 * i + j)
-""",
 }
-"""Graphs of about n model calls: parallel, sequential, merged pairwise, and decided by responses."""
-
-
-CALLS = 50_000
-"""Minimum number of calls of one measurement."""
+"""Graphs of n model calls: parallel, sequential, and merged pairwise."""
+PEERS = Path(__file__).with_name("peers.py")
+LANGGRAPH_CALLS = 1_000
 
 
 class Immediate(Model):
@@ -82,24 +72,7 @@ class Immediate(Model):
 
     async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
         await asyncio.sleep(0)
-        text = "[4, 5, 6, 7]" if request.prompt == "parts" else str(next(self.numbers))
-        return Reply((Completion(text, output_tokens=1),), Usage(5, 1), 0.0)
-
-
-async def bare(calls: int) -> float:
-    """So many calls with only a task and a semaphore around each; processor time in seconds."""
-    semaphore, model = asyncio.Semaphore(DEFAULT_CONCURRENCY), Immediate()
-    request = Request(model.name, (Message("user", "1"),))
-
-    async def call() -> None:
-        async with semaphore:
-            await model.ask(request, 1)
-
-    started = time.process_time()
-    async with asyncio.TaskGroup() as group:
-        for _ in range(calls):
-            group.create_task(call())
-    return time.process_time() - started
+        return Reply((Completion(str(next(self.numbers)), output_tokens=1),), Usage(5, 1), 0.0)
 
 
 async def graph(name: str, size: int) -> tuple[float, Result]:
@@ -110,97 +83,102 @@ async def graph(name: str, size: int) -> tuple[float, Result]:
         return time.process_time() - started, result
 
 
-def fresh(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine after a garbage collection."""
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def measure(name: str, size: int, collect: bool) -> dict[str, Any]:
+    """One run in this process."""
+    asyncio.run(graph(name, 100))
     gc.collect()
-    return asyncio.run(work)
+    if not collect:
+        gc.disable()
+    before = resident()
+    seconds, result = asyncio.run(graph(name, size))
+    grown, operations = resident() - before, result.outcome.operations
+    return {"seconds": seconds, "operations": operations, "bytes": grown / operations}
 
 
-def seconds(name: str, size: int) -> dict[str, Any]:
-    """One measurement of a graph and of as many bare calls: the mean over repeated runs for small graphs, so
-    that other processes affect small and large graphs alike."""
-    fresh(graph(name, 100))
-    ours = alone = 0.0
-    repeats = max(1, CALLS // size)
-    for _ in range(repeats):
-        took, result = fresh(graph(name, size))
-        operations, calls = result.outcome.operations, result.outcome.ledger.spent.calls
-        ours += took
-        del result
-        alone += fresh(bare(calls))
-    return {"operations": operations, "calls": calls, "ours": ours / repeats, "bare": alone / repeats}
-
-
-def size_of(result: Result) -> int:
-    """Bytes of the thoughts of a run, with their values and parents."""
-    operations = result.outcome.graph.operations
-    thoughts = {id(t): t for operation in operations for t in operation.output}.values()
-    return sum(sys.getsizeof(t) + sys.getsizeof(t.value) + sys.getsizeof(t.parents) for t in thoughts)
-
-
-def peak(name: str, size: int) -> dict[str, Any]:
-    """Bytes per operation at the peak of a run."""
-    fresh(graph(name, 100))
-    gc.collect()
-    tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    _, result = fresh(graph(name, size))
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return {"bytes": (most - before - size_of(result)) / result.outcome.operations}
-
-
-def in_process(what: str, name: str, size: int) -> dict[str, Any]:
-    """A measurement in a separate process."""
-    command = [sys.executable, __file__, "--measure", what, "--graph", name, "--sizes", str(size)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
+def process(command: list[str]) -> dict[str, Any]:
+    """What a process measured."""
+    found: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     return found
 
 
-def row(name: str, size: int, rounds: int) -> tuple[Any, ...]:
-    """A row of the table but for the growth."""
-    found = [in_process("seconds", name, size) for _ in range(rounds)]
-    operations, calls = found[0]["operations"], found[0]["calls"]
-    ours, alone = min(x["ours"] for x in found), min(x["bare"] for x in found)
-    times = 1e6 * ours / operations, 1e6 * ours / calls, 1e6 * alone / calls, ours / alone
-    return name, operations, calls, *times, in_process("peak", name, size)["bytes"]
+def ours(name: str, size: int, *more: str) -> dict[str, Any]:
+    """A run of ours in a separate process."""
+    return process([sys.executable, __file__, "--measure", name, "--sizes", str(size), *more])
+
+
+def by_hand(name: str, size: int) -> float:
+    """Seconds by hand, in a separate process."""
+    return float(process([sys.executable, str(PEERS), "by-hand", name, str(size)])["seconds"])
+
+
+def spread(values: list[float], digits: int) -> tuple[float, str]:
+    """The median, and the range as text."""
+    return statistics.median(values), f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
 
 COLUMNS = {
     "graph": "{}",
-    "operations": "{:,}",
     "calls": "{:,}",
+    "operations": "{:,}",
     "µs per operation": "{:.1f}",
-    "µs per call": "{:.1f}",
-    "µs per bare call": "{:.1f}",
-    "per call / bare": "{:.2f}",
-    "bytes per operation": "{:,.0f}",
-    "growth": "{:.2f}",
+    "range": "{}",
+    "goal": "{}",
+    "µs per call, no collection": "{:.1f}",
+    "by hand": "{:.1f}",
+    "to by hand": "{:.1f}",
+    "range ": "{}",
+    "LangGraph": "{:.0f}",
+    "LangGraph to got": "{:.1f}",
+    "resident per operation": "{:,.0f}",
+    "goal ": "{}",
 }
 
 
-def rows(names: list[str], sizes: list[int], rounds: int) -> Iterator[tuple[Any, ...]]:
-    for name in names:
-        first = None
+def rows(sizes: list[int], rounds: int, langgraph: str | None) -> Iterator[tuple[Any, ...]]:
+    for name in GRAPHS:
         for size in sizes:
-            line = row(name, size, rounds)
-            if size >= 1000:
-                first = first or line[3]
-            yield *line, line[3] / first if first else None
+            found: list[dict[str, float]] = []
+            for _ in range(rounds):
+                kept, collected = ours(name, size), ours(name, size, "--collect")
+                one = {**kept, "collected": collected["seconds"], "hand": by_hand(name, size)}
+                if langgraph is not None and size == LANGGRAPH_CALLS:
+                    there = process([langgraph, str(PEERS), "langgraph", name, str(size)])
+                    one["langgraph"] = there["seconds"]
+                found.append(one)
+            operations = int(found[0]["operations"])
+            each, shown = spread([1e6 * one["collected"] / operations for one in found], 1)
+            times, ratios = spread([one["seconds"] / one["hand"] for one in found], 1)
+            call, hand = (
+                1e6 * statistics.median(o[what] for o in found) / size for what in ("seconds", "hand")
+            )
+            theirs = [one["langgraph"] for one in found if "langgraph" in one]
+            other = 1e6 * statistics.median(theirs) / size if theirs else None
+            ratio = statistics.median(o["langgraph"] / o["seconds"] for o in found) if theirs else None
+            memory = statistics.median(one["bytes"] for one in found)
+            goals = ("60", "1,536") if size >= 100_000 else (None, None)
+            yield (
+                *(name, size, operations, each, shown, goals[0], call, hand, times, ratios, other, ratio),
+                *(memory if size >= 100_000 else None, goals[1]),
+            )
 
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--graph", nargs="+", choices=GRAPHS, default=list(GRAPHS))
-    parser.add_argument("--measure", choices=["seconds", "peak"], help=argparse.SUPPRESS)
+    parser.add_argument("--langgraph", metavar="PYTHON")
+    parser.add_argument("--measure", choices=GRAPHS, help=argparse.SUPPRESS)
+    parser.add_argument("--collect", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
-        print(json.dumps((seconds if given.measure == "seconds" else peak)(given.graph[0], given.sizes[0])))
-        return
-    report(given, COLUMNS, rows(given.graph, given.sizes, given.rounds))
+        print(json.dumps(measure(given.measure, given.sizes[0], given.collect)))
+    else:
+        report(given, COLUMNS, rows(given.sizes, given.rounds, given.langgraph))
 
 
 if __name__ == "__main__":
