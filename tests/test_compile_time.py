@@ -36,6 +36,14 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
         "    step 0:\n        Generate() p(it)\n",
         *[f"    step {i + 1} from step {i} as a:\n        Generate() p(a)\n" for i in range(n)],
     ),
+    "declarations": lambda n: (
+        HEAD
+        + "".join(
+            f"param k{i} = 2 in 1..4\nscheme s{i}(x: int, k: int) -> int:\n    Generate(k=k) p(x)\n"
+            f"    Vote()\n    if k > 1:\n        Map() it\nscheme t{i}(x: int) -> int:\n    s{i}(x, k{i})\n"
+            for i in range(n)
+        )
+    ),
     "foreach": lambda n: _scheme(
         *["    foreach y:\n        " + SAMPLED.format("        ") for _ in range(n)], "    Vote()\n"
     ),
