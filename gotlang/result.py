@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import reprlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -50,9 +49,9 @@ class Displayed:
         return f"<{type(self).__name__} {', '.join([first, *(f'{name} {text}' for name, text in rest)])}>"
 
     def _repr_html_(self) -> str:
-        cells = (
-            f"<tr><th>{html.escape(n)}</th><td>{html.escape(text)}</td></tr>" for n, text in self.facts()
-        )
+        from html import escape
+
+        cells = (f"<tr><th>{escape(n)}</th><td>{escape(text)}</td></tr>" for n, text in self.facts())
         return f"<table>{''.join(cells)}</table>"
 
     def to_pandas(self) -> Any:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any, Self, final
 
 from gotlang.models.base import Usage
@@ -211,6 +210,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _timestamp(text: str) -> float:
     """The Unix time of an HTTP date, which is never local. Raises ValueError, OverflowError."""
+    from email.utils import parsedate_to_datetime
+
     found = parsedate_to_datetime(text)
     return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
 

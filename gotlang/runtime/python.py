@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import importlib.util
 import inspect
-import shlex
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -88,6 +87,8 @@ def refused(program: Program, allowed: bool | None, *, simulators: bool = True) 
             )
         file = resolve(one.folder, one.path)
         if allowed is None and not trust.runs_python(file):
+            import shlex
+
             return NotTrusted(
                 f"this program {what} `{one.path}`, Python in a folder that is not trusted: {file}",
                 help=f"look at it, then `gotc trust {shlex.quote(trust.as_written(file.parent))}`, or allow "

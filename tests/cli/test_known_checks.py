@@ -173,6 +173,7 @@ def test_a_run_does_not_look_again_for_what_a_check_has_found(folder: Path) -> N
     heavy = {
         "gotlang.analysis",
         "lark",
+        "email",
         "optuna",
         "openai",
         "aiohttp",
