@@ -1,12 +1,13 @@
 """Processor time of a request over HTTP, through ways that a person would use, against a server in another
 process.
 
-    python benchmarks/wire.py [--rounds 7] [--requests 400] [--in-flight 16]
+    python benchmarks/wire.py [--quick] [--rounds 7] [--requests 400] [--in-flight 16]
 
 Each way posts the same chat completion (a prompt of 520 characters, a completion of 130) and reads its JSON.
 The ways take turns in each round; the table has medians and ranges over the rounds, of milliseconds of this
 process's processor time a request, and ratios to bare aiohttp and to the SDK by hand of the same round. The
-SDK's aiohttp client is measured where it is installed (`pip install "openai[aiohttp]"`).
+SDK's aiohttp client is measured where it is installed (`pip install "openai[aiohttp]"`), and so are litellm
+and DSPy; both without their caches.
 """
 
 from __future__ import annotations
@@ -152,6 +153,24 @@ def prepared(client: Any) -> Post:
     return post
 
 
+@asynccontextmanager
+async def litellm(url: str) -> AsyncIterator[Post]:
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"  # nothing from the network
+    from litellm import acompletion
+
+    body = {**BODY, "model": "openai/m"}
+    yield lambda: acompletion(**body, api_base=url, api_key="no-key", num_retries=0)
+
+
+@asynccontextmanager
+async def dspy(url: str) -> AsyncIterator[Post]:
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"
+    from dspy import LM
+
+    lm = LM("openai/m", api_base=url, api_key="no-key", cache=False, num_retries=0)
+    yield lambda: lm.acall(MESSAGE["content"], temperature=0.7, max_tokens=100)
+
+
 BARE, BY_HAND = "aiohttp, bare", "SDK by hand"
 WAYS: dict[str, Callable[[str], Any]] = {
     BARE: bare,
@@ -162,7 +181,10 @@ WAYS: dict[str, Callable[[str], Any]] = {
     "SDK, prepared body": sdk(prepared),
     "SDK, its aiohttp client": sdk(plain, own=True),
     "SDK, its aiohttp client, prepared body": sdk(prepared, own=True),
+    "litellm": litellm,
+    "DSPy": dspy,
 }
+GOALS = {"gotc, `openai:`": "at most 2.0 ms"}
 
 
 async def measure(way: Callable[[str], Any], url: str, requests: int, in_flight: int) -> float:
@@ -187,6 +209,7 @@ COLUMNS = {
     "range": "{}",
     "to bare aiohttp": "{:.1f}",
     "to the SDK by hand": "{:.2f}",
+    "goal": "{}",
 }
 
 
@@ -197,7 +220,7 @@ def rows(rounds: int, requests: int, in_flight: int) -> Iterator[tuple[Any, ...]
             for name, way in WAYS.items():
                 try:
                     found[name].append(asyncio.run(measure(way, url, requests, in_flight)))
-                except RuntimeError as error:
+                except (ImportError, RuntimeError) as error:
                     print(f"{name}: {error}", file=sys.stderr)
     for name, times in found.items():
         if times:
@@ -205,11 +228,18 @@ def rows(rounds: int, requests: int, in_flight: int) -> Iterator[tuple[Any, ...]
                 statistics.median(time / other for time, other in zip(times, found[base], strict=True))
                 for base in (BARE, BY_HAND)
             )
-            yield name, statistics.median(times), f"{min(times):.2f} to {max(times):.2f}", *ratios
+            yield (
+                name,
+                statistics.median(times),
+                f"{min(times):.2f} to {max(times):.2f}",
+                *ratios,
+                GOALS.get(name),
+            )
 
 
 def main() -> None:
     parser = options(__doc__)
+    parser.add_argument("--quick", action="store_true", help="two rounds")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--requests", type=int, default=400)
     parser.add_argument("--in-flight", type=int, default=16)
@@ -219,7 +249,7 @@ def main() -> None:
         content = json.dumps(answer()).encode()
         asyncio.run(serve(lambda body: content, 0.0))
     os.environ.pop("OPENAI_API_KEY", None)
-    report(given, COLUMNS, rows(given.rounds, given.requests, given.in_flight))
+    report(given, COLUMNS, rows(2 if given.quick else given.rounds, given.requests, given.in_flight))
 
 
 if __name__ == "__main__":
