@@ -20,8 +20,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
@@ -96,14 +98,24 @@ def told(found: Any) -> Any:
 # ---------------------------------------------------------------- speed
 
 
-def processor(pids: dict[int, float]) -> None:
-    """Note the processor seconds of processes so far."""
-    for pid in pids:
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        pids[pid] = max(pids[pid], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
+def used(process: subprocess.Popen[str], found: Any) -> tuple[float, float]:
+    """Processor seconds of a command and of the workers of its cluster, to its end."""
+    seconds, over = {process.pid: 0.0}, threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.05):
+            for pid in (process.pid, *(workers(found) if found is not None else ())):
+                with suppress(OSError):
+                    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                    ticks = int(fields[11]) + int(fields[12])
+                    seconds[pid] = max(seconds.get(pid, 0.0), ticks / os.sysconf("SC_CLK_TCK"))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    ended(process, 0)
+    over.set()
+    watching.join()
+    return seconds[process.pid], sum(seconds.values()) - seconds[process.pid]
 
 
 def rate(nodes: int, rows: int) -> tuple[float, float]:
@@ -118,15 +130,9 @@ def rate(nodes: int, rows: int) -> tuple[float, float]:
 
 
 def _rate(server: OpenAIServer, process: subprocess.Popen[str], rows: int, found: Any) -> tuple[float, float]:
-    used = {process.pid: 0.0}
-    while process.poll() is None:
-        if found is not None:
-            used |= dict.fromkeys(set(workers(found)) - set(used), 0.0)
-        processor(used)
-        time.sleep(0.1)
-    ended(process, 0)
+    seconds = sum(used(process, found))
     at = [seen.at for seen in server.requests]
-    return rows / (max(at) + 0.2 - min(at)), 1000 * sum(used.values()) / rows
+    return rows / (max(at) + 0.2 - min(at)), 1000 * seconds / rows
 
 
 def speed(rounds: int) -> Iterator[list[Any]]:
