@@ -29,7 +29,7 @@ from measurement import RESULTS, options, report
 
 from gotlang.runtime.sampler.shared import LEASE_CALLS
 
-CONSTANTS = RESULTS / "nodes_constants.json"
+CONSTANTS = RESULTS / "scale" / "constants.json"
 DAY_S = 86_400
 DAILY = 1e8
 """Calls a day that a provider allows in some of the settings: 1,157 a second."""

@@ -8,7 +8,7 @@
 last answer, so that starting is not in it; the embedded engine has the same limit. Arms take turns.
 
 `kills` and `rows` compare with the embedded engine, and end with exit code 1 where a claim does not hold.
-`--write` writes benchmarks/results/scale_NAME.json.
+`--write` writes benchmarks/results/scale/NAME.json.
 """
 
 from __future__ import annotations
@@ -89,9 +89,10 @@ def ended(process: subprocess.Popen[str], *codes: int) -> dict[str, Any]:
 
 
 def told(found: Any) -> Any:
-    """A document without times and without who paid."""
+    """A document without times, without what was paid, and without the server's port."""
     if isinstance(found, dict):
-        return {name: told(value) for name, value in found.items() if name not in ("seconds", "spent")}
+        left = ("seconds", "spent", "endpoints")
+        return {name: told(value) for name, value in found.items() if name not in left}
     return [told(one) for one in found] if isinstance(found, list) else found
 
 
@@ -317,7 +318,7 @@ def main() -> None:
     )
     print(found.json() if given.json else found.table())
     if given.write:
-        (RESULTS / f"scale_{given.what}.json").write_text(found.json(), encoding="utf-8")
+        (RESULTS / "scale" / f"{given.what}.json").write_text(found.json(), encoding="utf-8")
     sys.exit(0 if ok else 1)
 
 
