@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from gotlang.checks import Checked, check
+from gotlang.checks import Checked
 from gotlang.cli import options as opt
-from gotlang.cli.inputs import folder_of, source
+from gotlang.cli.inputs import checked, source
 from gotlang.cli.output import (
     Style,
     annotation,
@@ -75,7 +75,7 @@ def check_command(files: tuple[str, ...], format: str) -> int:
 
 def _checked(name: str) -> Checked | UsageError:
     try:
-        return check(source(name), folder_of(name))
+        return checked(name)
     except UsageError as error:
         return error
 

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from gotlang import keys
-from gotlang.checks import compiled
+from gotlang.checks import Checked, check, compiled
 from gotlang.cli.options import pairs, run_options
 from gotlang.cli.output import complain, count
 from gotlang.diagnostics import nearest
@@ -38,12 +38,16 @@ def source(path: str) -> Source:
 
 
 def compilation(path: str) -> Compilation:
-    """Check a program. One from standard input may import from the current folder."""
-    return compiled(source(path), folder_of(path))
+    """Compile a program. One from standard input may import from the current folder."""
+    return compiled(source(path), _folder(path))
 
 
-def folder_of(path: str) -> Path:
-    """The folder that a program may import from, an absolute path."""
+def checked(path: str) -> Checked:
+    """What a check of a program finds, which may be known from an earlier one."""
+    return check(source(path), _folder(path))
+
+
+def _folder(path: str) -> Path:
     return (Path() if path == "-" else Path(path).parent).resolve()
 
 

@@ -145,7 +145,9 @@ def _add_isolation(command: click.Command) -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run `gotc` with these arguments (default: the process's) and end the process with its exit code."""
     gc.set_threshold(*RELAXED)  # imports and parsing create many objects and little garbage
-    sys.exit(exit_code(sys.argv[1:] if arguments is None else list(arguments)))
+    code = exit_code(sys.argv[1:] if arguments is None else list(arguments))
+    gc.freeze()  # what is left goes with the process: Python need not look for garbage in it
+    sys.exit(code)
 
 
 def exit_code(arguments: Sequence[str]) -> int:
