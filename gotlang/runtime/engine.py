@@ -227,7 +227,8 @@ class Engine:
         context = self.context
         result: Thoughts | Exception
         try:
-            self._look_at_scores(operation)
+            if context.beyond:
+                self._look_at_scores(operation)
             if way is None:
                 result = ROLES[operation.role](context, operation, operation.pool)
             else:
@@ -246,7 +247,8 @@ class Engine:
             assert isinstance(way, Asks | Tool)
             result: Thoughts | Exception
             try:
-                self._look_at_scores(following)
+                if self.context.beyond:
+                    self._look_at_scores(following)
                 result = await way.run(following.step, following.pool, running)
             except Exception as error:
                 result = error
@@ -256,7 +258,7 @@ class Engine:
 
     def _look_at_scores(self, operation: Operation) -> None:
         """Raises BeyondBest for an operation that goes on with such a score; `KeepBestN` looks for itself."""
-        if not self.context.beyond or isinstance(operation.step, KeepBestN):
+        if isinstance(operation.step, KeepBestN):
             return
         if operation.role == "collect" or operation.role not in ROLES:
             raise_beyond(operation.pool)

@@ -636,7 +636,7 @@ def _argument(x: Expander, name: str, value: e.Expression, frame: Frame, pool: H
     if not waits:
         return x.context.evaluate(value, frame)
     step = ir.Pool(name, DYNAMIC, True, "", (value,), span=value.span)
-    let = Operation(step, "Pool", frame, (*inner.path[-1], name), frame.origin)
+    let = Operation(step, "Pool", frame, (*inner.key, name), frame.origin)
     if not x.uses(value).pool:
         let.parts = ()
     return Handle(x.graph.add(let, waits), True)

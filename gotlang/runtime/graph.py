@@ -152,14 +152,16 @@ class Handle(Struct, eq=False):
 class Frame(Mapping[str, Any]):
     """The names of a block, over those of the blocks around it.
 
-    `path` identifies this execution of the block; `space` tells its samples from those of others, `shared`
-    those that are shared with the rest of the run; `depth` counts nested scheme calls; `rest` estimates how
-    many sequential model calls follow the block; `scheme` is set for a call of one; `trial` is the operation
-    that handles the failure of the `try` around it; `again` are the settings of a later repetition.
+    `key` identifies this execution of the block within `around` (None for what the whole run sees), whatever
+    names it sees from `parent`; `space` tells its samples from those of others, `shared` those that are
+    shared with the rest of the run; `depth` counts nested scheme calls; `rest` estimates how many sequential
+    model calls follow the block; `scheme` is set for a call of one; `trial` is the operation that handles the
+    failure of the `try` around it; `again` are the settings of a later repetition.
     """
 
     parent: Frame | None
-    path: tuple[Any, ...]
+    around: Frame | None
+    key: Any
     names: dict[str, Any]
     origin: Operation | None = None
     space: Space = ROOT
@@ -170,17 +172,25 @@ class Frame(Mapping[str, Any]):
     trial: Operation | None = None
     again: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def path(self) -> tuple[Any, ...]:
+        """The keys from the run's scheme to this block."""
+        keys: list[Any] = []
+        frame = self
+        while frame.around is not None:
+            keys.append(frame.key)
+            frame = frame.around
+        return tuple(reversed(keys))
+
     def inside(
         self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0, *marks: str | int
     ) -> Frame:
         """A frame for a block inside this one; `rest` more calls follow it in this block. `marks` tell its
         samples from those of other executions of the block."""
-        path, rest = (*self.path, key), self.rest + rest
-        origin = origin or self.origin
+        origin, rest = origin or self.origin, self.rest + rest
         space = inside(self.space, *marks) if marks else self.space
-        return Frame(
-            self, path, names, origin, space, self.shared, self.depth, rest, None, self.trial, self.again
-        )
+        shared, depth, trial, again = self.shared, self.depth, self.trial, self.again
+        return Frame(self, self, key, names, origin, space, shared, depth, rest, None, trial, again)
 
     def apart(
         self, key: Any, names: dict[str, Any], origin: Operation | None, rest: int = 0, *marks: str | int

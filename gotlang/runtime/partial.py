@@ -66,7 +66,7 @@ def _round_before(operation: Operation) -> Operation | None:
     frame: Frame | None = operation.frame
     while frame is not None:
         before = frame.names.get(ROUND)
-        if before is not None and frame.path[-1][1] > 0:
+        if before is not None and frame.key[1] > 0:
             return before.operation if isinstance(before, Handle) else None
         frame = frame.parent
     return None

@@ -96,7 +96,8 @@ class Runner:
             has_truth,
             observe,
         )
-        frame = Frame(Frame(None, (), dict(self.params)), (scheme.name,), inputs)
+        params = Frame(None, None, None, dict(self.params))
+        frame = Frame(params, params, scheme.name, inputs)
         try:
             grown = {"score": score, "change": self.changes}
             handle = lay_out(Expander(context, remaining, grown), scheme, frame)

@@ -169,7 +169,7 @@ class Built:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.graph = Graph()
-        self.frame = Frame(None, (), {})
+        self.frame = Frame(None, None, None, {})
         missing = cast(Any, None)
         context = Context(ir.Program("t"), missing, self.graph, missing, missing, {}, {}, {})
         self.x = Expander(context, CallsRemaining(context.program))
