@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import postgres
 from support.caches import postgres_schema
 from support.cluster import cluster, why_not, workers
 from support.gotc import ROOT, document, gotc, start, vote
@@ -261,3 +262,38 @@ def test_shares_of_a_limit_never_add_up_to_more_than_it(steps: list[tuple[float,
         assert shares.count <= before or workers[-1][0] >= now + 61.2
         for moment in (now, *(begin for begin, _ in workers if begin >= now)):
             assert sum(begin <= moment < end for begin, end in workers) <= shares.count
+
+
+def test_a_limit_is_one_for_all_nodes_and_its_rest_is_told(tmp_path: Path, three: Any, cache: str) -> None:
+    (tmp_path / "p.toml").write_text("[small]\ninput_per_million = 100\noutput_per_million = 400\n")
+    with OpenAIServer(answer, latency_s=0.05) as server:
+        command = evaluation(tmp_path, "--base-url", server.url, "--prices", "p.toml", "--cache")
+        need = document(gotc(*command, "alone.sqlite", cwd=tmp_path))["spent"]["usd"]
+        before = len(server.requests)
+        limit = ("--max-usd", round(0.6 * need, 6), "--engine", "ray", "--address", three.address)
+        done = gotc(*command, cache, *limit, cwd=tmp_path)
+    found, paid = document(done, 3), server.requests[before:]
+    charged = sum(100 * seen.charged.input_tokens + 400 * seen.charged.output_tokens for seen in paid) / 1e6
+    assert found["spent"]["usd"] == pytest.approx(charged)
+    assert 0.85 * limit[1] <= charged <= limit[1]
+    assert "the budget" in found["stopped"]
+    (told_rest,) = [line for line in done.stderr.splitlines() if "; not used: $" in line]
+    assert float(told_rest.rpartition("$")[2]) == pytest.approx(limit[1] - charged, abs=1e-4)
+    assert "ray-" not in gotc("budget", "list", "--cache", cache, cwd=tmp_path).stdout
+
+
+@pytest.mark.skipif(bool(postgres.GIVEN), reason="it is not ours to restart")
+def test_a_database_that_restarts_ends_nothing(tmp_path: Path, three: Any, cache: str) -> None:
+    with OpenAIServer(answer, latency_s=0.2) as server:
+        command = evaluation(tmp_path, "--base-url", server.url, "--cache")
+        where = ("--engine", "ray", "--address", three.address, "--concurrency", "4")
+        process = start(*command, cache, *where, cwd=tmp_path)
+        until(server, 30)
+        postgres.restart()
+        out, err = process.communicate(timeout=90)
+        assert process.returncode == 0, err
+        paid = len(server.requests)
+        alone = document(gotc(*command, "alone.sqlite", cwd=tmp_path))
+        twice = paid - (len(server.requests) - paid)
+    assert told(json.loads(out)) == told(alone)
+    assert twice <= 3 * 4  # what was in flight, and could not be stored
