@@ -139,22 +139,29 @@ def test_a_killed_node_and_a_killed_driver_change_nothing(tmp_path: Path, three:
     assert twice <= 4 + 3 * 4  # what was in flight on the node, and on all of them
 
 
-def test_a_lost_database_connection_ends_nothing(tmp_path: Path, three: Any, cache: str) -> None:
+def test_lost_connections_and_a_database_that_restarts_end_nothing(
+    tmp_path: Path, three: Any, cache: str
+) -> None:
     import psycopg
 
     with OpenAIServer(answer, latency_s=0.2) as server:
         command = evaluation(tmp_path, "--base-url", server.url, "--cache")
         where = ("--engine", "ray", "--address", three.address, "--concurrency", "4")
         process = start(*command, cache, *where, cwd=tmp_path)
-        for seen in (15, 40):
-            until(server, seen)
-            with psycopg.connect(cache, autocommit=True) as connection:
-                ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-                assert len(connection.execute(ended).fetchall()) >= 4
-        out, err = process.communicate(timeout=60)
+        until(server, 15)
+        with psycopg.connect(cache, autocommit=True) as connection:
+            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            assert len(connection.execute(ended).fetchall()) >= 4
+        until(server, 40)
+        if not postgres.GIVEN:
+            postgres.restart()
+        out, err = process.communicate(timeout=90)
         assert process.returncode == 0, err
+        paid = len(server.requests)
         alone = document(gotc(*command, "alone.sqlite", cwd=tmp_path))
+        twice = paid - (len(server.requests) - paid)
     assert told(json.loads(out)) == told(alone)
+    assert twice <= 2 * 3 * 4  # what was in flight, and could not be stored
 
 
 def test_a_comparison_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, cache: str) -> None:
@@ -280,20 +287,3 @@ def test_a_limit_is_one_for_all_nodes_and_its_rest_is_told(tmp_path: Path, three
     (told_rest,) = [line for line in done.stderr.splitlines() if "; not used: $" in line]
     assert float(told_rest.rpartition("$")[2]) == pytest.approx(limit[1] - charged, abs=1e-4)
     assert "ray-" not in gotc("budget", "list", "--cache", cache, cwd=tmp_path).stdout
-
-
-@pytest.mark.skipif(bool(postgres.GIVEN), reason="it is not ours to restart")
-def test_a_database_that_restarts_ends_nothing(tmp_path: Path, three: Any, cache: str) -> None:
-    with OpenAIServer(answer, latency_s=0.2) as server:
-        command = evaluation(tmp_path, "--base-url", server.url, "--cache")
-        where = ("--engine", "ray", "--address", three.address, "--concurrency", "4")
-        process = start(*command, cache, *where, cwd=tmp_path)
-        until(server, 30)
-        postgres.restart()
-        out, err = process.communicate(timeout=90)
-        assert process.returncode == 0, err
-        paid = len(server.requests)
-        alone = document(gotc(*command, "alone.sqlite", cwd=tmp_path))
-        twice = paid - (len(server.requests) - paid)
-    assert told(json.loads(out)) == told(alone)
-    assert twice <= 3 * 4  # what was in flight, and could not be stored

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, final
@@ -164,6 +165,10 @@ class Worker:
             run = replace(run, error=portable(run.error) if run.error is not None else None)
         except GotError as failed:
             error = portable(failed)
+        coordination = self._session.coordination
+        if coordination is not None and isinstance(runner.budget, SharedBudget):
+            with suppress(CacheError):  # it is written later
+                await coordination.soon(coordination.flush)  # whoever has the reply finds what it cost
         return self._reply(run, error, runner.budget, counts.rows, notes)
 
     def _runner(self, session: Session, job: Job) -> Runner:
