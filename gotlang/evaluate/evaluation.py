@@ -496,10 +496,11 @@ async def run_one(
 ) -> RowRun:
     """One run of a row. Raises UsageError for inputs that no run accepts."""
     counter = _MissingCounter(runner.observe)
-    settings = dataclasses.replace(runner.settings, seed=runner.settings.seed + repeat)
-    observe = counter if count_missing else runner.observe
-    runner = dataclasses.replace(runner, settings=settings, observe=observe)
-    run = RowRun(row, repeat, "done")
+    if repeat or count_missing:
+        settings = dataclasses.replace(runner.settings, seed=runner.settings.seed + repeat)
+        observe = counter if count_missing else runner.observe
+        runner = dataclasses.replace(runner, settings=settings, observe=observe)
+    found: dict[str, Any]
     try:
         outcome = await runner.run(scheme, row.inputs, row.truth, has_truth=row.truth is not None)
     except UsageError:
@@ -507,33 +508,34 @@ async def run_one(
     except GotError as error:
         counted = (each for each in measures if row.truth is not None or not needs_truth(each))
         lost = {each.name: float(each.failed) for each in counted if each.failed is not None}
-        run = dataclasses.replace(run, state="failed", reason=_reason(error), error=error, metrics=lost)
+        found = {"state": "failed", "reason": _reason(error), "error": error, "metrics": lost}
         spent = error.outcome if isinstance(error, RunError) else None
         if spent is None:
-            return run
+            return RowRun(row, repeat, **found)
         outcome = spent  # what it spent until then counts; its seconds are not of a path to a result
     else:
         scores = {s.name: s for s in runner.program.scores}
         evaluate = Evaluator(scores, runner.functions, runner.program.results)
-        found = metric.score(outcome.score, outcome.value, row.inputs, evaluate, runner.params)
+        scored = metric.score(outcome.score, outcome.value, row.inputs, evaluate, runner.params)
         more = measure(measures, outcome.value, row.inputs, row.truth, evaluate, runner.params)
-        why = {"score": found.reason, "correct": _unmeasured(runner.program, scheme, row, outcome)}
+        why = {"score": scored.reason, "correct": _unmeasured(runner.program, scheme, row, outcome)}
         why |= {name: each.reason for name, each in more.items()}
-        run = dataclasses.replace(
-            run,
-            state="done" if outcome.partial is None else "partial",
-            value=outcome.value,
-            valid=outcome.valid,
-            score=found.value,
-            truth=outcome.truth,
-            seconds=outcome.times[1],
-            reason=outcome.partial,
-            metrics={name: each.value for name, each in more.items() if each.value is not None},
-            unknown={name: why for name, why in why.items() if why and outcome.partial is None},
-        )
+        found = {
+            "state": "done" if outcome.partial is None else "partial",
+            "value": outcome.value,
+            "valid": outcome.valid,
+            "score": scored.value,
+            "truth": outcome.truth,
+            "seconds": outcome.times[1],
+            "reason": outcome.partial,
+            "metrics": {name: each.value for name, each in more.items() if each.value is not None},
+            "unknown": {name: why for name, why in why.items() if why and outcome.partial is None},
+        }
     account = outcome.ledger.accounts[1]
-    return dataclasses.replace(
-        run,
+    return RowRun(
+        row,
+        repeat,
+        **found,
         usd=account.usd,
         tokens=account.input_tokens + account.output_tokens,
         calls=account.calls,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sqlite3
 import subprocess
@@ -105,6 +106,35 @@ def test_a_sample_is_claimed_once(join: Join) -> None:
     one.flush()
     assert other.claimed(KEY, [1]) and not other.claimed(KEY, [0])
     assert not other.lost(KEY, [2, 3])
+
+
+def test_a_claim_that_nobody_waits_for_any_more_is_given_back(join: Join) -> None:
+    one, other = join(), join()
+
+    def slowly() -> bool:
+        time.sleep(0.1)
+        return one.claim(KEY, [0])
+
+    def give_back(claimed: bool) -> None:
+        assert claimed
+        one.release(KEY, [0])
+        one.flush_soon()
+
+    async def main() -> None:
+        asked = asyncio.create_task(one.soon(slowly, give_back))
+        await asyncio.sleep(0.01)
+        if asked.cancel():  # a server is asked in a thread; a file answers at once
+            await asyncio.gather(asked, return_exceptions=True)
+            assert asked.cancelled()
+            await asyncio.sleep(0.3)
+        else:
+            give_back(asked.result())
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+    one.close()
+    assert other.claim(KEY, [0])
+    assert not one._mine
 
 
 def test_claims_end_with_the_process(join: Join) -> None:
