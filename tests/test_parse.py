@@ -9,7 +9,7 @@ from gotlang.diagnostics import Diagnostic
 from gotlang.span import Source, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
-from gotlang.syntax.parse import MAX_LENGTH, MAX_PROBLEMS, MAX_TOKENS, parse, parse_expression
+from gotlang.syntax.parse import MAX_EXPLAINED, MAX_LENGTH, MAX_PROBLEMS, MAX_TOKENS, parse, parse_expression
 
 
 def _codes(text: str) -> list[str]:
@@ -51,6 +51,13 @@ def test_a_program_too_long(text: str) -> None:
 def test_long_texts_and_comments_are_few_words() -> None:
     text = "# " + "a " * MAX_TOKENS + '\nprompt p() -> int:\n    """' + "a " * MAX_TOKENS + '"""\n'
     assert _codes(text) == []
+
+
+@pytest.mark.parametrize("end", ["", " x 2"])
+def test_a_mistake_in_a_very_long_declaration_is_said_shortly(end: str) -> None:
+    text = "param a = [" + "1, " * (MAX_EXPLAINED // 3) + "]" + end + "\n"
+    problems = parse(Source.of("a.got", text))[1]
+    assert [problem.message for problem in problems] == (["unexpected `x`"] if end else [])
 
 
 def test_a_byte_order_mark_is_no_part_of_a_program() -> None:

@@ -37,6 +37,7 @@ from gotlang.syntax.walk import children
 MAX_TOKENS = 1_000_000  # words and signs of a program; a string or a comment counts as one
 MAX_DEPTH = 100  # levels of nested brackets, blocks and expressions
 MAX_PROBLEMS = 50  # mistakes, after which the rest of a program is not read
+MAX_EXPLAINED = 400_000  # characters of a declaration for which Lark says what could stand at a mistake
 MAX_REREAD = 200_000  # characters of declarations that are read again to find the mistakes after a first one
 
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff]|(?<!\A)\ufeff")
@@ -477,7 +478,12 @@ def _run(
     builder = TreeBuilder(fragment, lost)
     try:
         node = reader().read(reader().tokens(fragment.text), start, builder)
-    except Unreadable:
+    except Unreadable as failed:
+        if len(fragment.text) > MAX_EXPLAINED:
+            at = min(failed.place[0], len(fragment.text) - 1)
+            word = fragment.text[at : failed.place[1]].strip()[:30]
+            message = f"unexpected `{word}`" if word else "unexpected end of line"
+            return None, (Diagnostic("GOT0001", message, fragment.span(at, at + max(1, len(word)))),), at
         from lark.exceptions import UnexpectedInput
 
         from gotlang.syntax.hints import explain

@@ -33,7 +33,11 @@ class Builder(Protocol):
 
 
 class Unreadable(Exception):
-    """The text is not of the grammar, as far as a reader knows."""
+    """The text is not of the grammar, as far as a reader knows. `place` is where the token is at fault."""
+
+    def __init__(self, start: int, end: int) -> None:
+        super().__init__("unreadable")
+        self.place = start, end
 
 
 def tables(lark: Lark) -> dict[str, Any]:
@@ -121,7 +125,7 @@ class Reader:
                     columns.pop()
                     yield "_DEDENT", "", start, end
                 if column != columns[-1]:
-                    raise Unreadable
+                    raise Unreadable(start, end)
                 continue
             if kind in _OPENING:
                 depth += 1
@@ -169,7 +173,7 @@ class Reader:
             values.append(token(kind, text, begin, end))
             starts.append(begin)
             ends.append(end)
-        raise Unreadable
+        raise Unreadable(begin, end)
 
 
 def _picked(parts: list[Any], picked: list[tuple[int, bool, int]], missing: int) -> list[Any]:
