@@ -1,7 +1,8 @@
 """Commands on the pages: those of README run as they stand, and none names an option that is not there.
 
 Pages to walk through, those on models and on studies and those of schemes have tests of their own
-(`test_walked_pages.py`, `test_docs_models.py`, `test_docs_studies.py`, `test_scheme_pages.py`).
+(`test_walked_pages.py`, `test_docs_models.py`, `test_docs_studies.py`, `test_scheme_pages.py`), and those of
+many machines in `test_ray.py`.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ RUN = {
     "docs/results.md": {"console"},
     "docs/evidence.md": {"console"},
     "docs/models.md": {"sh", "sh batches", "sh local"},
+    "docs/scale.md": {"sh"},
     "docs/studies.md": {"sh"},
     **{f"docs/schemes/{page.name}": {"sh"} for page in (ROOT / "docs" / "schemes").glob("*.md")},
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+import shlex
 import signal
 import time
 from collections import Counter
@@ -100,6 +102,23 @@ def test_the_result_is_that_of_the_embedded_engine(tmp_path: Path, three: Any, c
     lines = [line for line in there.stderr.splitlines() if line.startswith("node ")]
     assert len(lines) == 3, there.stderr
     assert sum(int(line.split(": ")[1].split()[0]) for line in lines) == ROWS
+
+
+def test_the_commands_of_the_page_run(tmp_path: Path, three: Any, cache: str) -> None:
+    """On this cluster and this database, where the page has names of others."""
+    page = (ROOT / "docs" / "scale.md").read_text("utf-8")
+    (block,) = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    install, begin, command = block.splitlines()
+    assert install == 'pip install "gotlang[ray,postgres]"' and begin.startswith("ray start --head ")
+    evaluation(tmp_path)
+    (tmp_path / "vote.got").rename(tmp_path / "triage.got")
+    (tmp_path / "q.csv").rename(tmp_path / "tickets.csv")
+    here = {"auto": three.address, "postgresql://gotc@db/cache": cache}
+    program, *words = [here.get(word, word) for word in shlex.split(command)]
+    with OpenAIServer(answer) as server:
+        done = gotc(*words, "--json", "--model", "openai:small", "--base-url", server.url, cwd=tmp_path)
+    assert program == "gotc" and document(done)["rows"], done.stderr
+    assert len({*here} & {*shlex.split(command)}) == 2
 
 
 def test_rows_of_a_killed_worker_run_elsewhere(tmp_path: Path, three: Any, cache: str) -> None:
