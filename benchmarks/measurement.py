@@ -111,6 +111,8 @@ def resumed(file: Path, studies: Sequence[Found], run: Callable[..., Found], job
                 lines.write(json.dumps(line, separators=(",", ":")) + "\n")
             known[tuple(map(line.get, keys))] = line
             print(f"{file.stem}: {json.dumps(line)[:110]}", file=sys.stderr, flush=True)
+        pool.close()  # a process that is terminated while it starts may never end
+        pool.join()
     return [known[tuple(study.values())] for study in studies]
 
 

@@ -155,7 +155,7 @@ def test_where_time_is_simulated_not_all_rows_are_held_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulated: bool
 ) -> None:
     running, most = 0, 0
-    run_one = evaluation._run_one
+    run_one = evaluation.run_one
 
     async def counted(*arguments: Any, **more: Any) -> Any:
         nonlocal running, most
@@ -165,7 +165,7 @@ def test_where_time_is_simulated_not_all_rows_are_held_at_once(
         finally:
             running -= 1
 
-    monkeypatch.setattr(evaluation, "_run_one", counted)
+    monkeypatch.setattr(evaluation, "run_one", counted)
     plan = guess_plan(tmp_path, "train 30, test 10\nminimize error(result, target)\ntrials 2\nsampler random")
     tune(plan, Options() if simulated else Options(model=Mortal()), folder=None)
     assert most == evaluation.DEFAULT_PARALLEL if simulated else most > evaluation.DEFAULT_PARALLEL

@@ -24,7 +24,7 @@ from gotlang.ir.evaluate import Evaluator, evaluate
 from gotlang.operations.names import free_names
 from gotlang.passes import optimize
 from gotlang.runtime.run import Runner, check_params
-from gotlang.runtime.sampler.events import Asked, Event, Observer
+from gotlang.runtime.sampler.events import Asked, Event, Observer, guarded
 from gotlang.semantics.aims import BASELINE
 from gotlang.semantics.varying import SCHEME, STRUCTURE
 from gotlang.session import Session
@@ -127,6 +127,11 @@ class Noted:
             self.asked.update(zlib.crc32(f"{event.key} {number}".encode()) for number in event.numbers)
         note_selection(self.selections, event)
 
+    def clear(self) -> None:
+        """Nothing is noted."""
+        self.asked.clear()
+        self.selections.clear()
+
     def add(self, more: Noted) -> None:
         """Add what was noted elsewhere."""
         self.asked |= more.asked
@@ -198,9 +203,12 @@ class PointRunner:
         self.answered = self.answered or next((run.row for run in runs if run.calls), None)
         end = loop.time() + PATIENCE_S
         while self.answered is not None and (lost := [run.row for run in runs if run.missing]):
-            repeated = iter(await self._run(runner, lost, noted))
+            repeated = iter(await self._run(runner, lost))
             runs = [next(repeated) if run.missing else run for run in runs]
             if not any(run.missing for run in runs):
+                if noted is not None:  # what was asked in vain does not count: all is in the cache now
+                    noted.clear()
+                    await self._run(runner, rows, noted)
                 break
             probe = _seeded(self.runner(self.space.start), _PROBES + secrets.randbits(32))
             (found,) = await self._run(probe, [self.answered])
@@ -216,8 +224,10 @@ class PointRunner:
         return runs
 
     async def run(self, texts: Mapping[str, Texts], rows: Sequence[Row], observe: Observer) -> list[RowRun]:
-        """Run rows with given texts and the untuned params; `observe` is told of events."""
-        return await self._answered_runs(replace(self._runner(texts, {}, {}), observe=observe), rows)
+        """Run rows with given texts and the untuned params; `observe` is told of events too."""
+        runner = self._runner(texts, {}, {})
+        told = guarded([runner.observe, observe], {})
+        return await self._answered_runs(replace(runner, observe=told), rows)
 
     async def _run(self, runner: Runner, rows: Sequence[Row], noted: Noted | None = None) -> list[RowRun]:
         scheme = runner.program.scheme(runner.program.main or self.plan.scheme)

@@ -49,7 +49,7 @@ def test_graphs_of_rows_that_ended_are_not_held(tmp_path: Path) -> None:
     (tmp_path / "wide_sim.py").write_text("def guess(rng, number):\n    return str(number + 3)\n")
     (tmp_path / "rows.csv").write_text("target\n" + "".join(f"{10 * n}\n" for n in range(8)))
     held = []
-    for points in (2, 12):
+    for points in (12, 40):
         (tmp_path / "wide.got").write_text(WIDE.format(points=points))
         study = subprocess.run(
             [
@@ -70,4 +70,4 @@ def test_graphs_of_rows_that_ended_are_not_held(tmp_path: Path) -> None:
             check=True,
         )
         held.append(int(study.stdout.split()[-1]))
-    assert held[1] - held[0] < 60_000, "blocks of memory, for 60 rows more of 200 operations each"
+    assert held[1] - held[0] < 60_000, "blocks of memory, for 168 rows more of 200 operations each"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ _NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": 
 def cluster(nodes: int) -> Iterator[Any]:
     """A `ray.cluster_utils.Cluster` with so many nodes, ended at the end; `address` is where it is."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    own = signal.getsignal(signal.SIGTERM)  # Ray sets one of its own, for good
     from ray.cluster_utils import Cluster
 
     found = Cluster(initialize_head=True, head_node_args=_NODE)
@@ -27,6 +29,7 @@ def cluster(nodes: int) -> Iterator[Any]:
         yield found
     finally:
         found.shutdown()
+        signal.signal(signal.SIGTERM, own)
 
 
 def workers(found: Any) -> dict[int, str]:
