@@ -126,12 +126,11 @@ class Progress:
         self.budget = session.runner.budget
         self.priced = session.model.price is not None
 
-    def not_cached(self) -> str | None:
-        """A report of completions that could not be cached; None if all were."""
-        if not self.unsaved:
-            return None
-        are = "1 completion is" if self.unsaved == 1 else f"{self.unsaved:,} completions are"
-        return f"{are} not in the cache and would be billed again: {self._trouble}"
+    def tell_not_cached(self) -> None:
+        """Report completions that could not be cached, if there are any."""
+        if self.unsaved:
+            are = "1 completion is" if self.unsaved == 1 else f"{self.unsaved:,} completions are"
+            complain(f"{are} not in the cache and would be billed again: {self._trouble}")
 
     def row_done(self, _: object = None) -> None:
         """One more row of the data set has ended."""
@@ -276,9 +275,8 @@ def display(progress: Progress, *, quiet: bool = False, every_s: float = EVERY_S
             yield
         failed = False
     finally:
-        lost = progress.not_cached()
-        if lost is not None and (failed or progress.rows is not None):
-            complain(lost)  # else it is among the notes of the result
+        if failed or progress.rows is not None:
+            progress.tell_not_cached()  # else it is among the notes of the result
 
 
 @contextmanager

@@ -93,6 +93,7 @@ def tune_command(**chosen: Any) -> int:
         progress = options.observe
         assert isinstance(progress, Progress)
         stack.enter_context(outages(progress))
+        stack.callback(progress.tell_not_cached)
         watch = (lambda *_: None) if quiet else Watch(plan, stack, progress)
         try:
             done = tune(plan, options, takeover=chosen["resume"], picked=chosen["pick"], observe=watch)
