@@ -299,7 +299,8 @@ class World:
             kept.close()
 
     async def _replay(self, life: Life) -> None:
-        """A recording gives what its complete runs gave."""
+        """A recording gives what its complete runs gave, but for requests that got no response there:
+        what failed for one row may have been answered for another one later."""
         for path in life.recorded:
             if path.suffix == ".jsonl" and life.values:
                 if not path.exists():
@@ -401,7 +402,7 @@ class World:
             life.told.append(f"{name}: {result.status} {result.value}")
             if calm and result.status == "partial":
                 raise Broken(f"the last process did not finish: {result.partial}")
-            if result.status == "complete":
+            if result.status == "complete" and not result.to_dict()["failed"]:
                 life.values[question] = result.value
             with suppress(OSError):
                 history.end(record, "done", document=result.to_dict())
