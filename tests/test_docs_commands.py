@@ -69,6 +69,7 @@ RUN = {
     "docs/results.md": {"console"},
     "docs/evidence.md": {"console"},
     "docs/models.md": {"sh", "sh batches", "sh local"},
+    "docs/providers.md": {"sh"},
     "docs/scale.md": {"sh"},
     "docs/studies.md": {"sh"},
     **{f"docs/schemes/{page.name}": {"sh"} for page in (ROOT / "docs" / "schemes").glob("*.md")},

@@ -1,8 +1,11 @@
-"""A provider that speaks another protocol is one file and an entry point: the worked example, installed."""
+"""A provider that speaks another protocol is one file and an entry point: that of Anthropic's, installed as a
+plug-in of another name."""
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,8 +16,8 @@ from pytest_httpserver import HTTPServer
 from support.gotc import ROOT, document, gotc, vote
 from support.messages_server import KEY, error, messages_server
 
-EXAMPLE = ROOT / "docs" / "contributing" / "gotc_anthropic.py"
-MODEL = "anthropic:claude-haiku-4-5"
+EXAMPLE = ROOT / "gotlang" / "models" / "anthropic.py"
+MODEL = "claude:claude-haiku-4-5"
 RUN = ("run", "vote.got", "--input", "question=why", "--model", MODEL, "--no-cache")
 
 
@@ -22,11 +25,11 @@ RUN = ("run", "vote.got", "--input", "question=why", "--model", MODEL, "--no-cac
 def site(tmp_path: Path) -> Path:
     """A folder of installed packages with the example in it, as pip would leave it."""
     folder = tmp_path / "site"
-    info = folder / "gotc_anthropic-1.0.dist-info"
+    info = folder / "gotc_claude-1.0.dist-info"
     info.mkdir(parents=True)
-    shutil.copy(EXAMPLE, folder)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gotc-anthropic\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[gotlang.models]\nanthropic = gotc_anthropic:AnthropicModel\n")
+    shutil.copy(EXAMPLE, folder / "gotc_claude.py")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gotc-claude\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[gotlang.models]\nclaude = gotc_claude:AnthropicModel\n")
     vote(tmp_path)
     return folder
 
@@ -101,11 +104,11 @@ def test_estimates_and_the_list_of_models_know_it(site: Path) -> None:
     assert estimate.returncode == 0, estimate.stderr
     assert "no known price" not in estimate.stdout
     with messages_server() as server:
-        listed = run(site, server, "models", "--provider", "anthropic")
+        listed = run(site, server, "models", "--provider", "claude")
     assert listed.returncode == 0, listed.stderr
-    assert "anthropic:claude-haiku-4-5  $1 in, $5 out per million tokens" in listed.stdout
-    assert "anthropic:claude-of-tomorrow  price unknown" in listed.stdout
-    assert "anthropic  Anthropic's Messages API: `anthropic:MODEL`" in listed.stdout
+    assert "claude:claude-haiku-4-5  $1 in, $5 out per million tokens" in listed.stdout
+    assert "claude:claude-of-tomorrow  price unknown" in listed.stdout
+    assert "claude  Anthropic's Messages API: `anthropic:MODEL`" in listed.stdout
 
 
 def test_a_prompt_s_model_is_of_the_run_s_provider(site: Path) -> None:
@@ -113,9 +116,9 @@ def test_a_prompt_s_model_is_of_the_run_s_provider(site: Path) -> None:
     named = '    model "claude-sonnet-4-5"\n    max_tokens'
     program.write_text(program.read_text().replace("    max_tokens", named))
     with messages_server() as server:
-        limit = ("--model-concurrency", "anthropic:claude-sonnet-4-5=1")
+        limit = ("--model-concurrency", "claude:claude-sonnet-4-5=1")
         found = document(run(site, server, *RUN, "--json", *limit))
-        refused = run(site, server, *RUN, "--model-concurrency", "anthropic:claude-opus=1")
+        refused = run(site, server, *RUN, "--model-concurrency", "claude:claude-opus=1")
     assert found["result"] == 7
     assert {body["model"] for body in bodies(server)} == {"claude-sonnet-4-5"}
     assert refused.returncode == 2
@@ -123,8 +126,17 @@ def test_a_prompt_s_model_is_of_the_run_s_provider(site: Path) -> None:
 
 
 def test_a_plug_in_that_does_not_load_is_named(site: Path) -> None:
-    (site / "gotc_anthropic.py").write_text("import no_such_module\n")
+    (site / "gotc_claude.py").write_text("import no_such_module\n")
     done = run(site, None, *RUN)
     assert done.returncode == 2
-    assert "`anthropic` (gotc_anthropic:AnthropicModel) cannot be loaded: ModuleNotFoundError" in done.stderr
+    assert "`claude` (gotc_claude:AnthropicModel) cannot be loaded: ModuleNotFoundError" in done.stderr
     assert run(site, None, "models", "--offline").returncode == 0
+
+
+def test_the_page_s_commands_run(site: Path) -> None:
+    page = (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")
+    with messages_server() as server:
+        for line in re.findall(r"^gotc (.*)", page, re.MULTILINE):
+            done = run(site, server, *shlex.split(line))
+            assert done.returncode == 0, (line, done.stderr)
+    assert server.log

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,8 +35,12 @@ _MENTIONS = {
     for name, pattern in {
         **{name: rf"\b{name}\b" for name in (*TOKEN_LIMITS, *OPTIONAL)},
         "n": r"\bn\b|\bn_cmpl\b|completion choice|number of slots",
-        "response_format": r"\b(?:response_format|json_schema|structured[ _]outputs?"
-        r"|guided[ _](?:json|decoding))\b",
+        # What other protocols call them.
+        "top_p": r"\btop_?p\b",
+        "stop": r"\bstop(?:_?sequences)?\b",
+        "logprobs": r"\b(?:top_|response_?)?logprobs\b",
+        "response_format": r"\b(?:response_format|json_schema|structured[ _]outputs?|output_config"
+        r"|text\.format|response_?json_?schema|guided[ _](?:json|decoding))\b",
         "system": r"\bsystem\b\W{0,3}\s?(?:role|message|prompt|instruction)|\brole\b.*\bsystem\b",
     }.items()
 }
@@ -129,6 +133,13 @@ class Capabilities:
             name: value for name, value in given.items() if value is not None and name not in self.refused
         }
 
+    def sent(self, request: Request, n: int) -> list[str]:
+        """The names of all that a request for n completions has, and that an endpoint may refuse."""
+        sent = [self.limit_name] if self.limit_name else []
+        if "system" not in self.refused and any(m.role == "system" for m in request.messages):
+            sent.append("system")
+        return [*sent, *self.settings(request, 0), *["n"] * (n > 1)]
+
     def messages(self, request: Request) -> list[dict[str, str]]:
         """The messages as JSON; the system's text leads the first user message if its role is refused."""
         messages = [(m.role, encodable(m.content)) for m in request.messages]
@@ -157,16 +168,17 @@ class Capabilities:
         return tuple(notes)
 
 
-def find_refusal(words: str, parameter: str | None, body: Mapping[str, Any]) -> Refusal | None:
-    """The setting in `body` that the endpoint's words refuse; None if they are about something else.
+def find_refusal(words: str, parameter: str | None, sent: Collection[str], n: int) -> Refusal | None:
+    """The setting among those `sent` that the endpoint's words refuse; None if they are about something else.
 
     `parameter` is the endpoint's own name for it, if it gives one. A value out of range is not a refusal of
-    the setting: leaving it out would hide a mistake. An `n` out of range is one, with its bound.
+    the setting: leaving it out would hide a mistake. A number of completions `n` out of range is one, with
+    its bound.
     """
-    name = _named(words, parameter, body)
+    name = _named(words, parameter, sent)
     out_of_range = _OUT_OF_RANGE.search(words) is not None
     if name == "n":
-        return Refusal("n", int(body["n"]) if out_of_range else 2)
+        return Refusal("n", n if out_of_range else 2)
     if name is None:
         return None
     if name not in ("system", "response_format") and out_of_range and not _UNSUPPORTED.search(words):
@@ -174,16 +186,14 @@ def find_refusal(words: str, parameter: str | None, body: Mapping[str, Any]) -> 
     return Refusal(name)
 
 
-def _named(words: str, parameter: str | None, body: Mapping[str, Any]) -> str | None:
-    sent = [name for name in (*TOKEN_LIMITS, *OPTIONAL, "n") if name in body]
-    if parameter is not None:
-        name = "logprobs" if parameter == "top_logprobs" else re.split(r"\W", parameter)[0]
-        if name in sent:
+def _named(words: str, parameter: str | None, sent: Collection[str]) -> str | None:
+    for told in filter(None, (parameter, words)):
+        if told == parameter and (name := re.split(r"\W", told)[0]) in sent:
             return name
-    if any(message["role"] == "system" for message in body["messages"]):
-        sent.append("system")
-    places = {name: found.start() for name in sent if (found := _MENTIONS[name].search(words))}
-    return min(places, key=places.__getitem__) if places else None
+        places = {name: found.start() for name in sent if (found := _MENTIONS[name].search(told))}
+        if places:
+            return min(places, key=places.__getitem__)
+    return None
 
 
 def encodable(text: str) -> str:

@@ -251,7 +251,8 @@ class HttpModel(Model):
         """Send the request once, as the endpoint is known to accept it."""
         known = self._known(call)
         asked = min(call.n, known.batch)
-        call.body = self.body(call.request, asked, call.first, known)
+        call.sent, call.asked = known.sent(call.request, asked), asked
+        body = self.body(call.request, asked, call.first, known)
         if known.limit_name is None:
             return RequestFailure("the endpoint accepts neither `max_tokens` nor `max_completion_tokens`")
         try:
@@ -269,7 +270,7 @@ class HttpModel(Model):
             used = None
             call.requests += 1
             sent = self._clock()
-            response = await self._wire.send(call.body, call.key)
+            response = await self._wire.send(body, call.key)
             call.latency_s = self._clock() - sent
             outcome: Reply | RequestFailure
             if isinstance(response, Response) and response.status == 200:
@@ -325,8 +326,8 @@ class HttpModel(Model):
 
     def _learn(self, call: _Call, failure: RequestFailure) -> bool:
         """Whether there is a smaller request to try after the last one was refused."""
-        refusal = find_refusal(failure.words, failure.parameter, call.body)
-        if refusal is None and "n" in call.body and failure.parameter is None:
+        refusal = find_refusal(failure.words, failure.parameter, call.sent, call.asked)
+        if refusal is None and call.asked > 1 and failure.parameter is None:
             # Endpoints without `n` do not always say that they refuse it.
             refusal = Refusal("n", 2)
         if refusal is None or refusal in call.refusals:
@@ -353,8 +354,8 @@ class HttpModel(Model):
 @final
 @dataclass(slots=True)
 class _Call:
-    """What one `ask` has seen so far. `lost` requests failed, and were charged or may have been. `body` is
-    what was sent last."""
+    """What one `ask` has seen so far. `lost` requests failed, and were charged or may have been. `sent`
+    names what was in the last one, which asked for `asked` completions."""
 
     request: Request
     n: int
@@ -367,7 +368,8 @@ class _Call:
     lost: int = 0
     failures: int = 0
     latency_s: float = 0.0
-    body: dict[str, Any] = field(default_factory=dict)
+    sent: Sequence[str] = ()
+    asked: int = 1
 
 
 def read_body(

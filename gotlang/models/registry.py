@@ -28,6 +28,7 @@ BUILT_IN = {
     "simulated": "gotlang.models.simulated:SimulatedModel",
     "openai": "gotlang.models.openai:OpenAIModel",
     "openai-sdk": "gotlang.models.openai:OpenAISdkModel",
+    "anthropic": "gotlang.models.anthropic:AnthropicModel",
     "local": "gotlang.models.local:LocalModel",
     "replay": "gotlang.cache.cassette:ReplayModel",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import math
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,7 +12,6 @@ from typing import TypeVar
 import pytest
 from msgspec.structs import replace
 from support.asking import openai_model
-from support.gotc import ROOT
 from support.listening import COMMAND
 from support.messages_server import KEY, error, messages_server
 from support.openai_server import OpenAIServer, status
@@ -23,6 +21,7 @@ from gotlang.cache.base import StoredSample
 from gotlang.cache.cassette import RecordedModel, Recording, ReplayModel
 from gotlang.cache.memory import MemoryCache
 from gotlang.errors import ModelError
+from gotlang.models.anthropic import AnthropicModel
 from gotlang.models.base import (
     Completion,
     DecodingSettings,
@@ -44,7 +43,6 @@ T = TypeVar("T")
 Open = Callable[[], Model]
 """Makes the model; called inside the event loop that it is used in."""
 
-PROVIDER = ROOT / "docs" / "contributing" / "gotc_anthropic.py"
 MODEL = "a-model"
 REQUEST = Request(
     MODEL,
@@ -91,14 +89,10 @@ def _openai_broken() -> Iterator[Open]:
 
 @contextmanager
 def _anthropic(*faults: Response) -> Iterator[Open]:
-    spec = importlib.util.spec_from_file_location("gotc_anthropic", PROVIDER)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     with messages_server(lambda body: "[1, 2, 3]", faults) as server:
-        at = Endpoint(server.url_for("").rstrip("/"), KEY, names=module.AnthropicModel.names)
+        at = Endpoint(server.url_for("").rstrip("/"), KEY, names=AnthropicModel.names)
         options = ModelOptions(retries=0 if faults else None)
-        yield lambda: module.AnthropicModel(MODEL, options, endpoint=at)
+        yield lambda: AnthropicModel(MODEL, options, endpoint=at)
 
 
 @contextmanager

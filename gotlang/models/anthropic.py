@@ -1,12 +1,11 @@
-"""A model provider in one file: Anthropic's Messages API for `gotc --model anthropic:MODEL`.
+"""Anthropic's Messages API: `anthropic:MODEL`.
 
-It becomes a provider by an entry point of its package:
+A provider is one file: what is not here, every provider shares (`gotlang.models.http`): retries, limits,
+timeouts, budgets, failures in words, secrets that are masked, settings that an endpoint refuses. In a package
+of its own it becomes a provider by an entry point:
 
     [project.entry-points."gotlang.models"]
-    anthropic = "gotc_anthropic:AnthropicModel"
-
-What is not here, every provider shares (`gotlang.models.http`): retries, limits, timeouts, budgets,
-failures in words, secrets that are masked, settings that an endpoint refuses.
+    claude = "gotc_claude:AnthropicModel"
 """
 
 from __future__ import annotations
