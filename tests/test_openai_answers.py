@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.asking import a_request, ask
+from support.asking import KEY, a_request, ask
 from support.openai_server import (
     Body,
     OpenAIServer,
@@ -42,6 +42,25 @@ def test_cached_tokens_are_part_of_the_input(cached: int | None, counted: int) -
 
     with OpenAIServer(faults=[edited(edit)]) as server:
         assert ask(server).usage == Usage(7, 2, counted)
+
+
+@pytest.mark.parametrize(("reasoning", "counted"), [(1, 1), (10**6, 2), (-1, 0), (None, 0)])
+def test_reasoning_is_kept_and_its_tokens_are_part_of_the_output(
+    reasoning: int | None, counted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    def edit(completion: Body) -> None:
+        completion["usage"]["completion_tokens_details"] = {"reasoning_tokens": reasoning}
+        completion["choices"][0]["message"]["reasoning_content"] = f"First, with {KEY}."
+
+    with OpenAIServer(faults=[edited(edit)]) as server:
+        reply = ask(server)
+    assert reply.usage == Usage(7, 2, 0, counted)
+    assert (
+        reply.completions[0].reasoning.startswith("First, with ")
+        and KEY not in reply.completions[0].reasoning
+    )
 
 
 def test_unknown_finish_reasons_pass_and_missing_ones_are_unknown() -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from gotlang.errors import UsageError
-from gotlang.models.base import Usage
+from gotlang.models.base import Message, Request, Usage, token_bound
 from gotlang.models.prices import price_of
+from gotlang.runtime.sampler.budget import cost, worst_case
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -137,3 +138,23 @@ def test_a_missing_file_and_bytes_that_are_no_text_are_told(tmp_path: Path) -> N
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="does not parse"):
         price_of("m", path)
+
+
+def test_what_is_written_to_a_prompt_cache_has_its_own_price(tmp_path: Path) -> None:
+    known = price_of("claude-sonnet-4-5", base_url="https://api.anthropic.com/v1")
+    assert known is not None and known.cache_write_per_million is not None
+    assert known.usd(Usage(1_000_000, cache_write_tokens=1_000_000)) == known.cache_write_per_million
+    assert known.cache_write_per_million > known.input_per_million
+    path = tmp_path / "prices.json"
+    entry = {"input_per_million": 1, "output_per_million": 2, "cache_write_per_million": 1.25}
+    path.write_text(json.dumps({"mine": entry}))
+    mine = price_of("mine", path)
+    assert mine is not None
+    usage = Usage(1_000_000, 1_000_000, 0, 500_000, 400_000)
+    assert mine.usd(usage) == pytest.approx(0.6 + 0.5 + 2)
+    assert mine.times(0.5, "half").usd(usage) == pytest.approx(1.55)
+    assert float(cost(mine, usage)) == pytest.approx(3.1)
+    asked = Request("mine", (Message("user", "x" * 100),))
+    assert float(worst_case(asked, 1, mine)) == pytest.approx(
+        (1.25 * token_bound(asked) + 2 * asked.settings.max_tokens) / 1e6
+    )

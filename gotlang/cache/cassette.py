@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from gotlang.cache import open_cache
 from gotlang.cache.base import Cache
@@ -33,7 +34,6 @@ from gotlang.models.base import (
     Price,
     Reply,
     Request,
-    Usage,
 )
 from gotlang.models.endpoint import OPENAI
 from gotlang.models.prices import price_of
@@ -49,6 +49,8 @@ _LARGEST_BATCH = 128
 """Samples of one request if a recording does not say: what OpenAI allows."""
 _AT_URL = re.compile(r"@(https?://.+)$")
 _PREFIX = "replay:"
+_WRITE: Final = "cache_write_per_million"
+_OPTIONAL: Final = ("cached_input_per_million", _WRITE)
 _QUOTED_LENGTH = 60
 """Characters of a message that an error quotes."""
 _HELP = "a recording is what `gotc run --record FILE` or `gotc cache export` writes, or a cache file"
@@ -66,7 +68,14 @@ class RecordedModel:
 
     def __post_init__(self) -> None:
         price = self.price or Price(0, 0)
-        if min(price.input_per_million, price.output_per_million, price.cached_input_per_million or 0) < 0:
+        if (
+            min(
+                price.input_per_million,
+                price.output_per_million,
+                *(getattr(price, n) or 0 for n in _OPTIONAL),
+            )
+            < 0
+        ):
             raise ValueError("Expected `price` >= 0")
         if self.batch < 1:
             raise ValueError("Expected `batch` >= 1")
@@ -236,8 +245,16 @@ def check_replaceable(path: Path) -> None:
 
 def cassette_lines(cache: Cache, model: str, models: Mapping[str, RecordedModel]) -> Iterator[str]:
     """The content of a cache as the cassette of a run on `model`. Equal caches give equal text."""
-    known = {name: {"price": found.price, "batch": found.batch} for name, found in sorted(models.items())}
+    known = {
+        name: {"price": found.price and _price(found.price), "batch": found.batch}
+        for name, found in sorted(models.items())
+    }
     return export_lines(cache, {"model": model, "models": known})
+
+
+def _price(price: Price) -> dict[str, Any]:
+    """A price as JSON; that of cache writes only where it is known."""
+    return {name: value for name, value in asdict(price).items() if name != _WRITE or value is not None}
 
 
 def _is_database(path: str | Path) -> bool:
@@ -315,7 +332,7 @@ class ReplayModel(Model):
         usage = start.usage
         if len(together) < start.batch:  # a part of the request's tokens
             written = sum(sample.completion.output_tokens for sample in together)
-            usage = Usage(usage.input_tokens, written, usage.cached_input_tokens)
+            usage = usage.part(written)
         completions = tuple(sample.completion for sample in together)
         seconds = tuple(sample.latency_s for sample in together)
         return Reply(completions, usage, max(seconds), requests=0, latencies_s=seconds)
@@ -376,7 +393,7 @@ def _quoted(text: str, start: int = 0) -> str:
 def _likeness(request: Request, data: dict[str, Any]) -> float:
     """From 0 to 2 for the texts, by their common beginning and end, less for each other difference."""
     mine = "\n".join(message.content for message in request.messages)
-    recorded = "\n".join(text for _, text in data["messages"])
+    recorded = "\n".join(text for _, text, *_ in data["messages"])
     common = _common(mine, recorded) + _common(mine[::-1], recorded[::-1])
     identity = request.identity()
     others = sum(bool(identity[name] != data[name]) for name in ("model", "settings", "sample"))
@@ -407,7 +424,9 @@ def _parts(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     messages, settings = data["messages"], data["settings"]
     yield "model", f"`{data['model']}`"
     yield "endpoint", data.get("endpoint") or OPENAI.url
-    yield "roles", ", ".join(role for role, _ in messages)
-    yield from ((f"message {number}", text) for number, (_, text) in enumerate(messages, 1))
+    yield "roles", ", ".join(role for role, *_ in messages)
+    yield from ((f"message {number}", text) for number, (_, text, *_) in enumerate(messages, 1))
+    yield "media and tool calls", [more for _, _, *more in messages]
+    yield "tools", [name for name, *_ in data.get("tools", ())]
     yield from ((name, settings.get(name)) for name in DecodingSettings.__struct_fields__)
     yield "seed", data["sample"]

@@ -14,11 +14,21 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import astuple
 
 from gotlang.cache.base import Cache, Entry, StoredSample, StoreHandle
 from gotlang.errors import CacheError
-from gotlang.models.base import Completion, DecodingSettings, Message, Request, Usage
+from gotlang.models.base import (
+    Completion,
+    DecodingSettings,
+    Media,
+    Message,
+    Request,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
 from gotlang.records import Count, Integer, InvalidRecord, Seconds, from_json, to_json
 
 MAX_VALUE_BYTES = 64 * 1024 * 1024
@@ -35,6 +45,31 @@ Logprob = float | Literal["inf", "-inf", "nan"]
 """JSON has no infinity, which is the logarithm of zero."""
 
 
+Calls = tuple[tuple[str, str, str], ...]
+"""Tool calls: id, name and arguments of each."""
+
+
+class UsageRecord(Struct, frozen=True):
+    """`Usage` as JSON; what came after the first version stands there only where it is not zero."""
+
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cached_input_tokens: Count = 0
+    reasoning_tokens: Count | UnsetType = UNSET
+    cache_write_tokens: Count | UnsetType = UNSET
+
+    @staticmethod
+    def of(usage: Usage) -> UsageRecord:
+        """The record of a usage."""
+        read, wrote, cached, reasoning, written = astuple(usage)
+        return UsageRecord(read, wrote, cached, reasoning or UNSET, written or UNSET)
+
+    def usage(self) -> Usage:
+        """The usage of this record."""
+        read, wrote, cached, reasoning, written = astuple(self)
+        return Usage(read, wrote, cached, reasoning or 0, written or 0)
+
+
 class SampleRecord(Struct, frozen=True):
     """`StoredSample` as JSON."""
 
@@ -43,18 +78,18 @@ class SampleRecord(Struct, frozen=True):
     logprob: Logprob | None
     tokens: tuple[tuple[str, Logprob], ...]
     output_tokens: Count
-    usage: Usage
+    usage: UsageRecord
     latency_s: Seconds
     batch: Count
     position: Count
     created: Seconds
+    reasoning: str | UnsetType = UNSET
+    calls: Calls | UnsetType = UNSET
+    alternatives: tuple[tuple[tuple[str, Logprob], ...], ...] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.position >= self.batch:
             raise ValueError(f"Expected `position` {self.position} below `batch` {self.batch}")
-        usage = self.usage
-        if min(usage.input_tokens, usage.output_tokens, usage.cached_input_tokens) < 0:
-            raise ValueError("Expected `usage` >= 0")
 
     @staticmethod
     def of(sample: StoredSample) -> SampleRecord:
@@ -66,11 +101,15 @@ class SampleRecord(Struct, frozen=True):
             None if completion.logprob is None else _written(completion.logprob),
             tuple((token, _written(logprob)) for token, logprob in completion.tokens),
             completion.output_tokens,
-            sample.usage,
+            UsageRecord.of(sample.usage),
             sample.latency_s,
             sample.batch,
             sample.position,
             sample.created,
+            completion.reasoning or UNSET,
+            tuple((call.id, call.name, call.arguments) for call in completion.calls) or UNSET,
+            tuple(tuple((token, _written(p)) for token, p in each) for each in completion.alternatives)
+            or UNSET,
         )
 
     def sample(self) -> StoredSample:
@@ -81,29 +120,63 @@ class SampleRecord(Struct, frozen=True):
             None if self.logprob is None else float(self.logprob),
             tuple((token, float(logprob)) for token, logprob in self.tokens),
             self.output_tokens,
+            self.reasoning or "",
+            tuple(ToolCall(*call) for call in self.calls or ()),
+            tuple(tuple((token, float(p)) for token, p in each) for each in self.alternatives or ()),
         )
-        return StoredSample(completion, self.usage, self.latency_s, self.batch, self.position, self.created)
+        return StoredSample(
+            completion, self.usage.usage(), self.latency_s, self.batch, self.position, self.created
+        )
+
+
+class _More(Struct, frozen=True):
+    """What a message may have besides its text: its media (kind, mime, digest), and tool calls."""
+
+    media: tuple[tuple[str, str, str], ...] = ()
+    calls: Calls = ()
+    call: str = ""
+
+
+class _MessageRecord(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """`Message` as JSON: `Message.plain`."""
+
+    role: str
+    content: str
+    more: _More = _More()
+
+    def message(self) -> Message:
+        """The message of this record; its media have no paths."""
+        if self.more == _NO_MORE:
+            return Message(self.role, self.content)
+        media = tuple(Media(*one) for one in self.more.media)
+        calls = tuple(ToolCall(*call) for call in self.more.calls)
+        return Message(self.role, self.content, media, calls, self.more.call)
+
+
+_NO_MORE = _More()
 
 
 class RequestRecord(Struct, frozen=True):
     """`Request` as JSON, without the arguments of its prompt. `sample` is the run's seed."""
 
     model: str
-    messages: tuple[tuple[str, str], ...]
+    messages: tuple[_MessageRecord, ...]
     settings: DecodingSettings
     sample: Integer
     prompt: str
     endpoint: str = ""
+    tools: tuple[tuple[str, str, str], ...] = ()
 
     def request(self) -> Request:
         """The request of this record."""
         return Request(
             model=self.model,
             endpoint=self.endpoint,
-            messages=tuple(Message(role, content) for role, content in self.messages),
+            messages=tuple(message.message() for message in self.messages),
             settings=self.settings,
             sample=self.sample,
             prompt=self.prompt,
+            tools=tuple(ToolSpec(*tool) for tool in self.tools),
         )
 
 

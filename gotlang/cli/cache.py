@@ -121,7 +121,7 @@ def show(key: str, cache: str, json: bool) -> int:
         at = f" at {request['endpoint']}" if "endpoint" in request else ""
         named = harmless(f"{request['model']}{at} · prompt {request['prompt']}")
         say(f"{named} · seed {request['sample']} · {settings}")
-        for role, text in request["messages"]:
+        for role, text, *_ in request["messages"]:
             say(style.blue(f"--- {harmless(role)} ---"))
             say(text, exact=True)
     for number, sample in sorted(stored.items()):

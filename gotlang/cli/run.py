@@ -454,6 +454,8 @@ def _rows(result: Result, seconds: float) -> Iterator[tuple[str, str]]:
     prices = " simulated" if result.simulated and spent.usd else ""
     saved = f" ({dollars(without.usd)} without cache)" if without.calls > fresh.calls else ""
     tokens = f"{spent.input_tokens:,} input tokens, {spent.output_tokens:,} output tokens"
+    if spent.reasoning_tokens:
+        tokens += f" ({spent.reasoning_tokens:,} of them reasoning)"
     yield "cost", f"{dollars(spent.usd)}{prices}{saved} · {tokens}"
     if spent.uncertain_calls:
         yield "uncertain", result.spent.uncertain

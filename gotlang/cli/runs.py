@@ -273,7 +273,7 @@ def _whole(shown: _Shown, line: dict[str, Any], cache: Cache | None) -> None:
         if request is None:
             say(style.dim(f"  request {asked['key'][:12]} is not in the cache"))
             continue
-        for role, text in request["messages"]:
+        for role, text, *_ in request["messages"]:
             say(style.blue(f"  --- {role} ---"))
             say(text)
         for number, source, response in zip(

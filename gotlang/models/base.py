@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from json.encoder import encode_basestring as _quoted
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from gotlang.config import ConfiguredUrl
 
@@ -21,12 +21,86 @@ DEFAULT_MAX_TOKENS = 2048
 """Output tokens of a completion if the prompt sets no `max_tokens`; always sent, so that a budget holds."""
 
 
+PLACE = "\ufffc"
+"""The place of an image or a file in a message's text: Unicode's object replacement character."""
+IMAGE_TOKENS = 50_000
+"""Input tokens of an image at most, where no other rule is known: more than OpenAI's largest (gpt-4o-mini in
+detail, 48,169), Anthropic's (4,784) and Gemini's (2,240) documented ones."""
+FILE_TOKENS = 2_000_000
+"""Input tokens of a file other than text at most: the largest context window of today's models."""
+
+
+@final
+class Media(Struct, frozen=True, eq=False, gc=False):
+    """An image or a file in a message: `kind` is `image` or `file`, `digest` the SHA-256 of its bytes in
+    hexadecimal digits. `path` is where it is read when it is sent; it is not part of its identity."""
+
+    kind: str
+    mime: str
+    digest: str
+    path: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Media) and self.plain() == other.plain()
+
+    def __hash__(self) -> int:
+        return hash(self.plain())
+
+    def plain(self) -> tuple[str, str, str]:
+        """What it is, without its path."""
+        return self.kind, self.mime, self.digest
+
+    def token_bound(self) -> int:
+        """An upper bound of its input tokens: of text its bytes, of others the largest documented number."""
+        if self.kind == "image":
+            return IMAGE_TOKENS
+        if self.mime.startswith("text/") or self.mime == "application/json":
+            return Path(self.path).stat().st_size + 16
+        return FILE_TOKENS
+
+
+@final
+class ToolCall(Struct, frozen=True, gc=False):
+    """A model's call of a tool; `arguments` are JSON text, as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@final
+class ToolSpec(Struct, frozen=True, gc=False):
+    """A tool that a model may call; `schema` is the JSON schema of its arguments, as JSON text."""
+
+    name: str
+    description: str
+    schema: str
+
+
 @final
 class Message(Struct, frozen=True, gc=False):
-    """One message of a conversation; `role` is `system`, `user` or `assistant`."""
+    """One message of a conversation; `role` is `system`, `user`, `assistant` or `tool`.
+
+    Each U+FFFC in `content` is the place of the next of `media`. `calls` are those of an assistant's turn;
+    `call` is the id of the one that a tool's turn answers.
+    """
 
     role: str
     content: str
+    media: tuple[Media, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    call: str = ""
+
+    def plain(self) -> list[Any]:
+        """As plain JSON: role and content, and a third part only where there is more."""
+        more: dict[str, Any] = {}
+        if self.media:
+            more["media"] = [list(one.plain()) for one in self.media]
+        if self.calls:
+            more["calls"] = [list(astuple(one)) for one in self.calls]
+        if self.call:
+            more["call"] = self.call
+        return [self.role, self.content, more] if more else [self.role, self.content]
 
 
 @final
@@ -34,7 +108,9 @@ class DecodingSettings(Struct, frozen=True, gc=False):
     """Decoding settings. None means the endpoint's own default.
 
     Numbers stay as written: 1 and 1.0 are two requests with two keys. `response_format` is a JSON schema, as
-    JSON text, that completions must follow.
+    JSON text, that completions must follow; `regex` and `grammar` are what local servers can hold them to.
+    `effort` is `low`, `medium` or `high` and `thinking_budget` a number of tokens, both of a model that
+    reasons; `top_logprobs` asks for so many alternatives of each token.
     """
 
     temperature: int | float | None = None
@@ -44,6 +120,15 @@ class DecodingSettings(Struct, frozen=True, gc=False):
     logprobs: bool = False
     seed: int | None = None
     response_format: str | None = None
+    effort: str | None = None
+    thinking_budget: int | None = None
+    regex: str | None = None
+    grammar: str | None = None
+    top_logprobs: int | None = None
+
+
+_LATER: Final = DecodingSettings.__struct_fields__[6:]
+"""Settings that are part of a request's identity only where they are set."""
 
 
 @final
@@ -62,6 +147,7 @@ class Request(Struct, frozen=True, eq=False, gc=False):
     prompt: str = ""
     arguments: Mapping[str, Any] = msgspec.field(default_factory=dict)
     endpoint: str = ""
+    tools: tuple[ToolSpec, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Request) and self._what == other._what
@@ -71,7 +157,7 @@ class Request(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def _what(self) -> tuple[object, ...]:
-        return self.model, self.messages, self.settings, self.sample, self.endpoint
+        return self.model, self.messages, self.settings, self.sample, self.endpoint, self.tools
 
     def identity(self) -> dict[str, Any]:
         """What the key is made of, as plain JSON: what `gotc cache show` prints."""
@@ -79,7 +165,7 @@ class Request(Struct, frozen=True, eq=False, gc=False):
         return {
             "model": self.model,
             **({"endpoint": self.endpoint} if self.endpoint else {}),
-            "messages": [[m.role, m.content] for m in self.messages],
+            "messages": [m.plain() for m in self.messages],
             "settings": {
                 "temperature": s.temperature,
                 "top_p": s.top_p,
@@ -87,15 +173,23 @@ class Request(Struct, frozen=True, eq=False, gc=False):
                 "stop": list(s.stop),
                 "logprobs": s.logprobs,
                 "seed": s.seed,
-                **({"response_format": s.response_format} if s.response_format else {}),
+                **{name: value for name in _LATER if (value := getattr(s, name)) not in (None, "")},
             },
             "sample": self.sample,
+            **({"tools": [list(astuple(tool)) for tool in self.tools]} if self.tools else {}),
         }
 
     def key(self) -> str:
         """The key of this request in every cache: SHA-256 of its identity, in 64 hexadecimal digits."""
-        before, after = _around(self.model, self.sample, self.endpoint, *astuple(self.settings))
-        messages = ",".join([f"[{_quoted(m.role)},{_quoted(m.content)}]" for m in self.messages])
+        before, after = _around(self.model, self.sample, self.endpoint, self.tools, *astuple(self.settings))
+        messages = ",".join(
+            [
+                f"[{_quoted(m.role)},{_quoted(m.content)}]"
+                if not (m.media or m.calls or m.call)
+                else _ENCODER.encode(m.plain())
+                for m in self.messages
+            ]
+        )
         text = f"{before}{messages}{after}"
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -105,20 +199,25 @@ _MESSAGES = '"messages":['
 
 
 @lru_cache(maxsize=256, typed=True)  # 1 and 1.0 are two settings
-def _around(model: str, sample: int, endpoint: str, *settings: Any) -> tuple[str, str]:
+def _around(
+    model: str, sample: int, endpoint: str, tools: tuple[ToolSpec, ...], *settings: Any
+) -> tuple[str, str]:
     """The identity of a request as JSON, before its messages and after them: many requests have the same."""
-    whole = Request(model, (), DecodingSettings(*settings), sample, endpoint=endpoint).identity()
-    before, _, after = _ENCODER.encode(whole).partition(_MESSAGES)
+    whole = Request(model, (), DecodingSettings(*settings), sample, endpoint=endpoint, tools=tools)
+    before, _, after = _ENCODER.encode(whole.identity()).partition(_MESSAGES)
     return before + _MESSAGES, after
 
 
 @final
 class Usage(Struct, frozen=True, gc=False):
-    """Tokens of one request as the endpoint counted them; `cached_input_tokens` are among `input_tokens`."""
+    """Tokens of one request as the endpoint counted them: among `input_tokens` those read from the provider's
+    prompt cache and those written to it, among `output_tokens` those of reasoning."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
+    reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
 
     @property
     def tokens(self) -> int:
@@ -130,7 +229,16 @@ class Usage(Struct, frozen=True, gc=False):
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_input_tokens + other.cached_input_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
         )
+
+    def part(self, output_tokens: int) -> Usage:
+        """The same prompt with so many of the output tokens, and their share of the reasoning."""
+        if output_tokens == self.output_tokens:
+            return self
+        reasoning = self.reasoning_tokens * output_tokens // max(1, self.output_tokens)
+        return replace(self, output_tokens=output_tokens, reasoning_tokens=reasoning)
 
 
 @final
@@ -138,7 +246,9 @@ class Completion(Struct, frozen=True, gc=False):
     """One completion of a prompt.
 
     `tokens` are its tokens with their log-probabilities, `logprob` the sum of these (None if not requested or
-    not given). `output_tokens` is its share of the reply's usage.
+    not given). `output_tokens` is its share of the reply's usage. `reasoning` is what it thought, as far as
+    the endpoint shows that, `calls` the tools that it calls, `alternatives` the likeliest tokens at the place
+    of each of `tokens`, with their log-probabilities.
     """
 
     text: str
@@ -146,6 +256,9 @@ class Completion(Struct, frozen=True, gc=False):
     logprob: float | None = None
     tokens: tuple[tuple[str, float], ...] = ()
     output_tokens: int = 0
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    alternatives: tuple[tuple[tuple[str, float], ...], ...] = ()
 
 
 @final
@@ -171,30 +284,35 @@ class Reply(Struct, frozen=True, gc=False):
 
 @final
 class Price(Struct, frozen=True, gc=False):
-    """US dollars per million tokens. `source` tells where the figures come from."""
+    """US dollars per million tokens. `source` tells where the figures come from. Without prices of their own,
+    tokens read from a provider's prompt cache or written to it cost what others do."""
 
     input_per_million: float
     output_per_million: float
     cached_input_per_million: float | None = None
     source: str = ""
+    cache_write_per_million: float | None = None
 
     def times(self, factor: float, why: str) -> Price:
         """A multiple of this price; `why` is appended to its source."""
-        cached = self.cached_input_per_million
+        cached, write = self.cached_input_per_million, self.cache_write_per_million
         return Price(
             self.input_per_million * factor,
             self.output_per_million * factor,
             None if cached is None else cached * factor,
             f"{self.source}; {why}" if self.source else why,
+            None if write is None else write * factor,
         )
 
     def usd(self, usage: Usage) -> float:
         """The cost of a request with this usage, in US dollars."""
-        cached_price = self.cached_input_per_million
+        cached_price, write_price = self.cached_input_per_million, self.cache_write_per_million
         cached = usage.cached_input_tokens if cached_price is not None else 0
+        written = usage.cache_write_tokens if write_price is not None else 0
         return (
-            (usage.input_tokens - cached) * self.input_per_million
+            (usage.input_tokens - cached - written) * self.input_per_million
             + cached * (cached_price or 0.0)
+            + written * (write_price or 0.0)
             + usage.output_tokens * self.output_per_million
         ) / 1e6
 
@@ -353,5 +471,14 @@ class Provider(Protocol):
 
 def token_bound(request: Request) -> int:
     """An upper bound of the request's input tokens for any tokenizer: a token is at least one byte, and each
-    message adds a few of its own."""
-    return sum(len(m.content.encode("utf-8", "surrogatepass")) + 16 for m in request.messages) + 16
+    message adds a few of its own. An image or a file counts as `Media.token_bound`, a tool as its text."""
+    bound = 16
+    for m in request.messages:
+        bound += len(m.content.encode("utf-8", "surrogatepass")) + 16
+        if m.media or m.calls:
+            bound += sum(one.token_bound() for one in m.media) + sum(map(_bytes, m.calls))
+    return bound + sum(map(_bytes, request.tools))
+
+
+def _bytes(tool: ToolSpec | ToolCall) -> int:
+    return sum(len(part.encode("utf-8", "surrogatepass")) for part in astuple(tool)) + 16

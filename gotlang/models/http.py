@@ -51,12 +51,10 @@ MAX_COUNT = 10_000_000
 @dataclass(frozen=True, slots=True)
 class ParsedResponse:
     """What a provider reads from a response body: all completions in it, and its token counts (None if they
-    are missing or invalid). `hidden_bytes` is the size of text that was written but is not shown, such as
-    reasoning."""
+    are missing or invalid)."""
 
     completions: Sequence[Completion]
     usage: Usage | None = None
-    hidden_bytes: int = 0
 
 
 _DEFAULTS = ModelOptions()
@@ -401,7 +399,7 @@ def read_body(
         return RequestFailure.from_unreadable(reason, at, parsed.usage, error)
     notes: tuple[str, ...] = ()
     usage, known = parsed.usage or Usage(), True
-    written = parsed.hidden_bytes + sum(len(one.text.encode("utf-8", "surrogatepass")) for one in found)
+    written = sum(len((one.reasoning + one.text).encode("utf-8", "surrogatepass")) for one in found)
     read, wrote = token_bound(request), n * request.settings.max_tokens
     if usage.input_tokens <= 0 or (usage.output_tokens <= 0 < written):
         notes, known = ("the endpoint gave no valid usage: what it charged is uncertain",), False
@@ -442,7 +440,13 @@ def _masked(one: Completion, hide: Callable[[str], str]) -> Completion:
     """A completion without secrets. Tokens that only together contain one are dropped."""
     whole = "".join(token for token, _ in one.tokens)
     tokens = one.tokens if hide(whole) == whole else ()
-    return replace(one, text=hide(one.text), finish_reason=hide(one.finish_reason), tokens=tokens)
+    return replace(
+        one,
+        text=hide(one.text),
+        reasoning=hide(one.reasoning),
+        finish_reason=hide(one.finish_reason),
+        tokens=tokens,
+    )
 
 
 def _shares(total: int, lengths: Sequence[int]) -> list[int]:

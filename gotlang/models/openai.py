@@ -48,13 +48,7 @@ class OpenAIModel(HttpModel):
         ]
         if all(token_count(choice.get("index")) is not None for choice in choices):
             choices.sort(key=lambda choice: int(choice["index"]))
-        hidden = (
-            _text(choice["message"].get(name)) or ""
-            for choice in choices
-            for name in ("reasoning_content", "reasoning")
-        )
-        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in hidden)
-        return ParsedResponse([_completion(choice) for choice in choices], _usage(payload.get("usage")), size)
+        return ParsedResponse([_completion(choice) for choice in choices], _usage(payload.get("usage")))
 
     def _first(self) -> Capabilities:
         # OpenAI's newer models refuse the old name; others often ignore the new one without a word, and a
@@ -95,6 +89,7 @@ def _completion(choice: dict[str, Any]) -> Completion:
         finish_reason=reason if isinstance(reason, str) and reason else "unknown",
         logprob=math.fsum(logprob for _, logprob in tokens) if tokens else None,
         tokens=tokens,
+        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")) or "",
     )
 
 
@@ -128,9 +123,14 @@ def _usage(usage: object) -> Usage | None:
     read, wrote = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
     if read is None or wrote is None:
         return None
-    details = usage.get("prompt_tokens_details")
-    cached = token_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return Usage(read, wrote, min(cached or 0, read))
+    cached, reasoning = (
+        token_count(details.get(name)) if isinstance(details := usage.get(where), dict) else 0
+        for where, name in (
+            ("prompt_tokens_details", "cached_tokens"),
+            ("completion_tokens_details", "reasoning_tokens"),
+        )
+    )
+    return Usage(read, wrote, min(cached or 0, read), min(reasoning or 0, wrote))
 
 
 def _list(value: object) -> list[Any]:

@@ -1,7 +1,8 @@
 """Prices of models: from the user's own file, else the figures bundled with genai-prices.
 
 A price file is JSON, or TOML if its name ends in `.toml`. It maps model names to US dollars per million
-tokens; without a cached price, cached tokens cost what others do:
+tokens; without a price of their own, tokens read from a provider's prompt cache
+(`cached_input_per_million`) or written to it (`cache_write_per_million`) cost what others do:
 
     {"my-model": {"input_per_million": 0.15, "output_per_million": 0.6, "cached_input_per_million": 0.075}}
 
@@ -68,7 +69,9 @@ def price_of(
     source = f"genai-prices {version('genai-prices')}, {found.provider.name}"
     if tier is not None:
         source += f"; prompts above {tier:,} tokens cost more"
-    return Price(per_input, per_output, _base(prices.cache_read_mtok)[0], source)
+    return Price(
+        per_input, per_output, _base(prices.cache_read_mtok)[0], source, _base(prices.cache_write_mtok)[0]
+    )
 
 
 def _base(price: Any) -> tuple[float | None, int | None]:
@@ -104,6 +107,7 @@ class _PriceEntry(Struct, forbid_unknown_fields=True):
     input_per_million: Dollars
     output_per_million: Dollars
     cached_input_per_million: Dollars | UnsetType = UNSET
+    cache_write_per_million: Dollars | UnsetType = UNSET
 
 
 def dollars(amount: float | None) -> str:

@@ -484,7 +484,7 @@ class PromptCall(Struct, eq=False):
         price, usd = self.model.price, None
         if price is not None:
             # Its share of the prompt, and its own tokens: independent of which operation asked first.
-            read = Usage(stored.usage.input_tokens, 0, stored.usage.cached_input_tokens)
+            read = stored.usage.part(0)
             usd = price.usd(read) / self.batched + price.usd(Usage(0, completion.output_tokens))
         return Thought(
             value,

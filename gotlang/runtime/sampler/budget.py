@@ -295,8 +295,10 @@ def worst_case(request: Request, calls: int, price: Price | None) -> Fraction:
     maximum length. 0 for an unknown price."""
     if price is None:
         return NOTHING
-    inputs, cached, outputs, unit = _prices(price)
-    tokens = token_bound(request) * max(inputs, cached) + request.settings.max_tokens * calls * outputs
+    inputs, cached, written, outputs, unit = _prices(price)
+    tokens = (
+        token_bound(request) * max(inputs, cached, written) + request.settings.max_tokens * calls * outputs
+    )
     return Fraction(tokens, unit)
 
 
@@ -313,20 +315,24 @@ def cost(price: Price | None, usage: Usage) -> Fraction:
     """The exact cost of this usage in US dollars. 0 for an unknown price."""
     if price is None:
         return NOTHING
-    inputs, cached, outputs, unit = _prices(price)
-    fresh = usage.input_tokens - usage.cached_input_tokens
-    tokens = fresh * inputs + usage.cached_input_tokens * cached + usage.output_tokens * outputs
+    inputs, cached, written, outputs, unit = _prices(price)
+    fresh = usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens
+    tokens = fresh * inputs + usage.cached_input_tokens * cached + usage.cache_write_tokens * written
+    tokens += usage.output_tokens * outputs
     return Fraction(tokens, unit)
 
 
 @lru_cache(maxsize=64)
-def _prices(price: Price) -> tuple[int, int, int, int]:
-    """The price of one token of input, of cached input and of output as whole numbers of a unit, and how many
-    units make a US dollar."""
+def _prices(price: Price) -> tuple[int, int, int, int, int]:
+    """The price of one token of input, of input read from a prompt cache, of input written to one and of
+    output as whole numbers of a unit, and how many units make a US dollar."""
     inputs, outputs = exact(price.input_per_million), exact(price.output_per_million)
-    cached = inputs if price.cached_input_per_million is None else exact(price.cached_input_per_million)
-    unit = math.lcm(inputs.denominator, cached.denominator, outputs.denominator)
-    return int(inputs * unit), int(cached * unit), int(outputs * unit), unit * _MILLION
+    cached, written = (
+        inputs if special is None else exact(special)
+        for special in (price.cached_input_per_million, price.cache_write_per_million)
+    )
+    unit = math.lcm(*(each.denominator for each in (inputs, cached, written, outputs)))
+    return int(inputs * unit), int(cached * unit), int(written * unit), int(outputs * unit), unit * _MILLION
 
 
 def exact(value: float) -> Fraction:

@@ -7,6 +7,7 @@ graph alone: not on which of two operations that share a sample happened to be f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
@@ -29,7 +30,7 @@ ACCOUNTS = ("none", "process", "persistent")
 @dataclass(slots=True)
 class Account:
     """Model calls, HTTP requests, tokens, US dollars (None once a price was unknown), and the seconds of all
-    requests one after the other. The last three are as in `Spent`.
+    requests one after the other. The next three are as in `Spent`; reasoning tokens are among the output.
     """
 
     calls: int = 0
@@ -41,6 +42,7 @@ class Account:
     uncertain_calls: int = 0
     uncertain_usd: float | None = 0.0
     free_calls: int = 0
+    reasoning_tokens: int = 0
 
     def add(self, calls: int, requests: int, usage: Usage, price: Price | None, seconds: float) -> None:
         """Count requests that held so many calls."""
@@ -48,6 +50,7 @@ class Account:
         self.requests += requests
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
+        self.reasoning_tokens += usage.reasoning_tokens
         self.sequential_s += seconds
         if price is None:
             self.usd = None if usage.input_tokens or usage.output_tokens else self.usd
@@ -179,6 +182,7 @@ def _sums(account: Account, **more: float) -> dict[str, Any]:
         "requests": account.requests,
         "input_tokens": account.input_tokens,
         "output_tokens": account.output_tokens,
+        **({"reasoning_tokens": account.reasoning_tokens} if account.reasoning_tokens else {}),
         "usd": None if account.usd is None else round(account.usd, 12),
         **more,
     }
@@ -188,14 +192,16 @@ def _as_one_request(samples: Sequence[StoredSample]) -> tuple[float, Usage]:
     """The seconds and the tokens of one request for these samples: its prompt is billed once."""
     if len(samples) == 1:
         (one,) = samples
-        usage = one.usage
-        if usage.output_tokens != one.completion.output_tokens:
-            usage = Usage(usage.input_tokens, one.completion.output_tokens, usage.cached_input_tokens)
-        return one.latency_s, usage
+        return one.latency_s, one.usage.part(one.completion.output_tokens)
+    written = Counter[Usage]()
+    for one in samples:
+        written[one.usage] += one.completion.output_tokens
     return latency(samples), Usage(
-        max(one.usage.input_tokens for one in samples),
-        sum(one.completion.output_tokens for one in samples),
-        max(one.usage.cached_input_tokens for one in samples),
+        max(usage.input_tokens for usage in written),
+        written.total(),
+        max(usage.cached_input_tokens for usage in written),
+        sum(usage.part(tokens).reasoning_tokens for usage, tokens in written.items()),
+        max(usage.cache_write_tokens for usage in written),
     )
 
 
