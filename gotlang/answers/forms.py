@@ -65,17 +65,29 @@ Form = Json | Tag | Lines | After
 # ---------------------------------------------------------------- schemas
 
 
-@lru_cache(maxsize=256)
-def response_format(type_: Type) -> str:
-    """The `response_format` of a request for responses of a type (`structured true`), as JSON text.
+ANSWER = "answer"
+"""The one field of the object that `structured true` asks for where the result is no record and no dict."""
 
-    Strict if every object in it has a fixed set of fields, which is what providers require of a strict one.
-    They also require an object, so one of alternatives is its only field.
+
+def is_wrapped(type_: Type, many: bool) -> bool:
+    """Whether responses of a type are the field `ANSWER` of an object: providers require one at the top."""
+    return many or not isinstance(type_, RecordType | DictType)
+
+
+@lru_cache(maxsize=256)
+def response_format(type_: Type, many: bool = False, count: int | None = None) -> str:
+    """The `response_format` of a request for responses of a type (`structured true`), as JSON text; with
+    `many` a list of such values, of `count` if that is given.
+
+    Strict if providers take the schema as a strict one: every object in it has a fixed set of fields, all of
+    them required, and every element of a list the same schema.
     """
     schema = Schema()
-    whole = schema.of(type_)
-    if isinstance(type_, UnionType):
-        whole = schema.object({"answer": whole})
+    whole = schema.of(ListType(type_) if many else type_)
+    if count is not None:
+        whole |= {"minItems": count, "maxItems": count}
+    if is_wrapped(type_, many):
+        whole = schema.object({ANSWER: whole})
     if schema.defined:
         whole["$defs"] = schema.defined
     described = {"name": "answer", "strict": schema.strict, "schema": whole}
@@ -118,9 +130,12 @@ class Schema:
                 return {"type": "object", "additionalProperties": self.of(part.item)}
             case ListType():
                 return {"type": "array", "items": self.of(part.item)}
-            case PairType(parts):
-                items = [self.of(one) for one in parts]
-                return {"type": "array", "prefixItems": items, "items": False, "minItems": 2}
+            case PairType():
+                first, second = (self.of(one) for one in part.parts)
+                if first == second:
+                    return {"type": "array", "items": first, "minItems": 2, "maxItems": 2}
+                self.strict = False
+                return {"type": "array", "prefixItems": [first, second], "items": False, "minItems": 2}
             case LiteralType(values):
                 return {"type": "string", "enum": list(values)}
             case Simple(name) if name in _SIMPLE:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gotlang.answers.conversion import convert, from_text, record_from
 from gotlang.answers.extraction import fenced, lines_of, one, plain, several, unmarked
-from gotlang.answers.forms import After, Form, Json, Lines, Pattern, Tag
+from gotlang.answers.forms import ANSWER, After, Form, Json, Lines, Pattern, Tag, is_wrapped
 from gotlang.answers.literals import strict
 from gotlang.errors import EvaluationError, ReadError
 from gotlang.types import (
@@ -31,13 +31,16 @@ from gotlang.types import (
 )
 
 
-def read(text: str, type_: Type, form: Form | None, many: bool) -> list[Any]:
+def read(text: str, type_: Type, form: Form | None, many: bool, held: bool = False) -> list[Any]:
     """The values of `type_` in a response: one, or any number if the prompt says `many`.
 
-    `form` narrows where to look; None accepts whatever models write. Raises ReadError.
+    `form` narrows where to look; None accepts whatever models write. `held`: the endpoint was asked for JSON
+    of the type's schema, and may have obeyed. Raises ReadError.
     """
     if not text.strip():
         raise ReadError("empty response")
+    if held and (found := _held(text, type_, many)) is not None:
+        return found
     match form:
         case None:
             return _values(text, type_, many)
@@ -58,7 +61,21 @@ def read(text: str, type_: Type, form: Form | None, many: bool) -> list[Any]:
             return [values] if listed else values if many else values[-1:]
 
 
-def certain(text: str, type_: Type, form: Form | None, many: bool) -> bool:
+def _held(text: str, type_: Type, many: bool) -> list[Any] | None:
+    """The values of a response that is JSON of the schema; None for any other, which is read as usual."""
+    try:
+        value = strict(text)
+        json.dumps(value, allow_nan=False)
+    except ValueError:  # no JSON, or a number too large, such as 1e999
+        return None
+    if is_wrapped(type_, many):
+        if not isinstance(value, dict) or list(value) != [ANSWER]:
+            return None
+        value = value[ANSWER]
+    return (value if many else [value]) if fits(ListType(type_) if many else type_, value) is None else None
+
+
+def certain(text: str, type_: Type, form: Form | None, many: bool, held: bool = False) -> bool:
     """Whether it is certain where the value in a response ends, although the response was cut off there.
 
     JSON alone is whole, and so is what a closing tag ends; a list or a record ends with its bracket, at the
@@ -66,6 +83,8 @@ def certain(text: str, type_: Type, form: Form | None, many: bool) -> bool:
     text and lines might go on.
     """
     compound = not isinstance(type_, Simple | LiteralType | DynamicType)
+    if held and _held(text, type_, many) is not None:
+        return True
     match form:
         case Tag(name):
             tags = re.findall(rf"<(/?)\s*{re.escape(name)}\b", text, re.IGNORECASE)

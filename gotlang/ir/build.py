@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator
@@ -647,9 +648,15 @@ def build_example(inputs: tuple[tuple[str, Any], ...], output: Any, prompt: ir.P
     result: Type = ListType(prompt.result) if prompt.many else prompt.result
     if isinstance(output, str) and not accepts(result, STR) and fits(result, output) is not None:
         return ir.Example(inputs, output, output)  # the response itself
+    from gotlang.answers.forms import ANSWER, is_wrapped
     from gotlang.answers.reader import write
 
-    return ir.Example(inputs, output, write(output, result, prompt.form))
+    response = write(output, result, prompt.form)
+    if is_wrapped(prompt.result, prompt.many) and ("structured", True) in [
+        (name, value.value) for name, value in prompt.settings if isinstance(value, e.Constant)
+    ]:
+        response = json.dumps({ANSWER: output}, ensure_ascii=False)
+    return ir.Example(inputs, output, response)
 
 
 def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:

@@ -299,18 +299,18 @@ class Execution:
         shown = context.examples.get(id(declared))
         if shown is None:
             shown = context.examples[id(declared)] = examples(declared)
+        expected = None
+        if declared.count is not None:
+            expected = count(evaluate(declared.count, Layer(values, context.params)), "count")
         request = Request(
             model.name,
             render(declared, values, shown),
-            _decoding_settings(chosen, declared),
+            _decoding_settings(chosen, declared, expected),
             context.settings.seed,
             prompt,
             values,
             model.endpoint,
         )
-        expected = None
-        if declared.count is not None:
-            expected = count(evaluate(declared.count, Layer(values, context.params)), "count")
         key = request.key()
         first = 0 if request.settings.temperature == 0 else self._first(key, turn, shared)
         parents = self._parents(arguments, names, pool)
@@ -499,14 +499,14 @@ class PromptCall(Struct, eq=False):
 
     def _certain(self, text: str) -> bool:
         """Whether a response that was cut off holds all of what was read in it."""
-        prompt = self.prompt
-        return prompt.reader is None and certain(text, prompt.result, prompt.form, prompt.many)
+        prompt, held = self.prompt, self.request.settings.response_format is not None
+        return prompt.reader is None and certain(text, prompt.result, prompt.form, prompt.many, held)
 
     def _read(self, text: str) -> list[Any]:
         """A response as values of the prompt's type: one, or several for `many`."""
-        prompt = self.prompt
+        prompt, held = self.prompt, self.request.settings.response_format is not None
         if prompt.reader is None:
-            return read(text, prompt.result, prompt.form, prompt.many)
+            return read(text, prompt.result, prompt.form, prompt.many, held)
         value = call_python(self.running.context.functions[prompt.reader], prompt.reader, [text], {})
         values = list(value) if prompt.many and isinstance(value, list | tuple) else [value]
         for one in values:
@@ -523,7 +523,9 @@ def _excerpt(text: str) -> str:
 _DEFAULT_SETTINGS = DecodingSettings()
 
 
-def _decoding_settings(chosen: Mapping[str, Any], prompt: ir.Prompt) -> DecodingSettings:
+def _decoding_settings(
+    chosen: Mapping[str, Any], prompt: ir.Prompt, expected: int | None
+) -> DecodingSettings:
     """Raises EvaluationError for a setting of the wrong type."""
     if not chosen:
         return _DEFAULT_SETTINGS
@@ -531,7 +533,7 @@ def _decoding_settings(chosen: Mapping[str, Any], prompt: ir.Prompt) -> Decoding
     if "stop" in found:
         found["stop"] = (found["stop"],) if isinstance(found["stop"], str) else tuple(found["stop"])
     if found.pop("structured", False):
-        found["response_format"] = response_format(prompt.result)
+        found["response_format"] = response_format(prompt.result, prompt.many, expected)
     return DecodingSettings(**found)
 
 

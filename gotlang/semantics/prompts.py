@@ -21,14 +21,11 @@ from gotlang.syntax.walk import walk
 from gotlang.types import (
     INT,
     STR,
-    AnyType,
-    DictType,
     DynamicType,
     ListType,
     OptionalType,
     RecordType,
     Type,
-    UnionType,
     accepts,
     widen,
 )
@@ -92,8 +89,8 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
         if name in seen:
             report.error("GOT0402", f"duplicate setting `{name}`", setting.span)
         seen.add(name)
-        if name == "structured" and not isinstance(signature.result, AnyType):
-            _structured(node, signature, span, report)
+        if name == "structured":
+            _structured(node, span, report)
         if name == "count" and not node.many and not signature.lost:
             help = "write `many` before the type of the result"
             report.error("GOT0402", "`count` is for prompts that return several values", span, help=help)
@@ -108,13 +105,9 @@ def _is_prefixed(setting: n.Setting) -> bool:
     return text and name.text.lower() in {"f", "r", "fr", "rf"} and name.span.end == setting.value.span.start
 
 
-def _structured(node: n.Prompt, signature: Signature, span: Span, report: Report) -> None:
-    """Endpoints can be required to return a JSON object, and nothing that is read in another way."""
-    if node.many or not isinstance(signature.result, RecordType | DictType | UnionType):
-        help = "use a record with one field, such as `{sorted: list[int]}`, or remove the setting"
-        message = f"`structured` is for prompts that return one record or dict, not {signature.result}"
-        report.error("GOT0402", message, span, help=help)
-    elif node.parse is not None and not isinstance(node.parse.form, Json):
+def _structured(node: n.Prompt, span: Span, report: Report) -> None:
+    """Endpoints can be required to return JSON, and nothing that is read in another way."""
+    if node.parse is not None and not isinstance(node.parse.form, Json):
         message = "`structured` makes the response JSON, and `parse` reads another form"
         report.error("GOT0402", message, span, help="write `parse json`, or remove one of them")
 
