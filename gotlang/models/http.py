@@ -79,7 +79,7 @@ class HttpModel(Model):
     path: ClassVar[str]
     """Where requests are posted, below the base URL."""
     models_path: ClassVar[str]
-    """Where the models are listed (`{"data": [{"id": NAME}]}`), below the base URL."""
+    """Where the models are listed, below the base URL."""
     settings: ClassVar[frozenset[str]] = frozenset(OPTIONAL)
     """The optional decoding settings that the provider has; others are left out, with a note."""
     most: ClassVar[int] = 1
@@ -163,6 +163,11 @@ class HttpModel(Model):
         """What is known of the endpoint before the first request."""
         return Capabilities(1)
 
+    @staticmethod
+    def names_in(payload: dict[str, Any]) -> list[str]:
+        """The names in a list of models. What it raises means that there is none."""
+        return [str(entry["id"]) for entry in payload["data"]]
+
     # The provider, for the registry
 
     @classmethod
@@ -183,7 +188,7 @@ class HttpModel(Model):
         try:
             response = await wire.request("GET")
             if isinstance(response, Response) and response.status == 200:
-                return [at.hide(str(entry["id"])) for entry in json.loads(response.body)["data"]]
+                return [at.hide(name) for name in cls.names_in(json.loads(response.body))]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise ModelError("the response is not a list of models") from None
         finally:
@@ -462,3 +467,8 @@ def token_count(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if 0 <= value <= MAX_COUNT and value == int(value) else None
+
+
+def entries(value: object) -> list[dict[str, Any]]:
+    """The objects in a list of a response; none if it is no list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

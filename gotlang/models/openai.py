@@ -48,7 +48,7 @@ class OpenAIModel(HttpModel):
         ]
         if all(token_count(choice.get("index")) is not None for choice in choices):
             choices.sort(key=lambda choice: int(choice["index"]))
-        return ParsedResponse([_completion(choice) for choice in choices], _usage(payload.get("usage")))
+        return ParsedResponse([_completion(choice) for choice in choices], read_usage(payload.get("usage")))
 
     def _first(self) -> Capabilities:
         # OpenAI's newer models refuse the old name; others often ignore the new one without a word, and a
@@ -64,7 +64,10 @@ class OpenAIModel(HttpModel):
         return BatchWire(self.at, PendingBatches(batches, self.at.shown), sleep=self._sleep)
 
     def _wire_of(self, timeout_s: float) -> Wire:
-        headers = self.headers(self.at.key) | account_headers(self.at)
+        # Azure's addresses of deployments have a version, and their key has a header of its own.
+        azure = "api-version=" in self.at.url
+        own = {"api-key": self.at.key} if azure else self.headers(self.at.key)
+        headers = own | account_headers(self.at)
         return HttpWire(self.at, self.path, headers, timeout_s)
 
 
@@ -83,7 +86,8 @@ class OpenAISdkModel(OpenAIModel):
 def _completion(choice: dict[str, Any]) -> Completion:
     message, reason = choice["message"], choice.get("finish_reason")
     text = _text(message.get("content"))
-    tokens = _tokens(choice.get("logprobs"))
+    logprobs = choice.get("logprobs")
+    tokens = read_tokens(logprobs.get("content")) if isinstance(logprobs, dict) else ()
     return Completion(
         text=text if text is not None else _text(message.get("refusal")) or "",
         finish_reason=reason if isinstance(reason, str) and reason else "unknown",
@@ -101,10 +105,10 @@ def _text(content: object) -> str | None:
     return "".join(parts) if parts else None
 
 
-def _tokens(logprobs: object) -> tuple[tuple[str, float], ...]:
+def read_tokens(logprobs: object) -> tuple[tuple[str, float], ...]:
     """Every token with its log-probability, or none: a sum over some of them would be wrong."""
     tokens = []
-    for entry in _list(logprobs.get("content")) if isinstance(logprobs, dict) else ():
+    for entry in _list(logprobs):
         if not isinstance(entry, dict):
             return ()
         token, logprob = entry.get("token"), entry.get("logprob")
@@ -116,18 +120,18 @@ def _tokens(logprobs: object) -> tuple[tuple[str, float], ...]:
     return tuple(tokens)
 
 
-def _usage(usage: object) -> Usage | None:
-    """The endpoint's token counts, if all of them are possible."""
+def read_usage(usage: object, input: str = "prompt", output: str = "completion") -> Usage | None:
+    """The endpoint's token counts, if all of them are possible; `input` and `output` are its words."""
     if not isinstance(usage, dict):
         return None
-    read, wrote = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
+    read, wrote = token_count(usage.get(f"{input}_tokens")), token_count(usage.get(f"{output}_tokens"))
     if read is None or wrote is None:
         return None
     cached, reasoning = (
         token_count(details.get(name)) if isinstance(details := usage.get(where), dict) else 0
         for where, name in (
-            ("prompt_tokens_details", "cached_tokens"),
-            ("completion_tokens_details", "reasoning_tokens"),
+            (f"{input}_tokens_details", "cached_tokens"),
+            (f"{output}_tokens_details", "reasoning_tokens"),
         )
     )
     return Usage(read, wrote, min(cached or 0, read), min(reasoning or 0, wrote))

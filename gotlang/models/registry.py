@@ -28,6 +28,8 @@ BUILT_IN = {
     "simulated": "gotlang.models.simulated:SimulatedModel",
     "openai": "gotlang.models.openai:OpenAIModel",
     "openai-sdk": "gotlang.models.openai:OpenAISdkModel",
+    "openai-responses": "gotlang.models.responses:ResponsesModel",
+    "gemini": "gotlang.models.gemini:GeminiModel",
     "anthropic": "gotlang.models.anthropic:AnthropicModel",
     "local": "gotlang.models.local:LocalModel",
     "replay": "gotlang.cache.cassette:ReplayModel",

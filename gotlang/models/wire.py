@@ -68,7 +68,8 @@ class HttpWire:
 
     def __init__(self, at: Endpoint, path: str, headers: Mapping[str, str], timeout_s: float) -> None:
         self._at = at
-        self._url = at.url + path
+        base, mark, query = at.url.partition("?")
+        self._url = f"{base.rstrip('/')}{path}{mark}{query}"
         self._headers = {**_HEADERS, **headers}
         self._timeout_s = timeout_s
         self._session: ClientSession | None = None

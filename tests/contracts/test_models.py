@@ -7,15 +7,13 @@ import math
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
-from support.asking import openai_model
+from support.asking import KEY, openai_model
 from support.listening import COMMAND
-from support.messages_server import KEY, error, messages_server
-from support.openai_server import OpenAIServer, status
-from werkzeug import Response
+from support.openai_server import Fault, OpenAIServer, status
 
 from gotlang.cache.base import StoredSample
 from gotlang.cache.cassette import RecordedModel, Recording, ReplayModel
@@ -35,13 +33,17 @@ from gotlang.models.base import (
     token_bound,
 )
 from gotlang.models.endpoint import Endpoint
+from gotlang.models.gemini import GeminiModel
+from gotlang.models.http import HttpModel
 from gotlang.models.local import FREE, LocalModel
-from gotlang.models.openai import OpenAISdkModel
+from gotlang.models.openai import OpenAIModel, OpenAISdkModel
+from gotlang.models.responses import ResponsesModel
 from gotlang.models.simulated import Latency, SimulatedModel
 
 T = TypeVar("T")
 Open = Callable[[], Model]
 """Makes the model; called inside the event loop that it is used in."""
+Implementation = Callable[[], AbstractContextManager[Open]]
 
 MODEL = "a-model"
 REQUEST = Request(
@@ -87,18 +89,21 @@ def _openai_broken() -> Iterator[Open]:
         yield lambda: openai_model(MODEL, base_url=server.url, retries=0)
 
 
-@contextmanager
-def _anthropic(*faults: Response) -> Iterator[Open]:
-    with messages_server(lambda body: "[1, 2, 3]", faults) as server:
-        at = Endpoint(server.url_for("").rstrip("/"), KEY, names=AnthropicModel.names)
-        options = ModelOptions(retries=0 if faults else None)
-        yield lambda: AnthropicModel(MODEL, options, endpoint=at)
+def _native(kind: type[HttpModel], base: str, **faults: Any) -> Implementation:
+    """A provider with a protocol of its own; `base` is what its base URL has after the server's."""
+
+    @contextmanager
+    def implementation() -> Iterator[Open]:
+        with OpenAIServer(_say, latency_s=0.01, key=KEY, **faults) as server:
+            at = Endpoint(server.root + base, KEY, names=kind.names)
+            options = ModelOptions(retries=0 if "faults" in faults else None)
+            yield lambda: kind(MODEL, options, endpoint=at)
+
+    return implementation
 
 
-@contextmanager
-def _anthropic_broken() -> Iterator[Open]:
-    with _anthropic(error(400, "invalid_request_error", "no")) as make:
-        yield make
+def _no(seen: object) -> Fault:
+    return status(400, "no")
 
 
 def _sorted(rng: object, numbers: list[int]) -> str:
@@ -149,7 +154,6 @@ def _replay_of_nothing() -> Iterator[Open]:
     yield lambda: ReplayModel(Recording("c.jsonl", MemoryCache(), MODEL))
 
 
-Implementation = Callable[[], AbstractContextManager[Open]]
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "openai": _openai,
     "openai-sdk": _openai_sdk,
@@ -158,14 +162,20 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "simulated": _simulated,
     "simulated-dry-run": _dry_run,
     "local": _local,
-    "anthropic": _anthropic,
+    "anthropic": _native(AnthropicModel, ""),
+    "gemini": _native(GeminiModel, "/v1beta"),
+    "gemini-without-n": _native(GeminiModel, "/v1beta", refuses={"n"}),
+    "openai-responses": _native(ResponsesModel, "/v1"),
+    "azure": _native(OpenAIModel, "/openai/deployments/a-model?api-version=2024-10-21"),
     "replay": _replay,
 }
 BROKEN: dict[str, Implementation] = {
     "openai": _openai_broken,
     "simulated": _simulated_broken,
     "local": _local_broken,
-    "anthropic": _anthropic_broken,
+    "anthropic": _native(AnthropicModel, "", faults=_no),
+    "gemini": _native(GeminiModel, "/v1beta", faults=_no),
+    "openai-responses": _native(ResponsesModel, "/v1", faults=_no),
     "replay": _replay_of_nothing,
 }
 """The same where nothing can answer `REQUEST`."""

@@ -1,4 +1,5 @@
-"""A real HTTP server on loopback that speaks chat completions, and misbehaves as it is told.
+"""A real HTTP server on loopback that speaks chat completions and other protocols (`support.protocols`),
+whole and as streams, and misbehaves as it is told.
 
     with OpenAIServer(answer=lambda body, index: "[1, 2]", faults=[status(500), None]) as server:
         model = openai_model("some-model", base_url=server.url)
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from support.allowance import Allowance
+from support.protocols import PROTOCOLS, Chat, Gemini, Messages, Responses, pieces
 
 from gotlang.models.base import Usage
 
@@ -43,6 +45,8 @@ class Fault:
     edit: Callable[[Body], object] | None = None
     worked: bool = False
     billed: bool = False
+    cut: int | None = None
+    gap_s: float | None = None
 
 
 def status(code: int, words: str = "", /, **error: object) -> Fault:
@@ -75,6 +79,11 @@ def half_body() -> Fault:
     return Fault(half=True)
 
 
+def cut(events: int) -> Fault:
+    """The connection closes after so many events of a stream."""
+    return Fault(cut=events)
+
+
 def raw(body: str) -> Fault:
     """A success with this body, which is charged."""
     return Fault(body=body)
@@ -89,20 +98,22 @@ def edited(edit: Callable[[Body], object], *, billed: bool = False) -> Fault:
 @dataclass(slots=True)
 class Seen:
     """One request as the server saw it: number from 0, seconds of `time.monotonic`, what it answered, and
-    what it charged."""
+    what it charged. `asked` is its body as chat completions have it."""
 
     number: int
     at: float
     path: str
     headers: dict[str, str]
     body: Body
+    asked: Body = field(default_factory=dict)
+    protocol: Chat | Messages | Gemini | Responses | None = None
     status: int = 0
     charged: Usage = field(default_factory=Usage)
 
     @property
     def n(self) -> int:
         """How many answers it asked for."""
-        return int(self.body.get("n", 1))
+        return int(self.asked.get("n", 1))
 
 
 Answer = Callable[[Body, int], str | Body | None]
@@ -118,6 +129,7 @@ class OpenAIServer:
     - `key`: the only one that opens it, else a 401 that repeats the wrong one; `models`: the only ones known.
     - `allowance`: requests and tokens per period, else a 429. `latency_s`: how long an answer takes, or the
       event that it comes after.
+    - `gap_s`: seconds between the events of a stream; if the client leaves, that ends and is charged so far.
     - `idempotent`: a request with the Idempotency-Key of one that was charged gets that answer for nothing.
     """
 
@@ -135,6 +147,7 @@ class OpenAIServer:
         allowance: Allowance | None = None,
         latency_s: float | Callable[[Body], float | threading.Event] = 0.0,
         idempotent: bool = False,
+        gap_s: float = 0.0,
     ) -> None:
         self.requests: list[Seen] = []
         self.connections = 0
@@ -149,6 +162,7 @@ class OpenAIServer:
         self._allowance = allowance
         self._latency = latency_s
         self._idempotent = idempotent
+        self._gap_s = gap_s
         self._made: dict[str, Body] = {}
         self._loop = asyncio.new_event_loop()
         self._port = 0
@@ -158,7 +172,12 @@ class OpenAIServer:
     @property
     def url(self) -> str:
         """The base URL for a client."""
-        return f"http://127.0.0.1:{self._port}/v1"
+        return f"{self.root}/v1"
+
+    @property
+    def root(self) -> str:
+        """Its URL without a path."""
+        return f"http://127.0.0.1:{self._port}"
 
     @property
     def charged(self) -> Usage:
@@ -210,9 +229,11 @@ class OpenAIServer:
             for name, _, value in (line.partition(":") for line in head[1:] if line)
         }
         content = await reader.readexactly(int(headers.get("content-length", "0")))
-        seen = Seen(
-            len(self.requests), time.monotonic(), head[0].split()[1], headers, json.loads(content or "{}")
-        )
+        path, body = head[0].split()[1], json.loads(content or "{}")
+        seen = Seen(len(self.requests), time.monotonic(), path, headers, body, body)
+        seen.protocol = next((one for one in PROTOCOLS if one.matches(path)), None)
+        if seen.protocol is not None:
+            seen.asked = seen.protocol.asked(path, body)
         self.requests.append(seen)
         fault = self._fault(seen) or Fault()
         code, extra, payload = self._respond(seen, fault)
@@ -228,6 +249,8 @@ class OpenAIServer:
             writer.transport.abort()
             return False
         seen.status = code
+        if isinstance(payload, dict):
+            return await self._stream(writer, reader, seen, payload, fault)
         data = payload.encode()
         lines = [f"HTTP/1.1 {code} Status", "Content-Type: application/json", f"Content-Length: {len(data)}"]
         lines += [f"{name}: {value}" for name, value in extra.items()]
@@ -236,29 +259,64 @@ class OpenAIServer:
         await writer.drain()
         return not fault.half
 
+    async def _stream(
+        self,
+        writer: asyncio.StreamWriter,
+        reader: asyncio.StreamReader,
+        seen: Seen,
+        made: Body,
+        fault: Fault,
+    ) -> bool:
+        """Send a completion as events, as long as the client listens."""
+        assert seen.protocol is not None
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        gap, wrote = self._gap_s if fault.gap_s is None else fault.gap_s, 0
+        for number, (event, text) in enumerate(seen.protocol.events(made, seen.body)):
+            if number == fault.cut:
+                writer.transport.abort()
+                return False
+            data = event.encode()
+            writer.write(b"%x\r\n%s\r\n" % (len(data), data))
+            await writer.drain()
+            wrote += bool(text)
+            await asyncio.sleep(gap)
+            if reader.at_eof():
+                seen.charged = Usage(seen.charged.input_tokens, wrote)
+                return False
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        return True
+
     def _fault(self, seen: Seen) -> Fault | None:
         if callable(self._faults):
             return self._faults(seen)
         return self._faults[seen.number] if seen.number < len(self._faults) else None
 
-    def _respond(self, seen: Seen, fault: Fault) -> tuple[int, Mapping[str, str], str]:
-        """Status, headers and body; what is charged is noted in `seen`."""
+    def _respond(self, seen: Seen, fault: Fault) -> tuple[int, Mapping[str, str], str | Body]:
+        """Status, headers and body, or the completion that is to be streamed; what is charged is noted in
+        `seen`."""
+        if seen.path.partition("?")[0].endswith("/models"):
+            names = self._models or ()
+            listed = [{"id": name, "name": f"models/{name}"} for name in names]
+            return 200, {}, json.dumps({"data": listed, "models": listed})
         refusal = next(self._refusals(seen), None) or (fault if fault.status != 200 else None)
         if refusal is not None:
             if refusal.worked:
                 seen.charged = _usage(self._completion(seen))
-            return refusal.status, refusal.headers, refusal.body or ""
+            return refusal.status, refusal.headers, _as_error(seen, refusal)
         headers = dict(fault.headers)
         key = seen.headers.get("idempotency-key", "")
         completion = self._made.get(key) if self._idempotent else None
         if completion is None:
             completion = self._completion(seen)
             if self._allowance is not None:
-                ceiling = _input_tokens(seen.body) + seen.n * _limit(seen.body)
+                ceiling = _input_tokens(seen.asked) + seen.n * _limit(seen.asked)
                 said = self._allowance.admit(seen.number, _total(_usage(completion)), ceiling, seen.at)
                 headers |= said.headers
                 if not said.admitted:
-                    return 429, headers, json.dumps({"error": {"message": said.words}})
+                    return 429, headers, _as_error(seen, status(429, said.words))
             if fault.charged:
                 seen.charged = _usage(completion)
                 self._made[key] = completion
@@ -268,13 +326,20 @@ class OpenAIServer:
             bill = completion.pop("bill", completion.get("usage"))
             if fault.billed:
                 seen.charged = _usage({"usage": bill})
-        return 200, headers, json.dumps(completion) if fault.body is None else fault.body
+        if fault.body is not None:
+            return 200, headers, fault.body
+        assert seen.protocol is not None
+        if seen.protocol.streams(seen.path, seen.body):
+            return 200, headers, completion
+        return 200, headers, json.dumps(seen.protocol.reply(completion))
 
     def _refusals(self, seen: Seen) -> Iterator[Fault]:
-        body = seen.body
-        given = seen.headers.get("authorization", "").removeprefix("Bearer ")
-        if not seen.path.endswith("/v1/chat/completions"):
+        body = seen.asked
+        if seen.protocol is None:
             yield Fault(404, body="<html>no such page</html>")
+            return
+        given = seen.headers.get("api-key") or seen.headers.get(seen.protocol.key_header, "")
+        given = given.removeprefix("Bearer ")
         if self._key is not None and given != self._key:
             yield status(401, f"Incorrect API key provided: {given}.", code="invalid_api_key")
         if self._models is not None and body.get("model") not in self._models:
@@ -290,7 +355,7 @@ class OpenAIServer:
             yield status(400, "n_cmpl cannot be greater than the number of slots")
 
     def _completion(self, seen: Seen) -> Body:
-        body = seen.body
+        body = seen.asked
         count = 1 if "n" in self._ignores else seen.n
         choices = [self._choice(body, index) for index in range(count)]
         written = sum(choice.pop("tokens") for choice in choices)
@@ -312,28 +377,32 @@ class OpenAIServer:
     def _choice(self, body: Body, index: int) -> Body:
         said = self._answer(body, index)
         message: Body = said if isinstance(said, dict) else {"role": "assistant", "content": said}
-        reason, pieces = "stop", _pieces(message.get("content") or "")
+        tokens = pieces(message.get("content") or "")
+        reason = "tool_calls" if message.get("tool_calls") else "stop"
         if "stop" not in self._ignores:
-            text = "".join(pieces)
+            text = "".join(tokens)
             for stop in body.get("stop") or []:
                 text = text.partition(stop)[0]
-            pieces = _pieces(text)
-        if len(pieces) > _limit(body):
-            pieces, reason = pieces[: _limit(body)], "length"
+            tokens = pieces(text)
+        if len(tokens) > _limit(body):
+            tokens, reason = tokens[: _limit(body)], "length"
         if message.get("content") is not None:
-            message = {**message, "content": "".join(pieces)}
-        choice: Body = {"index": index, "message": message, "finish_reason": reason, "tokens": len(pieces)}
+            message = {**message, "content": "".join(tokens)}
+        choice: Body = {"index": index, "message": message, "finish_reason": reason, "tokens": len(tokens)}
         if body.get("logprobs") and "logprobs" not in self._ignores:
-            choice["logprobs"] = {"content": [{"token": piece, "logprob": LOGPROB} for piece in pieces]}
+            choice["logprobs"] = {"content": [{"token": piece, "logprob": LOGPROB} for piece in tokens]}
         return choice
 
 
-def _pieces(text: str) -> list[str]:
-    return [text[i : i + 4] for i in range(0, len(text), 4)]
+def _as_error(seen: Seen, fault: Fault) -> str:
+    """A fault's body in the form of the protocol, if it is one of `status`."""
+    if fault.body is None or seen.protocol is None or not fault.body.startswith('{"error"'):
+        return fault.body or ""
+    return json.dumps(seen.protocol.error(fault.status, json.loads(fault.body)["error"]))
 
 
 def _input_tokens(body: Body) -> int:
-    return sum(len(_pieces(message["content"])) + 3 for message in body.get("messages", []))
+    return sum(len(pieces(message["content"] or "")) + 3 for message in body.get("messages", []))
 
 
 def _limit(body: Body) -> int:
