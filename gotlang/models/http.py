@@ -254,7 +254,7 @@ class HttpModel(Model):
         """Send the request once, as the endpoint is known to accept it."""
         known = self._known(call)
         asked = min(call.n, known.batch)
-        call.sent, call.asked = known.sent(call.request, asked), asked
+        call.known, call.asked = known, asked
         body = self.body(call.request, asked, call.first, known)
         if known.limit_name is None:
             return RequestFailure("the endpoint accepts neither `max_tokens` nor `max_completion_tokens`")
@@ -329,7 +329,8 @@ class HttpModel(Model):
 
     def _learn(self, call: _Call, failure: RequestFailure) -> bool:
         """Whether there is a smaller request to try after the last one was refused."""
-        refusal = find_refusal(failure.words, failure.parameter, call.sent, call.asked)
+        sent = () if call.known is None else call.known.sent(call.request, call.asked)
+        refusal = find_refusal(failure.words, failure.parameter, sent, call.asked)
         if refusal is None and call.asked > 1 and failure.parameter is None:
             # Endpoints without `n` do not always say that they refuse it.
             refusal = Refusal("n", 2)
@@ -357,8 +358,8 @@ class HttpModel(Model):
 @final
 @dataclass(slots=True)
 class _Call:
-    """What one `ask` has seen so far. `lost` requests failed, and were charged or may have been. `sent`
-    names what was in the last one, which asked for `asked` completions."""
+    """What one `ask` has seen so far. `lost` requests failed, and were charged or may have been. The last
+    one asked for `asked` completions, as what was `known` then allowed."""
 
     request: Request
     n: int
@@ -371,7 +372,7 @@ class _Call:
     lost: int = 0
     failures: int = 0
     latency_s: float = 0.0
-    sent: Sequence[str] = ()
+    known: Capabilities | None = None
     asked: int = 1
 
 
