@@ -9,9 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, final
 
+from msgspec import structs
+
 from gotlang.collecting import relaxed_gc
-from gotlang.diagnostics import Diagnostic, in_order
+from gotlang.diagnostics import Diagnostic, Label, Report, in_order
 from gotlang.errors import CompileError, GotError, UsageError
+from gotlang.linking.modules import link
+from gotlang.packages import package_text, source_name
 from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.check import Checked, check
@@ -26,7 +30,8 @@ if TYPE_CHECKING:
     from gotlang.ir.program import Program
 
 Reader = Callable[[str], str]
-"""Returns the text of an imported file, by its path relative to the program; raises OSError."""
+"""Returns the text of an imported file, by its path relative to the program, or of a module of a package
+(`<std>/vote.got`); raises OSError."""
 
 Opener = Callable[[str], "Compilation | None"]
 """Compiles the program that a study names, by its path as written; None if it is the study's own file. Raises
@@ -101,32 +106,38 @@ def compile_source(
 ) -> Compilation:
     """Parse and check a source and its imports; reports the errors of all files at once.
 
-    `read` returns the text of imported files; without it, importing is an error. `functions` are what Python
-    provides in addition to the program's imports. `named` compiles the program that a study names; without
-    it, studies of other programs are checked only in part. `files` are those beside the program; without
-    them, nothing is said of Python, simulators and corpora. `known` are the diagnostics of the same program,
-    if it is known that none is an error: what only finds some is then left out.
+    `read` returns the text of imported files; without it, only modules of packages are imported.
+    `functions` are what Python provides in addition to the program's imports. `named` compiles the program
+    that a study names; without it, studies of other programs are checked only in part. `files` are those
+    beside the program; without them, nothing is said of Python, simulators and corpora. `known` are the
+    diagnostics of the same program, if it is known that none is an error: what only finds some is left out.
     """
     sources: dict[str, Source] = {source.name: source}
     module, found = parse(source)
     diagnostics = list(found)
     modules = [module]
     pending = [module]
+    imported: dict[int, str] = {}
+    read = read or package_text
     while pending:
         at = pending.pop(0)
         for declaration in at.declarations:
             if isinstance(declaration, n.ImportGot):
-                imported = _import(declaration, sources, read, diagnostics)
-                if imported is not None:
-                    modules.append(imported)
-                    pending.append(imported)
+                other = _import(declaration, sources, read, diagnostics, imported)
+                if other is not None:
+                    modules.append(other)
+                    pending.append(other)
     if any(d.code.startswith("GOT00") for d in diagnostics) and not any(m.declarations for m in modules):
         return Compilation(source, sources, tuple(modules), in_order(diagnostics))
     broken = bool(diagnostics)
     targets = _targets(module, named, diagnostics)
     looked_at = modules if known is None else []
     mentioned = frozenset(word for module in looked_at for word in _mentioned(module, read))
-    checked = check(tuple(modules), functions, targets, sources, mentioned)
+    report = Report()
+    linked, shown = link(tuple(modules), imported, report)
+    diagnostics += report.diagnostics
+    broken = broken or any(d.severity == "error" for d in report.diagnostics)
+    checked = check(linked, functions, targets, sources, mentioned)
     if known is not None and checked.ok and not broken:
         checked = replace(checked, diagnostics=known)
     elif not broken:
@@ -136,7 +147,7 @@ def compile_source(
     unsure = frozenset[str]().union(*(m.unsure for m in modules))
     if any(d.code == "GOT0107" for d in diagnostics):
         unsure |= {"*"}  # a file that was not imported
-    further = [d for d in checked.diagnostics if not (broken and _follows(d, unsure))]
+    further = [_as_written(d, shown) for d in checked.diagnostics if not (broken and _follows(d, unsure))]
     found_in_all = in_order([*diagnostics, *further])
     if any(d.severity == "error" for d in found_in_all):
         return Compilation(source, sources, tuple(modules), found_in_all)
@@ -187,6 +198,27 @@ def _targets(
     return targets
 
 
+def _as_written(found: Diagnostic, shown: Mapping[str, str]) -> Diagnostic:
+    """A diagnostic with names as the program writes them."""
+    if not shown:
+        return found
+    names = re.compile(rf"\b({'|'.join(map(re.escape, shown))})\b")
+
+    def text(value: str) -> str:
+        return names.sub(lambda match: shown[match[0]], value)
+
+    labels = tuple(Label(label.span, text(label.text)) for label in found.labels)
+    help = text(found.help) if found.help is not None else None
+    return structs.replace(
+        found,
+        message=text(found.message),
+        at=text(found.at),
+        labels=labels,
+        notes=tuple(map(text, found.notes)),
+        help=help,
+    )
+
+
 _CONSEQUENCES = {"GOT0103", "GOT0104", "GOT0313", "GOT0315", "GOT0404", "GOT0406", "GOT0602"}
 
 
@@ -201,11 +233,11 @@ def _follows(found: Diagnostic, unsure: frozenset[str]) -> bool:
     return unsure.issuperset(quoted[-1].split()) or ("*" in unsure and found.code != "GOT0404")
 
 
-def _mentioned(module: n.Module, read: Reader | None) -> Iterator[str]:
+def _mentioned(module: n.Module, read: Reader) -> Iterator[str]:
     """The words in texts of the Python files that a module imports, if these change graphs: the steps that
     they add may use any prompt, score or param."""
     for node in module.declarations:
-        if isinstance(node, n.ImportPython) and read is not None and outside(str(node.path.value)) is None:
+        if isinstance(node, n.ImportPython) and outside(str(node.path.value)) is None:
             try:
                 text = read(str(PurePosixPath(node.span.source).parent / str(node.path.value)))
                 parts = list(ast.walk(ast.parse(text))) if "changes_graph" in text else []
@@ -217,24 +249,31 @@ def _mentioned(module: n.Module, read: Reader | None) -> Iterator[str]:
 
 
 def _import(
-    node: n.ImportGot, sources: dict[str, Source], read: Reader | None, diagnostics: list[Diagnostic]
+    node: n.ImportGot,
+    sources: dict[str, Source],
+    read: Reader,
+    diagnostics: list[Diagnostic],
+    imported: dict[int, str],
 ) -> n.Module | None:
     folder = PurePosixPath(node.span.source).parent
     written = str(node.path.value)
-    if (why := outside(written)) is not None:
+    if isinstance(node.path, n.ModuleName):
+        name = source_name(written)
+    elif (why := outside(written)) is not None:
         diagnostics.append(Diagnostic("GOT0107", why, node.path.span))
         return None
-    name = str(folder / written)  # one name for `common.got` and `./common.got`
+    else:
+        name = str(folder / written)  # one name for `common.got` and `./common.got`
     if name in sources:
+        imported[id(node)] = name
         return None
     try:
-        if read is None:
-            raise OSError("there is no folder to import from")
         text = read(name)
     except OSError as error:
         reason = error.strerror or str(error)
         diagnostics.append(Diagnostic("GOT0107", f"cannot import `{written}`: {reason}", node.path.span))
         return None
+    imported[id(node)] = name
     sources[name] = Source.of(name, text)
     module, found = parse(sources[name])
     diagnostics.extend(found)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gotlang.diagnostics import nearest
 from gotlang.errors import UsageError
+from gotlang.packages import in_package, package_text
 from gotlang.span import MAX_LENGTH, Source
 from gotlang.writing import real_path
 
@@ -86,6 +87,8 @@ class Beside:
 
     def text(self, path: str) -> str:
         """The text of a file. Raises OSError if it cannot be read."""
+        if in_package(path):
+            return package_text(path)
         target = real_path(path)
         if not target.is_relative_to(self.folder):
             raise OSError(f"{target} is outside the program's folder")

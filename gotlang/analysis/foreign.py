@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Protocol, final
 
 from gotlang.diagnostics import Label, Report, nearest
+from gotlang.linking.modules import plain as own_name
 from gotlang.semantics.check import Checked
 from gotlang.semantics.symbols import Signature, Symbols
 from gotlang.syntax import expressions as e
@@ -291,10 +292,10 @@ class _Foreign:
         asked = _asked(self.symbols, main)
         for name, signature in self.symbols.prompts.items():
             node = self.symbols.nodes[name]
-            with_name = [(d, file) for d, file in files if name in file.functions]
-            if with_name:
-                d, file = with_name[0]
-                function = file.functions[name]
+            names = dict.fromkeys((name, own_name(name)))
+            simulators = [(d, file.functions[x]) for d, file in files for x in names if x in file.functions]
+            if simulators:
+                d, function = simulators[0]
                 if function is not None:
                     self._simulates(d, signature, node, function)
             elif whole and name in asked and simulated & {node.span.source, main.span.source}:

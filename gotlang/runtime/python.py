@@ -21,6 +21,7 @@ from gotlang.diagnostics import nearest
 from gotlang.errors import EvaluationError, GotError, NotTrusted, UsageError
 from gotlang.ir.foreign import copied, given_back, raised
 from gotlang.ir.program import Program
+from gotlang.linking.modules import plain
 from gotlang.models.loops import VirtualTimeLoop
 from gotlang.types import DYNAMIC, Type
 
@@ -121,9 +122,9 @@ def load_simulators(program: Program, *, allowed: bool | None = True) -> dict[st
     for entry in program.simulators:
         module = load_module(resolve(entry.folder, entry.path), f'simulate with "{entry.path}"')
         for prompt in program.prompts:
-            function = getattr(module, prompt.name, None)
-            if callable(function):
-                found.setdefault(prompt.name, function)
+            for name in dict.fromkeys((prompt.name, plain(prompt.name))):
+                if callable(function := getattr(module, name, None)):
+                    found.setdefault(prompt.name, function)
     return found
 
 

@@ -632,7 +632,7 @@ class ExpressionChecker:
             message = f"metric `{name}` is measured after the run, and cannot be called"
             self._error("GOT0209", message, node.span, help=help)
         else:
-            self.report.unknown("GOT0103", "function", name, node.function.span, symbols.callables())
+            symbols.unknown_function(node.function, self.report)
         return ANY
 
     def _thought_function(self, node: e.Call, scope: Scope) -> Type:

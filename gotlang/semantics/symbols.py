@@ -14,6 +14,7 @@ from gotlang.semantics.type_declarations import declare_types, resolve_type
 from gotlang.span import Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.expressions import HOLE, Identifier
+from gotlang.syntax.typos import no_method
 from gotlang.types import ANY, SIMPLE, RecordType, Type
 
 RESERVED = {"it", "thoughts", "done", "truth", "result"}
@@ -93,6 +94,12 @@ class Symbols:
         """Every name that can be called."""
         declared = (*self.prompts, *self.scores, *self.schemes, *self.functions)
         return [*declared, *BUILTINS, *THOUGHT_FUNCTIONS]
+
+    def unknown_function(self, called: Identifier, report: Report) -> None:
+        """Report the call of a name that nothing has."""
+        _, dot, method = called.text.partition(".")
+        help = no_method(method) if dot else ""
+        report.unknown("GOT0103", "function", called.text, called.span, self.callables(), help=help)
 
 
 def collect(modules: Iterable[n.Module], report: Report) -> Symbols:

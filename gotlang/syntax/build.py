@@ -22,7 +22,7 @@ from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
 from gotlang.syntax.recovery import HEADS
 from gotlang.syntax.texts import read_long, unescape
-from gotlang.syntax.typos import CAPITAL, RESERVED, misspelt, why_no_label
+from gotlang.syntax.typos import CAPITAL, RESERVED, misspelt, no_method, why_no_label
 from gotlang.syntax.walk import nodes_in
 
 MAX_DIGITS = 1234
@@ -133,6 +133,16 @@ class TreeBuilder:
 
     module = _list(n.Module)
     import_got = n.ImportGot
+    imported_name = n.ImportedName
+
+    def import_names(self, span, path, *names):
+        return n.ImportGot(span, path, None, names)
+
+    def module_name(self, span, *parts):
+        return n.ModuleName(span, ".".join(part.text for part in parts))
+
+    def member_name(self, span, module, name):
+        return e.Identifier(span, f"{module.text}.{name.text}")
 
     def import_python(self, span, path, *functions):
         return n.ImportPython(span, path, functions)
@@ -583,6 +593,13 @@ class TreeBuilder:
             # `score(it)` and `score` are one thing, and the second is how it is written.
             return e.Reference(span, name.text)
         return e.Call(span, self.name(span, name), given)
+
+    def member_call(self, span, value, name, *arguments):
+        if not isinstance(value, e.Reference):
+            self._problem("GOT0001", "unexpected `(`", name.span, no_method(name.text))
+            return value
+        function = e.Identifier(value.span.to(name.span), f"{value.name}.{name.text}")
+        return e.Call(span, function, self._arguments(arguments))
 
     def group(self, span, inner):
         # The parentheses belong to the place, so that a statement's span ends where its text ends.

@@ -40,6 +40,8 @@ _Small = (
     e.Identifier
     | e.Argument
     | n.PythonFunction
+    | n.ModuleName
+    | n.ImportedName
     | n.TypeNode
     | n.TypedName
     | n.Range
@@ -113,8 +115,10 @@ class _Printer:
     def _declaration(self, node: n.Declaration) -> None:
         start = node.span.start
         match node:
-            case n.ImportGot(path=path):
-                self._line(0, start, "import ", path)
+            case n.ImportGot(path=path, alias=alias, names=()):
+                self._line(0, start, "import ", path, (" as ", alias))
+            case n.ImportGot(path=path, names=names):
+                self._line(0, start, "from ", path, *_commas(names, " import "))
             case n.ImportPython(path=path, functions=functions):
                 self._line(0, start, "import python ", path, *_commas(functions, ": "))
             case n.ImportCorpus(path=path, name=name):
@@ -307,6 +311,10 @@ class _Printer:
                 return self._join("(", inner, ")?")
             case n.OptionalTypeNode(type=inner):
                 return self._join(inner, "?")
+            case n.ModuleName(value=text):
+                return [text]
+            case n.ImportedName(name=name, alias=alias):
+                return self._join(name, (" as ", alias))
             case n.PythonFunction(name=name, result=result):
                 return self._join(name, (" -> ", result))
             case n.TypedName(name=name, type=type_):

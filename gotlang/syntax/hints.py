@@ -69,7 +69,7 @@ def _set(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-_DECLARATION = _set("IMPORT METRIC PARAM PROMPT SCHEME SCORE SIMULATE STUDY TYPE")
+_DECLARATION = _set("FROM IMPORT METRIC PARAM PROMPT SCHEME SCORE SIMULATE STUDY TYPE")
 _BLOCK = _set("FOREACH IF MATCH REDUCE REPEAT RETURN SKIP TRY")
 _PROMPT_PART = _set("EXAMPLES INSTRUCTION PARSE SYSTEM USER")
 _CLAUSE = _set("DATA PROGRAM PROMPTS SCHEME SUBJECT VARY")
@@ -168,9 +168,6 @@ def _hint(
         return _SIGNS[met]
     if terminal == "OPERATION" and wanted == {"NAME"} and before.endswith("."):
         return f"a case goes by its own name: `{met}`"
-    if terminal == "LPAR" and (method := re.search(r"\.(\w+)$", before)) is not None:
-        ours = "xs + [x]" if method[1] == "append" else f"{method[1]}(...)"
-        return f"values have no methods: write `{ours}`"
     if before == "repeat until":
         return _PYTHON["while"]
     if (case := re.match(r"(?:\w+ = )?([A-Z]\w*) not in$", before)) is not None:

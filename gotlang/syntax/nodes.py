@@ -220,10 +220,25 @@ Statement = Step | Evaluate | Bind | Return | Skip | Block
 # ---------------------------------------------------------------- declarations
 
 
-class ImportGot(Node, frozen=True):
-    """`import "common.got"`."""
+class ModuleName(Node, frozen=True):
+    """`std.vote`: a module of a package."""
 
-    path: Constant
+    value: str
+
+
+class ImportedName(Node, frozen=True):
+    """`mistakes as errors` among what is imported from a file."""
+
+    name: Identifier
+    alias: Identifier | None = None
+
+
+class ImportGot(Node, frozen=True):
+    """`import "common.got"`, `import std.vote as vote`, `from "common.got" import merge, State as Other`."""
+
+    path: Constant | ModuleName
+    alias: Identifier | None = None
+    names: tuple[ImportedName, ...] = ()
 
 
 class PythonFunction(Node, frozen=True):

@@ -36,6 +36,11 @@ CAPITAL = {"True": "true", "False": "false", "None": "none"}
 _BARE = re.compile(r"[a-z_]\w*(?: [a-z_]\w*)*(?P<number> [0-9]+)?", re.ASCII)
 
 
+def no_method(name: str) -> str:
+    """What to write for the call of a method."""
+    return f"values have no methods: write `{'xs + [x]' if name == 'append' else f'{name}(...)'}`"
+
+
 def misspelt(word: str, words: Iterable[str]) -> str | None:
     """The word that one is a single slip away from: a letter too many, too few, another, or two swapped."""
     return next((known for known in words if word not in (known, "it") and _one_slip(word, known)), None)

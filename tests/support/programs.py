@@ -246,8 +246,15 @@ studies = _studies.map(
     lambda parts: n.Study(NOWHERE, parts[0], parts[1], parts[2] if parts[1] else None, *parts[3:])
 )
 _functions = _node(n.PythonFunction, identifiers, st.none() | type_nodes)
+_files = short_texts | _node(n.ModuleName, st.sampled_from(["std.vote", "kit.parts.lists"]))
 imports = st.one_of(
-    _node(n.ImportGot, short_texts),
+    _node(n.ImportGot, _files, st.none() | identifiers),
+    _node(
+        n.ImportGot,
+        _files,
+        st.none(),
+        _several(_node(n.ImportedName, identifiers, st.none() | identifiers), 1),
+    ),
     _node(
         n.ImportPython, short_texts, _several(_node(n.PythonFunction, identifiers, st.none() | type_nodes), 1)
     ),

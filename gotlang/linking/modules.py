@@ -1,0 +1,323 @@
+"""Names across files: what each file sees becomes one name of the whole program.
+
+`import "a.got"` puts two files into one space of names, as if they were one file. A file that is imported
+`as` a name, or of which names are imported, keeps a space of its own: its declarations get names that no
+other file has (`merge__tries`), and each file's words for them are replaced by these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, TypeVar, cast, final
+
+from msgspec.structs import replace
+
+from gotlang.diagnostics import Label, Report, nearest
+from gotlang.span import Span
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+
+BETWEEN = "__"
+"""What stands between a file's name and a name in it, where that is seen under no name of its own."""
+
+_NAMED = n.TypeAlias | n.Param | n.Prompt | n.Score | n.Metric | n.Scheme
+_Any = TypeVar("_Any", bound=e.Node)
+
+
+def link(
+    modules: tuple[n.Module, ...], imported: Mapping[int, str], report: Report
+) -> tuple[tuple[n.Module, ...], Mapping[str, str]]:
+    """The modules of a program, the first of which is its own, in one space of names; and how the names that
+    were made are written by the program. `imported` are the names of the sources of imports, by the identity
+    of the node; an import that could not be read has none."""
+    imports = [d for module in modules for d in module.declarations if isinstance(d, n.ImportGot)]
+    if not imports:
+        return modules, {}
+    linker = _Linker(modules, imported, report)
+    return linker.linked(), linker.shown
+
+
+def plain(name: str) -> str:
+    """A name as the file that declares it writes it."""
+    return name.rpartition(BETWEEN)[2] or name
+
+
+def declared(d: n.Declaration) -> Iterator[e.Identifier]:
+    """The names that a declaration brings into its file, and that others may import."""
+    if isinstance(d, n.ImportPython):
+        yield from (function.name for function in d.functions)
+    elif not isinstance(d, n.ImportGot | n.Simulate | n.Study):
+        yield d.name
+
+
+def mapped(node: _Any, change: Callable[[e.Node], e.Node]) -> _Any:
+    """A node with each node in it changed, the inner ones first, and then itself; unchanged parts stay the
+    same objects."""
+
+    def inside(value: Any) -> Any:
+        if isinstance(value, e.Node):
+            return mapped(value, change)
+        if isinstance(value, tuple):
+            items = tuple(inside(item) for item in value)
+            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+        return value
+
+    fields = node.__struct_fields__[1:]
+    values = [inside(getattr(node, name)) for name in fields]
+    if any(new is not getattr(node, name) for name, new in zip(fields, values, strict=True)):
+        kind: Any = type(node)
+        node = kind(node.span, *values)
+    return cast(_Any, change(node))
+
+
+@final
+class _Linker:
+    def __init__(self, modules: tuple[n.Module, ...], imported: Mapping[int, str], report: Report) -> None:
+        self.files = {module.span.source: module for module in modules}
+        self.main = modules[0].span.source
+        self.imported = imported
+        self.report = report
+        self.own = {file: self._declared(module) for file, module in self.files.items()}
+        self.shown: dict[str, str] = {}
+        self.used: set[int] = set()
+        """The identities of the names and aliases of imports that a file uses."""
+        self.together = {file: self._together(file) for file in self.files}
+        self.prefixes = self._prefixes()
+        self.names = self._names()
+
+    def linked(self) -> tuple[n.Module, ...]:
+        """The modules with the names of the whole program."""
+        self._circles()
+        found = tuple(self._renamed(module) for module in self.files.values())
+        for node in self._imports(self.main):
+            places = (
+                [(node.alias, node.alias)] if node.alias else [(x, x.alias or x.name) for x in node.names]
+            )
+            for what, name in places:
+                if id(what) not in self.used and id(node) in self.imported:
+                    message = f"import `{name.text}` is never used"
+                    self.report.warning("GOT0744", message, name.span, help="delete it, or use it")
+        return found
+
+    # ---------------------------------------------------------------- which files, which names
+
+    def _declared(self, module: n.Module) -> dict[str, Span]:
+        return {name.text: name.span for d in module.declarations for name in declared(d)}
+
+    def _imports(self, file: str) -> list[n.ImportGot]:
+        return [d for d in self.files[file].declarations if isinstance(d, n.ImportGot)]
+
+    def _together(self, file: str) -> list[str]:
+        """A file and those that it imports as if they were one with it."""
+        found = [file]
+        for at in found:
+            for node in self._imports(at):
+                other = self.imported.get(id(node))
+                if node.alias is None and not node.names and other is not None and other not in found:
+                    found.append(other)
+        return found
+
+    def _prefixes(self) -> dict[str, str]:
+        """What names of each file start with, if it is not one with the program's own: its alias there, or
+        the file's name, with a number where another file has the same."""
+        wanted = {
+            self.imported[id(node)]: node.alias.text
+            for file in reversed(self.together[self.main])
+            for node in self._imports(file)
+            if node.alias is not None and id(node) in self.imported
+        }
+        found: dict[str, str] = {}
+        for file in self.files:
+            stem = "".join(c if c.isalnum() else "_" for c in PurePosixPath(file).stem.lower())
+            base = wanted.get(file, stem if stem[:1].isalpha() else f"m{stem}")
+            taken, number = set(found.values()), 2
+            found[file] = base
+            while found[file] in taken:
+                found[file], number = f"{base}{number}", number + 1
+        return found
+
+    def _names(self) -> dict[tuple[str, str], str]:
+        """The name in the whole program of each name of each file."""
+        one, found = self.together[self.main], dict[tuple[str, str], str]()
+        called: dict[tuple[str, str], str] = {}
+        for file in one:
+            for node in self._imports(file):
+                for name in node.names if id(node) in self.imported else ():
+                    at = self._exporting(self.imported[id(node)], name.name.text)
+                    if at is not None and not any((name.alias or name.name).text in self.own[f] for f in one):
+                        called.setdefault((at, name.name.text), (name.alias or name.name).text)
+        python = {
+            (file, name.text)
+            for file, module in self.files.items()
+            for d in module.declarations
+            if isinstance(d, n.ImportPython | n.ImportCorpus)
+            for name in declared(d)
+        }
+        for file, own in self.own.items():
+            for text in own:
+                if (file, text) in python or (
+                    file in one and (file == self.main or not text.startswith("_"))
+                ):
+                    found[file, text] = text
+                else:
+                    made = f"{self.prefixes[file]}{BETWEEN}{text}"
+                    found[file, text] = called.get((file, text), made)
+                    self.shown[made] = f"{self.prefixes[file]}.{text}"
+        return found
+
+    def _exporting(self, file: str, name: str) -> str | None:
+        """The file, of those that are one with a file, that declares a name."""
+        return next((at for at in self.together[file] if name in self.own[at]), None)
+
+    def _exported(self, file: str) -> dict[str, str]:
+        """What others see of a file, by the name there."""
+        return {
+            name: self.names[at, name]
+            for at in reversed(self.together[file])
+            for name in self.own[at]
+            if not name.startswith("_")
+        }
+
+    # ---------------------------------------------------------------- one file
+
+    def _view(self, file: str) -> tuple[dict[str, str], dict[str, tuple[e.Identifier, dict[str, str]]]]:
+        """The names that a file sees, and the files that it has names for."""
+        view = self._exported(file) | {name: self.names[file, name] for name in self.own[file]}
+        places = {name: span for at in reversed(self.together[file]) for name, span in self.own[at].items()}
+        aliases: dict[str, tuple[e.Identifier, dict[str, str]]] = {}
+        self.places: dict[str, n.ImportedName] = {}
+        for node in self._imports(file):
+            target = self.imported.get(id(node))
+            known = self._exported(target) if target is not None else {}
+            for each in node.names:
+                name, called = each.name, each.alias or each.name
+                if target is None:
+                    view[called.text] = e.HOLE
+                    continue
+                if not self._new(called, places):
+                    continue
+                self.places[called.text] = each
+                view[called.text] = self._imported_name(name, node, known)
+            if node.alias is not None and self._new(node.alias, places):
+                aliases[node.alias.text] = node.alias, known if target is not None else {e.HOLE: ""}
+        return view, aliases
+
+    def _new(self, name: e.Identifier, places: dict[str, Span]) -> bool:
+        if name.text in places:
+            labels = (Label(places[name.text], "first here"),)
+            help = f"import it under another name: `as {name.text}_1`"
+            message = f"duplicate name `{name.text}`"
+            self.report.error("GOT0101", message, name.span, "here again", labels=labels, help=help)
+            return False
+        places[name.text] = name.span
+        return True
+
+    def _imported_name(self, name: e.Identifier, node: n.ImportGot, known: Mapping[str, str]) -> str:
+        if name.text in known:
+            return known[name.text]
+        self._no_such(name.text, str(node.path.value), name.span, known)
+        return e.HOLE
+
+    def _no_such(self, name: str, file: str, span: Span, known: Mapping[str, str]) -> None:
+        if name.startswith("_"):
+            message, help = f"`{name}` is private to `{file}`", "a name that starts with `_` is not imported"
+            self.report.error("GOT0742", message, span, help=help)
+            return
+        guess = nearest(name, known)
+        help = f"did you mean `{guess}`?" if guess else f"it has: {', '.join(sorted(known)) or 'nothing'}"
+        self.report.error("GOT0741", f"`{file}` has no `{name}`", span, help=help)
+
+    def _renamed(self, module: n.Module) -> n.Module:
+        file = module.span.source
+        view, aliases = self._view(file)
+        other = {name for name, new in view.items() if name != new} | self.places.keys()
+
+        def name_of(name: str) -> str:
+            if name in self.places:
+                self.used.add(id(self.places[name]))
+            return view[name] if name in other else name
+
+        def member(module: str, name: str, span: Span) -> str | None:
+            """The name of `search.x`; None where `search` is no file."""
+            if module not in aliases:
+                return None
+            alias, known = aliases[module]
+            self.used.add(id(alias))
+            if e.HOLE in known:
+                return e.HOLE
+            if name not in known:
+                self._no_such(name, module, span, known)
+            return known.get(name, e.HOLE)
+
+        def called(name: e.Identifier) -> e.Identifier:
+            before, dot, after = name.text.partition(".")
+            if not dot:
+                return name if name.text not in other else replace(name, text=name_of(name.text))
+            found = member(before, after, name.span)
+            return replace(name, text=found) if found is not None else name
+
+        def change(node: e.Node) -> e.Node:
+            match node:
+                case e.Reference(name=name) if name in other:
+                    return replace(node, name=name_of(name))
+                case e.Field(value=e.Reference(name=before), name=name) if before in aliases:
+                    found = member(before, name, node.span)
+                    return e.Reference(node.span, found or e.HOLE)
+                case e.Call(function=name):
+                    new = called(name)
+                    if new.text == e.HOLE:
+                        return e.Reference(node.span, e.HOLE)
+                    return node if new is name else replace(node, function=new)
+                case n.NamedType(name=name):
+                    new = called(name)
+                    return node if new is name else replace(node, name=new)
+                case n.ParseForm(function=e.Identifier() as name):
+                    return replace(node, function=called(name))
+                case n.StudyPrompts(names=names):
+                    return replace(node, names=tuple(map(called, names)))
+                case n.Vary(name=name):
+                    return replace(node, name=called(name))
+                case n.Study(scheme=e.Identifier() as name, program=None):
+                    return replace(node, scheme=called(name))
+            if isinstance(node, _NAMED) and (file, node.name.text) in self.names:
+                return replace(node, name=replace(node.name, text=self.names[file, node.name.text]))
+            return node
+
+        if not other and not aliases and file in self.together[self.main]:
+            return module
+        left = [
+            d for d in module.declarations if file in self.together[self.main] or not isinstance(d, n.Study)
+        ]
+        return replace(module, declarations=tuple(mapped(d, change) for d in left))
+
+    def _circles(self) -> None:
+        """Report imports of names that lead back to their own file."""
+        for file in self.files:
+            for node in self._imports(file):
+                if node.alias is None and not node.names:
+                    continue
+                way = self._way(self.imported.get(id(node), ""), file)
+                if way and file == min(way):
+                    message = "circular import: " + " -> ".join(f"`{one}`" for one in [file, *way])
+                    help = "move what both need into a file of its own"
+                    self.report.error("GOT0743", message, node.path.span, help=help)
+
+    def _way(self, start: str, end: str) -> list[str]:
+        """The files through which imports lead from one to another; empty where none do."""
+        before: dict[str, str | None] = {start: None} if start in self.files else {}
+        pending = [*before]
+        for at in pending:
+            if at == end:
+                break
+            for node in self._imports(at):
+                other = self.imported.get(id(node))
+                if other is not None and other not in before:
+                    before[other] = at
+                    pending.append(other)
+        found: list[str] = []
+        step: str | None = end if end in before else None
+        while step is not None:
+            found.append(step)
+            step = before[step]
+        return found[::-1]

@@ -1,0 +1,53 @@
+"""Programs in installed packages: `std`, which comes with this one, and those that pip installed. Nothing of
+a package's Python runs: its folder is found by the metadata of the installation."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+STANDARD = Path(__file__).parent / "std"
+
+
+def source_name(module: str) -> str:
+    """The name of the source of a module: `<std>/vote.got` for `std.vote`."""
+    package, *parts = module.split(".")
+    return str(PurePosixPath(f"<{package}>", *parts[:-1], f"{parts[-1]}.got"))
+
+
+def in_package(name: str) -> bool:
+    """Whether a source is a module of a package."""
+    return name.startswith("<")
+
+
+def package_text(name: str) -> str:
+    """The text of a module of a package, by the name of its source. Raises OSError if there is none."""
+    if not in_package(name):
+        raise OSError("there is no folder to import from")
+    package, _, inside = name[1:].partition(">/")
+    folder = _folder(package)
+    if folder is None:
+        raise OSError(f"no package `{package}` with programs is installed in this Python")
+    path = folder / inside
+    if not path.is_file():
+        known = ", ".join(sorted(f"{package}.{other.stem}" for other in folder.glob("*.got")))
+        raise OSError(f"the package has {known or 'no programs'}")
+    return path.read_text("utf-8", "surrogateescape")
+
+
+def _folder(package: str) -> Path | None:
+    """The folder of a package's programs: of the Python package that the entry point of this name in the
+    group `gotlang.packages` names, or of the Python package of this name."""
+    if package == "std":
+        return STANDARD
+    from importlib.metadata import entry_points
+    from importlib.util import find_spec
+
+    named = [point.value for point in entry_points(group="gotlang.packages", name=package)]
+    name = named[0] if named else package
+    top, *inner = name.split(".")
+    try:
+        spec = find_spec(top)  # of a top level, so that nothing is imported
+    except (ImportError, ValueError):
+        return None
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return Path(places[0], *inner) if places else None
