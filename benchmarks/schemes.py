@@ -358,6 +358,14 @@ def others() -> Iterator[Row]:
     yield Row("small_model", "once", "words", "one prompt", "1", "1", "words.csv", words)
     yield Row("small_model", "best_of_ten", "words", "tree", "samples", "1", "words.csv", words)
     yield Row("self_consistency", "self_consistency", "stories", "tree", "chains", "1", "stories.csv", STORY)
+    for program, scheme, calls in (
+        ("self_certainty", "one_chain", "1"),
+        ("self_certainty", "best_of_n", "samples"),
+        ("self_certainty", "borda", "samples"),
+        ("deepconf", "deepconf", "traces"),
+    ):
+        structure = "chain" if calls == "1" else "tree"
+        yield Row(program, scheme, "stories", structure, calls, "1", "stories.csv", STORY)
     yield Row(
         "least_to_most",
         "least_to_most",

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import Literal, final
 
 from gotlang.span import NOWHERE, Span
-from gotlang.types import ANY, BOOL, EMPTY, FLOAT, NEVER, ListType, Type
+from gotlang.types import ANY, BOOL, EMPTY, FLOAT, NEVER, STR, ListType, RecordType, Type
 
 Kind = Literal["value", "thought", "thoughts"]
 Narrowed = Mapping[Hashable, Type]
 """Types of expressions (names, fields and elements) where a condition holds."""
 
+
+_TOKEN = (("text", STR), ("logprob", FLOAT))
+TOKEN = RecordType((*_TOKEN, ("top", ListType(RecordType(_TOKEN)))))
+"""A token of a response: its natural log-probability, and the likeliest tokens at its place."""
 
 THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
     "confidence": (
@@ -24,6 +28,12 @@ THOUGHT_FUNCTIONS: dict[str, tuple[Type, str]] = {
         FLOAT,
         "cost of the thought's response in US dollars: its own tokens, and its share of the prompt; 0 if it "
         "was computed",
+    ),
+    "tokens": (
+        ListType(TOKEN),
+        "tokens of the whole response, `{text: str, logprob: float, top: list[{text: str, logprob: float}]}` "
+        "each; `top` are the likeliest at its place, as many as `top_logprobs` says (needs `logprobs` or "
+        "`top_logprobs`)",
     ),
     "score": (FLOAT, "the score from the last `Score`"),
     "valid": (BOOL, "the result of the last `Validate`"),

@@ -319,7 +319,7 @@ class Session:
 
     def _check_probabilities(self, scheme: Scheme) -> None:
         """Raise UsageError for a scheme that needs log-probabilities which its endpoint does not return."""
-        if "logprobs" in self.model.refuses and "confidence" in self.ir.reached(scheme):
+        if "logprobs" in self.model.refuses and {"confidence", "tokens"} & self.ir.reached(scheme):
             raise UsageError(
                 f"`{scheme.name}` needs log-probabilities, which `{self.model.name}` does not return",
                 help="choose another model; `gotc models forget` makes gotc ask the endpoint again",

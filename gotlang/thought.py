@@ -32,11 +32,11 @@ class Thought(Struct, frozen=True, eq=False):
     are its identity, whatever the order in which a run's operations end. Scoring or validating a thought
     gives another `Thought` of the same identity; `lower` tells that a lower score is a better one.
     `logprob` is that of the answer it was read from, a token's on average (natural logarithm, None where
-    unknown), `tokens` are that answer's with theirs, `usd` is what it cost (None where unknown), `call` the
-    key of its request. `empty` marks the thought that a pipeline starts with, which has no value, and is told
-    apart by this from one whose value is `none`. `asked` is what models
-    said of it, which stands where `Improve(keep=true)` has `kept` it. `claim` is whether the score reaches
-    its `best`, or the error of one that goes beyond.
+    unknown), `tokens` are that answer's with theirs, `alternatives` the likeliest at the place of each, `usd`
+    is what it cost (None where unknown), `call` the key of its request. `empty` marks the thought that a
+    pipeline starts with, which has no value, and is told apart by this from one whose value is `none`.
+    `asked` is what models said of it, which stands where `Improve(keep=true)` has `kept` it. `claim` is
+    whether the score reaches its `best`, or the error of one that goes beyond.
     """
 
     value: Any
@@ -54,6 +54,7 @@ class Thought(Struct, frozen=True, eq=False):
     asked: tuple[Asked, ...] = ()
     kept: bool = False
     claim: BeyondBest | bool = False
+    alternatives: tuple[tuple[tuple[str, float], ...], ...] = ()
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -92,6 +93,7 @@ class Thought(Struct, frozen=True, eq=False):
             self.asked,
             self.kept,
             self.claim if score is None else claim,
+            self.alternatives,
         )
 
     def rated(
@@ -170,6 +172,16 @@ def confidence(subject: Thought) -> float:
     if subject.logprob is None:
         raise EvaluationError("the model gave no log-probability for this thought", help=_HELP)
     return math.exp(min(0.0, subject.logprob))
+
+
+def tokens(subject: Thought) -> list[dict[str, Any]]:
+    """The tokens of a response with their log-probabilities. Raises EvaluationError if they are not known."""
+    if not subject.tokens:
+        raise EvaluationError("the model gave no log-probabilities for this thought", help=_HELP)
+    found = [{"text": text, "logprob": logprob, "top": []} for text, logprob in subject.tokens]
+    for token, likeliest in zip(found, subject.alternatives, strict=False):
+        token["top"] = [{"text": text, "logprob": logprob} for text, logprob in likeliest]
+    return found
 
 
 def field_confidence(subject: Thought, name: str) -> float:

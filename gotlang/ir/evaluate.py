@@ -28,6 +28,7 @@ from gotlang.thought import (
     field_confidence,
     plain,
     raise_beyond,
+    tokens,
 )
 from gotlang.types import DYNAMIC, Type
 
@@ -141,7 +142,7 @@ class Evaluator:
                     return CONSTANTS[name]
                 if name not in THOUGHT_FUNCTIONS:
                     raise EvaluationError(f"`{name}` has no value here") from None
-                return thought_function(name, thought(names, "it", name))
+                return self._fuel.made(thought_function(name, thought(names, "it", name)))
             return self._values_of(bound) if isinstance(bound, Thoughts) else plain(bound)
 
         return run
@@ -305,7 +306,7 @@ class Evaluator:
                     return entry_confidence(thoughts, index(names))
                 if not isinstance(thoughts, Thoughts):
                     raise EvaluationError(f"`{name}` takes one thought")
-                return thought_function(name, thoughts[index(names)])
+                return self._fuel.made(thought_function(name, thoughts[index(names)]))
 
             return pick
         if isinstance(argument, e.Field) and isinstance(argument.value, e.Reference):
@@ -313,7 +314,7 @@ class Evaluator:
             return lambda names: field_confidence(thought(names, owner, name), field)
         assert isinstance(argument, e.Reference)
         owner = argument.name
-        return lambda names: thought_function(name, thought(names, owner, name))
+        return lambda names: self._fuel.made(thought_function(name, thought(names, owner, name)))
 
 
 @final
@@ -342,7 +343,7 @@ def thought(names: Names, name: str, function: str) -> Thought:
 
 
 def thought_function(name: str, subject: Thought) -> Any:
-    """`score`, `valid`, `confidence` or `cost` of a thought; EvaluationError if it is not known."""
+    """`score`, `valid`, `confidence`, `tokens` or `cost` of a thought; EvaluationError if it is not known."""
     match name:
         case "score":
             if subject.score is None:
@@ -359,6 +360,8 @@ def thought_function(name: str, subject: Thought) -> Any:
             return subject.usd
         case "confidence":
             return confidence(subject)
+        case "tokens":
+            return tokens(subject)
     raise AssertionError(name)
 
 

@@ -22,7 +22,7 @@ from gotlang.records import InvalidRecord, from_json, from_plain, to_json
 from gotlang.writing import replace_file
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
-OPTIONAL = ("temperature", "top_p", "stop", "logprobs", "seed", "response_format")
+OPTIONAL = ("temperature", "top_p", "stop", "logprobs", "top_logprobs", "seed", "response_format")
 _NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system"))
 Positive = Annotated[int, Meta(ge=1)]
 _SEEDS = 2**31
@@ -126,6 +126,7 @@ class Capabilities:
             "top_p": s.top_p,
             "stop": [encodable(stop) for stop in s.stop] or None,
             "logprobs": s.logprobs or None,
+            "top_logprobs": s.top_logprobs if "logprobs" not in self.refused else None,
             "seed": None if s.seed is None else (s.seed + first) % _SEEDS,
             "response_format": s.response_format and json.loads(s.response_format),
         }
@@ -192,7 +193,7 @@ def _named(words: str, parameter: str | None, sent: Collection[str]) -> str | No
             return name
         places = {name: found.start() for name in sent if (found := _MENTIONS[name].search(told))}
         if places:
-            return min(places, key=places.__getitem__)
+            return min(places, key=lambda name: (places[name], name != "top_logprobs"))
     return None
 
 

@@ -420,6 +420,8 @@ def read_body(
     kept = [_masked(_cut(one, cut), at.hide) for one in found[:n]]
     if request.settings.logprobs and any(one.logprob is None for one in kept):
         notes = (*notes, "log-probabilities were requested and not given")
+    elif request.settings.top_logprobs and any(one.tokens and not one.alternatives for one in kept):
+        notes = (*notes, "alternatives of tokens (`top_logprobs`) were requested and not given")
     shares = _shares(usage.output_tokens, [len(one.text) for one in kept])
     with_shares = (replace(one, output_tokens=share) for one, share in zip(kept, shares, strict=True))
     extra = len(found) - len(kept)
@@ -439,6 +441,7 @@ def _cut(one: Completion, stops: Sequence[str]) -> Completion:
         finish_reason="stop",
         tokens=tokens,
         logprob=sum(logprob for _, logprob in tokens) if tokens else None,
+        alternatives=one.alternatives[: len(tokens)],
     )
 
 
@@ -446,12 +449,14 @@ def _masked(one: Completion, hide: Callable[[str], str]) -> Completion:
     """A completion without secrets. Tokens that only together contain one are dropped."""
     whole = "".join(token for token, _ in one.tokens)
     tokens = one.tokens if hide(whole) == whole else ()
+    likeliest = [text for some in one.alternatives for text, _ in some]
     return replace(
         one,
         text=hide(one.text),
         reasoning=hide(one.reasoning),
         finish_reason=hide(one.finish_reason),
         tokens=tokens,
+        alternatives=one.alternatives if tokens and list(map(hide, likeliest)) == likeliest else (),
     )
 
 

@@ -87,12 +87,15 @@ def _completion(choice: dict[str, Any]) -> Completion:
     message, reason = choice["message"], choice.get("finish_reason")
     text = _text(message.get("content"))
     logprobs = choice.get("logprobs")
-    tokens = read_tokens(logprobs.get("content")) if isinstance(logprobs, dict) else ()
+    entries = _list(logprobs.get("content")) if isinstance(logprobs, dict) else []
+    tokens = read_tokens(entries)
+    likeliest = [_list(entry.get("top_logprobs")) for entry in entries] if tokens else []
     return Completion(
         text=text if text is not None else _text(message.get("refusal")) or "",
         finish_reason=reason if isinstance(reason, str) and reason else "unknown",
         logprob=math.fsum(logprob for _, logprob in tokens) if tokens else None,
         tokens=tokens,
+        alternatives=tuple(read_tokens(some) for some in likeliest) if any(likeliest) else (),
         reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")) or "",
     )
 

@@ -76,10 +76,12 @@ GPT_35_TURBO = Price(
 @dataclass(frozen=True, slots=True)
 class Simulated:
     """A simulator's result with its confidence: `logprob` is the natural logarithm (at most 0) of the
-    probability of the whole text, and is spread evenly over its tokens."""
+    probability of the whole text, and is spread evenly over its tokens. Or `tokens` are those of the text,
+    each with its log-probability and its alternatives with theirs, and `logprob` is their sum."""
 
     text: str
-    logprob: float
+    logprob: float = 0.0
+    tokens: tuple[tuple[str, float, tuple[tuple[str, float], ...]], ...] = ()
 
 
 Simulator = Callable[..., str | Simulated]
@@ -364,13 +366,25 @@ class SimulatedModel(Model):
         text = whole
         for stop in request.settings.stop:
             text = text.partition(stop)[0] if stop else text
+        given = () if isinstance(result, str) else result.tokens
         tokens = split_tokens(text)
+        if given:
+            ends = itertools.accumulate(len(token) for token, _, _ in given)
+            given = tuple(token for token, end in zip(given, ends, strict=True) if end <= len(text))
+            tokens = [token for token, _, _ in given]
         finish_reason = "stop"
         if len(tokens) > request.settings.max_tokens:
             tokens = tokens[: request.settings.max_tokens]
             text, finish_reason = "".join(tokens), "length"
         if isinstance(result, str) or not request.settings.logprobs:
             return Completion(text, finish_reason, output_tokens=len(tokens))
+        if given:
+            given = given[: len(tokens)]
+            each = tuple((token, logprob) for token, logprob, _ in given)
+            most = request.settings.top_logprobs
+            likeliest = tuple(some[:most] for _, _, some in given) if most else ()
+            total = math.fsum(logprob for _, logprob in each)
+            return Completion(text, finish_reason, total, each, len(each), alternatives=likeliest)
         share = 1.0 if text == whole else len(tokens) / estimate_tokens(whole)
         logprob = result.logprob * share
         each = tuple((token, logprob / len(tokens)) for token in tokens)
@@ -402,6 +416,9 @@ class SimulatedModel(Model):
                 f"the simulator {_place(simulator)} returned {type(result).__name__}, not text",
                 help="return the raw text that a model would write, such as `str(result)`",
             )
+        tokens = () if isinstance(result, str) else result.tokens
+        if tokens and "".join(token for token, *_ in tokens) != getattr(result, "text", ""):
+            raise ModelError(f"the simulator {_place(simulator)} returned tokens that are not its text's")
         return result
 
 

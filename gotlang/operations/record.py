@@ -62,12 +62,14 @@ MODEL_SETTINGS: dict[str, SettingRule] = {
     "stop": SettingRule((STR, ListType(STR))),
     "model": SettingRule((STR,)),
     "logprobs": SettingRule((BOOL,)),
+    "top_logprobs": SettingRule((INT,), 1, 20),
     "seed": SEED,
     "share": SHARE,
     "timeout": SettingRule((FLOAT,), least=0.001),
     "retries": SettingRule((INT,), 0, MOST),
 }
-"""Settings of a model call, in prompts and in operations. `share` makes equal requests of a run one call;
+"""Settings of a model call, in prompts and in operations. `top_logprobs` is how many alternatives of each
+token are asked for, with log-probabilities. `share` makes equal requests of a run one call;
 `timeout` is how many seconds a response may take, `retries` how many further samples are asked for, for each
 that is wanted, where some fail."""
 

@@ -495,6 +495,7 @@ class PromptCall(Struct, eq=False):
             usd=usd,
             call=self.key,
             tokens=completion.tokens,
+            alternatives=completion.alternatives,
         )
 
     def _certain(self, text: str) -> bool:
@@ -532,6 +533,8 @@ def _decoding_settings(
     found = {name: _setting(name, value) for name, value in chosen.items() if value is not None}
     if "stop" in found:
         found["stop"] = (found["stop"],) if isinstance(found["stop"], str) else tuple(found["stop"])
+    if "top_logprobs" in found:
+        found["logprobs"] = True
     if found.pop("structured", False):
         found["response_format"] = response_format(prompt.result, prompt.many, expected)
     return DecodingSettings(**found)

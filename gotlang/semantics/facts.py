@@ -17,6 +17,7 @@ FACT_OF: Mapping[str, Fact] = {
     "score": "score",
     "valid": "validity",
     "confidence": "log-probabilities",
+    "tokens": "log-probabilities",
 }
 """What the functions of a thought need to know of it."""
 

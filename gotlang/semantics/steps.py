@@ -219,7 +219,8 @@ class StepCheck:
 
     def gives_logprobs(self, operand: e.Expression) -> bool:
         """Whether the step, or else the prompt that an operand calls, asks for log-probabilities."""
-        return self._plainly(operand, "logprobs") is True
+        top = self._plainly(operand, "top_logprobs")
+        return top is not None or self._plainly(operand, "logprobs") is True
 
     def _plainly(self, operand: e.Expression, name: str) -> Any:
         """The constant that is a setting of the step, or else of the prompt that an operand calls; None for

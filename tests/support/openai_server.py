@@ -390,7 +390,11 @@ class OpenAIServer:
             message = {**message, "content": "".join(tokens)}
         choice: Body = {"index": index, "message": message, "finish_reason": reason, "tokens": len(tokens)}
         if body.get("logprobs") and "logprobs" not in self._ignores:
-            choice["logprobs"] = {"content": [{"token": piece, "logprob": LOGPROB} for piece in tokens]}
+            likeliest = [
+                {"token": f"{k}", "logprob": LOGPROB - k} for k in range(body.get("top_logprobs", 0))
+            ]
+            each = {"logprob": LOGPROB, "top_logprobs": likeliest}
+            choice["logprobs"] = {"content": [{"token": piece, **each} for piece in tokens]}
         return choice
 
 
