@@ -359,9 +359,10 @@ class Program(CheckedProgram):
             max_calls=None,
         )
         costs = []
-        for level, bounds in ((min(options.level, 1), found.costs), (options.level, found.early)):
+        ways = ((min(options.level, 1), "cost"), (options.level, "cost"), (options.level, "latency"))
+        for (level, prefer), bounds in zip(ways, (found.costs, found.early, found.at_once), strict=True):
             try:
-                done = self.run(given, scheme=chosen.name, options=replace(free, level=level, prefer="cost"))
+                done = self.run(given, scheme=chosen.name, options=replace(free, level=level, prefer=prefer))
             except RunError:
                 return found
             expected = likely(done.outcome, price)
@@ -369,7 +370,7 @@ class Program(CheckedProgram):
                 usd = done.outcome.ledger.accounts[0].usd  # of all models that were asked
                 expected["usd"] = None if usd is None else round(usd, 12)
             costs.append(bounds.expecting(expected))
-        return replace(found, costs=costs[0], early=costs[1])
+        return replace(found, costs=costs[0], early=costs[1], at_once=costs[2])
 
     async def atune(
         self,

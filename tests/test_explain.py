@@ -19,7 +19,7 @@ from benchmarks.schemes import PROGRAMS, ROWS, Row, program_of, value_of
 from benchmarks.schemes import given as inputs_of
 from gotlang.api import Options, compile
 from gotlang.errors import RunError, UsageError
-from gotlang.estimate.cost import CostRange, Costs
+from gotlang.estimate.cost import CostRange, Costs, Estimate
 from gotlang.files import compile_file
 from gotlang.ir.program import Invoke
 from gotlang.metric import steps
@@ -53,6 +53,11 @@ def outside(costs: Costs, outcome: Outcome) -> dict[str, tuple[float | None, Cos
     return found
 
 
+def ways(estimate: Estimate) -> tuple[tuple[tuple[int, str], Costs], ...]:
+    """Level and preference of runs, and the costs that hold for them."""
+    return ((1, "cost"), estimate.costs), ((2, "cost"), estimate.early), ((2, "latency"), estimate.at_once)
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_run_asks_what_its_estimate_says(row: Row) -> None:
     program, (found, _) = program_of(row.program), inputs_of(row)
@@ -60,17 +65,17 @@ def test_a_run_asks_what_its_estimate_says(row: Row) -> None:
     if not row.dynamic:
         for exact in (estimate.costs.calls, estimate.costs.requests, estimate.costs.critical_path):
             assert exact.low == exact.high
-    for early, costs in ((False, estimate.costs), (True, estimate.early)):
+    for (level, prefer), costs in ways(estimate):
         paid = []
         # Another seed than the estimate's own: neither bounds nor prices are a memory of one run.
         for seed in (0, 7):
-            options = Options(params=row.params, level=2 if early else 1, prefer="cost", seed=seed)
+            options = Options(params=row.params, level=level, prefer=prefer, seed=seed)
             outcome = program.run(found, scheme=row.scheme, options=options).outcome
             assert outside(costs, outcome) == {}
             paid.append(outcome.ledger.accounts[0].usd)
         assert costs.usd is not None
         assert costs.usd.expected == pytest.approx(paid[0], rel=0.25)
-        if not row.dynamic and not early:
+        if not row.dynamic and level == 1:
             assert costs.usd.expected == pytest.approx(fmean(paid), rel=0.25)  # type: ignore[arg-type]
 
 
@@ -92,21 +97,23 @@ def test_every_scheme_of_programs_has_a_row_or_is_called_by_one_that_has() -> No
 
 
 @pytest.mark.parametrize(("name", "scheme"), SCHEMES)
-@pytest.mark.parametrize("early", [False, True])
-def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, early: bool) -> None:
+@pytest.mark.parametrize("way", range(3))
+def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, way: int) -> None:
     program = program_of(name)
     ir = program.ir(0)
     made_up = random.Random(f"{name}/{scheme}")
     found = {name: some_value(type_, made_up) for name, type_ in ir.scheme(scheme).parameters}
     if "depth" in found:
         found["depth"] %= 3  # for the sake of time
-    options = Options(model=any_model(ir), level=2 if early else 1, prefer="cost")
+    options = Options(model=any_model(ir))
     estimate = program.explain(found, scheme=scheme, options=options, simulate=False)
+    (level, prefer), costs = ways(estimate)[way]
+    options = replace(options, level=level, prefer=prefer)
     try:
         outcome = program.run(found, scheme=scheme, options=options).outcome
     except RunError:
         return  # made-up answers may leave nothing, and no bound is given for a run without a result
-    assert outside(estimate.early if early else estimate.costs, outcome) == {}
+    assert outside(costs, outcome) == {}
 
 
 @tried(25)
@@ -114,8 +121,8 @@ def test_whatever_a_model_answers_stays_in_the_bounds(name: str, scheme: str, ea
 def test_a_generated_program_stays_in_its_bounds(program: Generated) -> None:
     options = Options(model=SimulatedModel(SIMULATORS))
     estimate = compiled(program.text).explain(program.inputs, options=options, simulate=False)
-    for early, costs in ((False, estimate.costs), (True, estimate.early)):
-        result = program.try_run(level=2 if early else 1, prefer="cost")
+    for (level, prefer), costs in ways(estimate):
+        result = program.try_run(level=level, prefer=prefer)
         if isinstance(result, Result):
             assert outside(costs, result.outcome) == {}
     whole, usual = program.try_run(level=1), program.try_run()

@@ -84,11 +84,13 @@ def test_nothing_paid_is_lost_or_paid_again(program: Generated, seed: int, share
 def test_what_fails_costs_no_more_than_the_bounds(program: Generated, seed: int, share: float) -> None:
     options = Options(model=SimulatedModel(SIMULATORS))
     estimate = compiled(program.text).explain(program.inputs, options=options, simulate=False)
-    for early, costs in ((False, estimate.costs), (True, estimate.early)):
+    for level, prefer, costs in (
+        (1, "cost", estimate.costs),
+        (2, "cost", estimate.early),
+        (2, "latency", estimate.at_once),
+    ):
         model = Failing(SimulatedModel(SIMULATORS), seed=seed, share=share, kinds=("rubbish", "blank"))
-        found = try_in_order(
-            program.text, dict(program.inputs), model, truth=3, level=2 if early else 1, prefer="cost"
-        )
+        found = try_in_order(program.text, dict(program.inputs), model, truth=3, level=level, prefer=prefer)
         outcome = found.outcome
         assert outcome is not None
         spent = outcome.ledger.spent

@@ -85,7 +85,8 @@ class Costs:
 @final
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a scheme costs: `costs` if every answer is asked for, `early` with early stop.
+    """What a scheme costs: `costs` if every answer is asked for, `early` with early stop (`--prefer cost`),
+    `at_once` where all samples are requested at once, or none (`--prefer latency`).
 
     `params` are those that the scheme uses, with the values that the numbers hold for; `unknown` the atoms
     of formulas that no param decides; `prices` says whose prices the dollars are; `not_expected` why the
@@ -98,6 +99,7 @@ class Estimate:
     inputs_known: bool
     costs: Costs
     early: Costs
+    at_once: Costs
     unknown: tuple[str, ...] = ()
     prices: str | None = None
     not_expected: str | None = None
@@ -110,6 +112,7 @@ class Estimate:
             "inputs_known": self.inputs_known,
             **self.costs.as_json(),
             "with_early_stop": self.early.as_json(),
+            "at_once": self.at_once.as_json(),
             "unknown": list(self.unknown),
             "prices": self.prices,
             "not_expected": self.not_expected,
@@ -136,13 +139,14 @@ def estimate(
     given: Any = {"inputs": inputs, "params": values, "wave": wave}
     plain, amounts = costs_of(program, scheme, counter, early=False, **given)
     early, _ = costs_of(program, scheme, counter, early=True, **given)
+    at_once, _ = costs_of(program, scheme, counter, early=True, at_once=True, **given)
     decided = {param.name for param in program.params}
     formulas = [formula for amount in amounts for formula in (amount.low, amount.high) if formula is not None]
     leaves = dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves)
     unknown = tuple(leaf.text for leaf in leaves if leaf.text not in decided and leaf.low != leaf.high)
     used = program.reached(scheme)
     shown = {name: value for name, value in values.items() if name in used}
-    return Estimate(scheme.name, shown, inputs is not None, plain, early, unknown, prices)
+    return Estimate(scheme.name, shown, inputs is not None, plain, early, at_once, unknown, prices)
 
 
 def costs_of(
@@ -151,13 +155,15 @@ def costs_of(
     counter: TokenCounter,
     *,
     early: bool,
+    at_once: bool = False,
     params: Mapping[str, Any],
     inputs: Mapping[str, Any] | None = None,
     wave: int | None = None,
 ) -> tuple[Costs, list[Amount]]:
-    """A scheme's costs, with early stop or without it, and its calls and hops as amounts. `params` are the
+    """A scheme's costs, with early stop (or as `Estimate.at_once`) or without it, and its calls and hops as
+    amounts. `params` are the
     values of all params, the rest is as in `estimate`."""
-    estimator = Estimator(program, counter, early=early, wave=wave)
+    estimator = Estimator(program, counter, early=early, at_once=at_once, wave=wave)
     root = FlowScope(None, {}, ZERO)
     for param in program.params:
         root.names[param.name] = _param(param, params[param.name], estimator)

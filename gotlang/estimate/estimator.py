@@ -73,14 +73,21 @@ class TokenCounter(Protocol):
 @final
 class Estimator:
     """Estimates the steps of a program (`gotlang.operations.stages.Estimating`). `early` counts on early
-    stopping, in rounds of `wave` calls at first."""
+    stopping: in rounds of `wave` calls at first, or with `at_once` before the first call or not at all."""
 
     def __init__(
-        self, program: ir.Program, counter: TokenCounter, *, early: bool = False, wave: int | None = None
+        self,
+        program: ir.Program,
+        counter: TokenCounter,
+        *,
+        early: bool = False,
+        at_once: bool = False,
+        wave: int | None = None,
     ) -> None:
         self.program = program
         self.counter = counter
         self.early = early
+        self.at_once = at_once
         self.wave = wave
         self.steps = 0
         self._scores = {score.name for score in program.scores if not score.body.steps}

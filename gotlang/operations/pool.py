@@ -69,10 +69,12 @@ def _verify(step: Pool, v: Verifying) -> PoolType:
 def _estimate(step: Pool, scope: FlowScope, e: Estimating) -> Result:
     pool = scope.flow(step.pool)
     hops, whole = scope.hops(needed_names(step), pool.hops), scope.whole(pool)
-    first, *others = [e.gathered(value, whole, hops) for value in step.values]
+    first, *others = members = [e.gathered(value, whole, hops) for value in step.values]
     for other in others:
         first = replace(first.or_(other), count=first.count + other.count, hops=hops)
-    return replace(first, hops=hops, single=step.single, part=None), FREE
+    # Two names may be of the same thoughts.
+    repeated = first.repeated or any(each in members[:place] for place, each in enumerate(members))
+    return replace(first, hops=hops, single=step.single, part=None, repeated=repeated), FREE
 
 
 def _run(step: Pool, thoughts: Thoughts, running: Running) -> Thoughts:

@@ -137,7 +137,10 @@ def estimate_samples(
     rounds = request.rounds(k) if high > 0 else ZERO
     rounds = rounds if low > 0 else Amount(ZERO.low, rounds.high)
     made = calls * request.values
-    if step.until is not None or (e.early and step.stop is not None):
+    if step.until is None and e.early and step.stop is not None and e.at_once:
+        if started:
+            calls, requests, rounds = (Amount(ZERO.low, each.high) for each in (calls, requests, rounds))
+    elif step.until is not None or (e.early and step.stop is not None):
         further = calls * request.retries
         calls, requests, rounds = _stopped(step, e, calls, k, places, started)
         rounds = Amount(rounds.low, (rounds + further).high)

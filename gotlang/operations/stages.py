@@ -240,6 +240,8 @@ class Estimating(Protocol):
 
     early: bool
     """Whether early stopping is counted on."""
+    at_once: bool
+    """Whether a sampling that is not over before it begins asks for all samples at once."""
 
     def guess(self, node: Expression, names: Mapping[str, Guess]) -> Guess:
         """What is known of an expression's value."""

@@ -27,10 +27,15 @@ def estimate_lines(estimate: Estimate) -> Iterator[str]:
     if estimate.early != estimate.costs:
         yield from ("", "with `--prefer cost`: sampling stops early", "")
         yield from _table(estimate.early, formulas=False)
-        yield from (
-            "",
-            "`--prefer latency`, the default of `gotc run`: all at once, but what is perfect stays",
-        )
+        if estimate.at_once == estimate.costs:
+            yield from ("", "with `--prefer latency`, the default of `gotc run`: all samples, at once")
+        else:
+            yield from (
+                "",
+                "with `--prefer latency`, the default of `gotc run`: samples at once, or none",
+                "",
+            )
+            yield from _table(estimate.at_once, formulas=False)
     notes = list(_notes(estimate))
     yield from ["", *notes] if notes else []
 
