@@ -126,13 +126,13 @@ def value_of(formula: str, names: Mapping[str, Any]) -> int:
 
 
 def code_lines(name: str) -> int:
-    """Lines of a program without prompts, their examples, comments and blank lines."""
+    """Lines of a program without prompts, their examples, tests, comments and blank lines."""
     count, inside = 0, False
     for line in (PROGRAMS / f"{name}.got").read_text(encoding="utf-8").splitlines():
         text = line.strip()
         if text and not text.startswith("#"):
             if not line.startswith((" ", ")")):
-                inside = line.startswith("prompt ")
+                inside = line.startswith(("prompt ", "test ", "law "))
             count += not inside
     return count
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         acompare,
         aevaluate,
         arun,
+        atest,
         atune,
         check,
         compare,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         load,
         plot,
         run,
+        test,
         tune,
     )
     from gotlang.cache.base import Cache
@@ -104,6 +106,7 @@ __all__ = [
     "acompare",
     "aevaluate",
     "arun",
+    "atest",
     "atune",
     "changes_graph",
     "check",
@@ -114,5 +117,6 @@ __all__ = [
     "plot",
     "run",
     "run_in_sandbox",
+    "test",
     "tune",
 ]

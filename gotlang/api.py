@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from gotlang.evaluate.evaluation import RowRun as RowRun
     from gotlang.evaluate.rows import Dataset as Dataset
     from gotlang.evaluate.rows import Matching as Matching
+    from gotlang.evaluate.tests import TestReport as TestReport
+    from gotlang.evaluate.tests import TestResult as TestResult
     from gotlang.evaluate.threshold import Threshold as Threshold
     from gotlang.ir.program import Scheme as Scheme
     from gotlang.metric import ScoreKind as ScoreKind
@@ -308,6 +310,46 @@ class Program(CheckedProgram):
 
     compare = _blocking(acompare)
 
+    async def atest(
+        self,
+        /,
+        names: str = "",
+        *,
+        options: Options | None = None,
+        on_test: Callable[[TestResult], None] = _ignore,
+        on_session: OnSession = _ignore,
+    ) -> TestReport:
+        """Run the tests and laws of the program's file whose names contain `names`, in any case.
+
+        They run on the program's simulators, if it has some, unless `options` choose a model. `on_test` is
+        called with each result. Raises UsageError for options and data files that do not fit, and where no
+        test has such a name.
+        """
+        from gotlang.evaluate.tests import run_tests
+
+        compilation = self.compilation.compiled()
+        tests = compilation.checked.tests
+        chosen = tuple(t for t in tests if names.casefold() in str(t.node.name.value).casefold())
+        if not chosen:
+            there = ", ".join(f"`{test.node.name.value}`" for test in tests) or "none"
+            raise UsageError(f"no test of `{self.name}` fits `{names}`", help=f"its tests: {there}")
+        program = Program(replace(compilation, tests=True))
+        async with Session(program, prepare(program, self._on_simulator(options)).of_rows()) as session:
+            on_session(session)
+            return await run_tests(session, chosen, on_test)
+
+    def _on_simulator(self, options: Options | None) -> Options:
+        """Options with the program's simulators where there are some and no model was chosen."""
+        options = options or Options()
+        chosen = options.model is not None or not self.ir(0).simulators
+        return options if chosen else replace(options, model="simulated")
+
+    _wait_for_test = _blocking(atest)
+
+    @functools.wraps(_wait_for_test)
+    def test(self, /, names: str = "", *, options: Options | None = None, **settings: Any) -> TestReport:
+        return self._wait_for_test(names, options=self._on_simulator(options), **settings)
+
     def explain(
         self,
         /,
@@ -533,6 +575,7 @@ def plot(
 
 
 run, arun = _function(Program.run), _function(Program.arun)
+test, atest = _function(Program.test), _function(Program.atest)
 evaluate, aevaluate = _function(Program.evaluate), _function(Program.aevaluate)
 compare, acompare = _function(Program.compare), _function(Program.acompare)
 tune, atune = _function(Program.tune), _function(Program.atune)

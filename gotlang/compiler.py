@@ -68,6 +68,8 @@ class Compiled(Compilation):
     """A source without errors: with the checked tree, and the IR, which is built once."""
 
     checked: Checked
+    tests: bool = False
+    """Whether its tests are among its schemes."""
     _programs: dict[tuple[int, frozenset[str]], Program] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -90,7 +92,7 @@ class Compiled(Compilation):
         from gotlang.ir.build import build
 
         try:
-            return build(self.checked, PurePosixPath(self.source.name).stem)
+            return build(self.checked, PurePosixPath(self.source.name).stem, tests=self.tests)
         except CompileError as error:
             raise CompileError(error.diagnostics, self.sources) from None
 

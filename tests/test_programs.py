@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from support.laws import tried
 from support.timing import within
 
+import gotlang
 from benchmarks.schemes import PAGE, ROWS, Row, code_lines, measure, page, program_of
 from gotlang.data import load as load_data
 from gotlang.files import compile_file
@@ -30,6 +31,17 @@ FILES = sorted(PROGRAMS.rglob("*.got"))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PROGRAMS)))
 def test_a_program_has_no_error_and_no_warning(path: Path) -> None:
     assert compile_file(path).diagnostics == ()
+
+
+TESTED = [path for path in FILES if '\ntest "' in (text := path.read_text()) or '\nlaw "' in text]
+
+
+@pytest.mark.parametrize("path", TESTED, ids=lambda path: str(path.relative_to(PROGRAMS)))
+def test_the_tests_and_laws_of_a_program_hold_on_its_simulator(path: Path) -> None:
+    options = gotlang.Options(model="simulated", cache=None, python=True)
+    report = gotlang.test(path, options=options)
+    assert [r for r in report.results if r.verdict != "holds"] == []
+    assert report.results and report.simulated
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

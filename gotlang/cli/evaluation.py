@@ -431,12 +431,12 @@ def eval_junit(
     for one in thresholds:
         inside = '<skipped message="not checked: the evaluation ended early"/>' if crossed is None else ""
         if one in (crossed or ()):
-            inside = f"<failure message={_quoted('this holds: ' + one.text)}/>"
-        where = _quoted(found.program + ".fail-if")
-        cases.append(f"<testcase classname={where} name={_quoted(one.text)}>{inside}</testcase>")
+            inside = f"<failure message={quoted('this holds: ' + one.text)}/>"
+        where = quoted(found.program + ".fail-if")
+        cases.append(f"<testcase classname={where} name={quoted(one.text)}>{inside}</testcase>")
     wrong = sum("<failure" in case for case in cases)
     broken = sum("<error" in case for case in cases)
-    name = _quoted(f"{found.program} {found.scheme}")
+    name = quoted(f"{found.program} {found.scheme}")
     counts = f'tests="{len(cases)}" failures="{wrong}" errors="{broken}"'
     head = f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite name={name} {counts}>'
     return "\n".join((head, *cases, "</testsuite></testsuites>\n"))
@@ -446,20 +446,20 @@ def _case(run: RowRun, found: Evaluation) -> str:
     name = f"row {run.row.number}" + (f" run {run.repeat + 1}" if found.repeat > 1 else "")
     inside = ""
     if run.state == "failed":
-        inside = f"<error message={_quoted(run.reason or 'failed')}/>"
+        inside = f"<error message={quoted(run.reason or 'failed')}/>"
     elif run.state == "partial":
-        inside = f"<skipped message={_quoted(run.reason or 'partial')}/>"
+        inside = f"<skipped message={quoted(run.reason or 'partial')}/>"
     elif run.valid is False:
-        inside = f"<failure message={_quoted(f'not valid: {shortened(to_json(run.value), 500)}')}/>"
+        inside = f"<failure message={quoted(f'not valid: {shortened(to_json(run.value), 500)}')}/>"
     elif run.truth is False:
         wrong = f"not the known answer: {shortened(to_json(run.value), 500)}"
-        inside = f"<failure message={_quoted(wrong)}/>"
+        inside = f"<failure message={quoted(wrong)}/>"
     seconds = f' time="{run.seconds:.3f}"' if run.seconds is not None else ""
-    classname = _quoted(f"{found.program}.{found.scheme}")
-    return f"<testcase classname={classname} name={_quoted(name)}{seconds}>{inside}</testcase>"
+    classname = quoted(f"{found.program}.{found.scheme}")
+    return f"<testcase classname={classname} name={quoted(name)}{seconds}>{inside}</testcase>"
 
 
-def _quoted(words: str) -> str:
+def quoted(words: str) -> str:
     """An XML attribute's value; characters that XML does not allow are left out."""
     return f'"{escape(_NOT_XML.sub("", words))}"'
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "run": "Run a scheme of a program.",
     "eval": "Run a scheme on a data set: quality, cost, failures, thresholds.",
     "compare": "Compare schemes on the same rows: quality and cost.",
+    "test": "Run the tests and laws that programs declare.",
     "tune": "Find better params and prompts under a cost constraint.",
     "prompts": "Show every prompt as a model would get it, without a model.",
     "explain": "Estimate the cost of a program; explain an error code.",

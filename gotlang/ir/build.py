@@ -42,8 +42,9 @@ PAIR, ROUND = "%pair", "%round"
 _Node = TypeVar("_Node", bound=e.Node)
 
 
-def build(checked: Checked, name: str) -> ir.Program:
-    """The IR of a program without errors. `name` is what runs and traces call it."""
+def build(checked: Checked, name: str, *, tests: bool = False) -> ir.Program:
+    """The IR of a program without errors. `name` is what runs and traces call it; with `tests`, what its
+    tests are lowered to is among its schemes."""
     symbols = checked.symbols
     placed = [
         (declaration, str(PurePosixPath(module.span.source).parent))
@@ -62,6 +63,7 @@ def build(checked: Checked, name: str) -> ir.Program:
 
     scores = [(d, symbols.scores[d.name.text]) for d, _ in every(n.Score)]
     schemes = [(d, symbols.schemes[d.name.text]) for d, _ in every(n.Scheme)]
+    schemes += [(test.scheme, test.signature) for test in checked.tests if tests]
     return ir.Program(
         name,
         tuple(build_param(d, symbols.params[d.name.text]) for d, _ in every(n.Param)),

@@ -47,7 +47,7 @@ def declared(d: n.Declaration) -> Iterator[e.Identifier]:
     """The names that a declaration brings into its file, and that others may import."""
     if isinstance(d, n.ImportPython):
         yield from (function.name for function in d.functions)
-    elif not isinstance(d, n.ImportGot | n.Simulate | n.Study):
+    elif not isinstance(d, n.ImportGot | n.Simulate | n.Study | n.Test):
         yield d.name
 
 

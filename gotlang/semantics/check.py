@@ -21,6 +21,7 @@ from gotlang.semantics.returns import with_returns
 from gotlang.semantics.skips import SkipChecker
 from gotlang.semantics.studies import Target, check_study
 from gotlang.semantics.symbols import Symbols, add_function, collect
+from gotlang.semantics.test_declarations import DeclaredTest, check_tests
 from gotlang.semantics.truth import check_ground_truth
 from gotlang.semantics.warnings import warn_unused, warn_unused_thoughts
 from gotlang.span import Source
@@ -45,6 +46,8 @@ class Checked:
     exhaustive: frozenset[int]
     casts: frozenset[int]
     diagnostics: tuple[Diagnostic, ...]
+    tests: tuple[DeclaredTest, ...] = ()
+    """Those of the program's own file."""
 
     @property
     def ok(self) -> bool:
@@ -105,6 +108,8 @@ def check(
     for scheme in schemes:
         pipelines.wrong |= check_names(scheme, symbols, report)
     _check_schemes(schemes, pipelines, report)
+    own = [d for d in modules[0].declarations if isinstance(d, n.Test)]
+    tests = check_tests(own, symbols, pipelines, report)
     symbols.used |= mentioned
     warn_unused(modules[0], symbols, report)
     return Checked(
@@ -116,6 +121,7 @@ def check(
         frozenset(pipelines.exhaustive),
         frozenset(pipelines.casts),
         in_order(report.diagnostics),
+        tests,
     )
 
 

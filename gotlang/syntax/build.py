@@ -232,14 +232,28 @@ class TreeBuilder:
         return *self._signature(span), "higher", None, None
 
     def scheme(self, span, head, body):
-        name, parameters, many, result, truth = head
-        return n.Scheme(self._until(span, body), name, parameters, many, result, truth, body)
+        name, parameters, many, result, truth, decreases, within = head
+        place, signature = self._until(span, body), (name, parameters, many, result, truth)
+        return n.Scheme(place, *signature, body, decreases, within)
 
-    def scheme_head(self, _span, name, parameters, many, result, truth):
-        return name, parameters, many is not None, result, truth
+    def scheme_head(self, _span, name, parameters, many, result, truth, decreases, within):
+        return name, parameters, many is not None, result, truth, decreases, within or ()
 
     def lost_scheme(self, span, _hole):
-        return *self._signature(span), False, self._lost_type(span), None
+        return *self._signature(span), False, self._lost_type(span), None, None, ()
+
+    limits = _all
+    amount = n.Limit
+
+    def test(self, span, name, value, within):
+        return n.Test(span, name, (), value, within=within or ())
+
+    def law(self, span, name, *parts):
+        *drawn, value, share, times, within = parts
+        return n.Test(span, name, tuple(drawn), value, share, times and int(times), within or ())
+
+    def drawn(self, span, names, generator):
+        return n.Drawn(span, names, generator)
 
     parameters = _all
     many = _all

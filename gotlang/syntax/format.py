@@ -48,6 +48,8 @@ _Small = (
     | n.Choices
     | n.TextFile
     | n.CasePattern
+    | n.Limit
+    | n.Drawn
 )
 _Inline = e.Expression | n.Step | n.LabelReference | _Clause | _Small
 """Nodes within a line."""
@@ -145,8 +147,13 @@ class _Printer:
             case n.Scheme(many=many, result=result, truth=truth, body=body):
                 inputs = self._inputs(node, result)
                 output: list[_Part] = ["many " if many else "", result, (", truth ", truth)]
+                output += [(" decreases ", node.decreases), *_commas(node.within, " within ")]
                 self._line(0, start, "scheme ", *inputs, *output, ":")
                 self._suite(body, 1)
+            case n.Test(name=name, drawn=drawn, value=value, share=share, times=times, within=within):
+                head = ["law " if drawn else "test ", name, *_commas(drawn, " for "), ": ", value]
+                claim: _Part = (", at least ", share, f" of {times}")
+                self._line(0, start, *head, claim, *_commas(within, ", within "))
             case n.Study(name=name):
                 self._line(0, start, "study ", name, ":")
                 self._study(node)
@@ -329,6 +336,10 @@ class _Printer:
                 return self._join(*_commas(names, "prompts "), " with ", optimizer)
             case n.Vary(name=name, part=part, domain=domain):
                 return self._join(name, (".", part), (" in ", domain))
+            case n.Limit(number=number, unit=unit):
+                return self._join(number, " ", unit)
+            case n.Drawn(names=names, generator=generator):
+                return self._join(*_commas(names, ""), " in ", generator)
             case n.TextFile(path=path):
                 return self._join("file ", path)
             case n.Range(low=low, high=high):

@@ -362,8 +362,15 @@ class Metric(Node, frozen=True):
     body: Suite
 
 
+class Limit(Node, frozen=True):
+    """`40 calls`, `6 hops`, `0.02 usd` after `within`."""
+
+    number: Constant
+    unit: Identifier
+
+
 class Scheme(Node, frozen=True):
-    """`scheme sort128(numbers: list[int]) -> list[int], truth list[int]:`."""
+    """`scheme sort128(numbers: list[int]) -> list[int], truth list[int] decreases depth within 40 calls:`."""
 
     name: Identifier
     parameters: tuple[TypedName, ...]
@@ -371,6 +378,27 @@ class Scheme(Node, frozen=True):
     result: TypeNode
     truth: TypeNode | None
     body: Suite
+    decreases: Expression | None = None
+    within: tuple[Limit, ...] = ()
+
+
+class Drawn(Node, frozen=True):
+    """`left, right in lists(int)`: names of a law, and what each of their values is drawn from."""
+
+    names: tuple[Identifier, ...]
+    generator: Expression
+
+
+class Test(Node, frozen=True):
+    """`test "sorts three": sort([3, 1, 2]) == [1, 2, 3]`, or a `law` where something is `drawn`: it must hold
+    for at least `share` of `times` draws (None: for each)."""
+
+    name: Constant
+    drawn: tuple[Drawn, ...]
+    value: Expression
+    share: Constant | None = None
+    times: int | None = None
+    within: tuple[Limit, ...] = ()
 
 
 class StudyData(Node, frozen=True):
@@ -432,6 +460,7 @@ Declaration = (
     | Score
     | Metric
     | Scheme
+    | Test
     | Study
 )
 

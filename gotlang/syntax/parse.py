@@ -149,7 +149,8 @@ def _too_long(source: Source, at: int, limit: str) -> Diagnostic:
 _FIRST_LINE = re.compile(r"[ \t]*+(?=[^ \t\n#])")
 _DECLARATION = re.compile(
     r"^(?:(?:metric|param|prompt|score|scheme|study|type)[ \t]+\w+[ \t]*[(:=]"
-    r'|import[ \t]+(?:["pc]|\w+\.\w)|from[ \t]+["\w][^\n]*[ \t]import\b|simulate[ \t]+with\b)',
+    r'|import[ \t]+(?:["pc]|\w+\.\w)|from[ \t]+["\w][^\n]*[ \t]import\b|simulate[ \t]+with\b'
+    r'|(?:test|law)[ \t]+")',
     re.MULTILINE,
 )
 _PAIRS = {")": "(", "]": "[", "}": "{"}
@@ -356,8 +357,8 @@ class _Scanner:
 
 _OTHER_FILE = re.compile(r'(?:import|from)\b(?![^"\n]*\b(?:python|corpus)\b)|[^\n]*\.got"')
 _NAMED = re.compile(r"(?:metric|prompt|scheme|score) +\w+ *\(|(?:param|type|study) +\w+ *[:=]")
-_PLAIN = re.compile(r"(?:from|import|param|simulate|type)\b")
-_KEYWORD = re.compile(r"(?:from|import|metric|param|prompt|scheme|score|simulate|study|type)\b")
+_PLAIN = re.compile(r"(?:from|import|law|param|simulate|test|type)\b")
+_KEYWORD = re.compile(r"(?:from|import|law|metric|param|prompt|scheme|score|simulate|study|test|type)\b")
 _TRANSPARENT = (Argument, Suite)  # these add no level of their own
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MOST_LETTERS = 100

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
 from typing import final
@@ -107,6 +108,23 @@ class Budget:
             self.check_open(request, calls)
         self._under_way += 1
         return reservation
+
+    @contextmanager
+    def at_most(self, usd: float | None, calls: int | None) -> Iterator[None]:
+        """Inside, no more than this is spent besides what the limits allow anyway (None: no further
+        limit)."""
+        before = self.max_usd, self.max_calls, self._limit
+        if calls is not None:
+            most = self.spent_calls + calls
+            self.max_calls = most if self.max_calls is None else min(most, self.max_calls)
+        if usd is not None:
+            part = self._spent + exact(usd)
+            self._limit = part if self._limit is None else min(part, self._limit)
+            self.max_usd = float(self._limit)
+        try:
+            yield
+        finally:
+            self.max_usd, self.max_calls, self._limit = before
 
     async def _may_return(self) -> bool:
         """Whether requests under way may give something back."""
