@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Protocol, final
 
+from gotlang.analysis.annotations import annotated
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.linking.modules import plain as own_name
 from gotlang.semantics.check import Checked
@@ -173,6 +174,7 @@ class _Foreign:
                     case _:
                         pass
         self._calls(functions)
+        self._tools(functions)
         self._simulators()
 
     def _place(self, path: e.Constant) -> str:
@@ -272,6 +274,37 @@ class _Foreign:
                 code, f"`{name}` does not take these arguments: {why}", called.span, notes=(_shown(function),)
             )
 
+    def _tools(self, functions: dict[str, Function]) -> None:
+        """Tools are called with what a model writes, so the types of their parameters must be known."""
+        for node in self.symbols.nodes.values():
+            for tool in node.tools if isinstance(node, n.Prompt) else ():
+                function = functions.get(tool.text)
+                if function is None:
+                    continue
+                if any(_decorator(d) == CHANGES_GRAPH for d in getattr(function, "decorator_list", ())):
+                    message = f"`{tool.text}` changes the graph, so it cannot be a tool"
+                    self.report.error("GOT0713", message, tool.span)
+                    continue
+                given = function.args
+                parameters = [*given.args, *given.kwonlyargs]
+                untyped = [
+                    a.arg
+                    for a in parameters
+                    if a.annotation is None or annotated(ast.unparse(a.annotation)) is None
+                ]
+                if untyped or given.posonlyargs or given.vararg or given.kwarg:
+                    told = (
+                        f"the type of its parameter `{untyped[0]}`" if untyped else "its parameters by name"
+                    )
+                    self.report.error(
+                        "GOT0713",
+                        f"a model cannot call `{tool.text}`: it has to know {told}",
+                        tool.span,
+                        notes=(_shown(function),),
+                        help="annotate each parameter, like `def search(query: str, k: int = 3)`, with str, "
+                        "int, float, bool, list[...], dict[str, ...], Literal[...], or one of these or None",
+                    )
+
     # ---------------------------------------------------------------- simulators
 
     def _simulators(self) -> None:
@@ -351,4 +384,6 @@ def _asked(symbols: Symbols, main: n.Module) -> set[str]:
         declared = symbols.nodes.get(name)
         if isinstance(declared, n.Scheme | n.Score):
             waiting += [call.function.text for call in walk(declared) if isinstance(call, e.Call)]
+        elif isinstance(declared, n.Prompt):
+            waiting += [tool.text for tool in declared.tools]
     return found

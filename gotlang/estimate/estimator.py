@@ -18,6 +18,8 @@ from gotlang.errors import EvaluationError
 from gotlang.flows import (
     ANYTHING,
     FREE,
+    NOTHING_KNOWN,
+    UNBOUNDED,
     UNKNOWN,
     Bill,
     Flow,
@@ -32,6 +34,7 @@ from gotlang.ir.evaluate import Evaluator
 from gotlang.operations import record_of
 from gotlang.operations.if_ import hops_before
 from gotlang.operations.names import free_names, looks_at_pool, needed_names
+from gotlang.operations.record import DEFAULT_TURNS, MOST_CALLS_A_TURN
 from gotlang.operations.skip import guards
 from gotlang.semantics.builtins import BUILTINS
 from gotlang.syntax import expressions as e
@@ -287,6 +290,21 @@ class Estimator:
             self._values(declared, FlowScope(scope.root, dict(guesses), scope.floor)),
             chosen["retries"].number or ANYTHING if "retries" in chosen else ZERO,
         )
+
+    def tools(self, prompt: str, scope: FlowScope) -> tuple[Amount, Bill, Amount] | None:
+        declared = self.program.prompt(prompt)
+        if not declared.tools:
+            return None
+        given = dict(declared.settings).get("turns")
+        turns = self.amount(given, scope) if given is not None else Amount.of(DEFAULT_TURNS)
+        bill, hops = FREE, ZERO
+        for scheme in (one for one in self.program.schemes if one.name in declared.tools):
+            if self.exhausted or scope.depth >= MAX_DEPTH:
+                return Amount(ONE.low, turns.high), UNBOUNDED, ANYTHING
+            names: dict[str, Flow | Guess] = {name: NOTHING_KNOWN for name, _ in scheme.parameters}
+            found, cost = self.declared_scheme(scheme, FlowScope(scope.root, names, ZERO, scope.depth + 1))
+            bill, hops = bill.or_(cost), hops.up_to(found.hops)
+        return Amount(ONE.low, turns.high), bill.times(Amount.between(0, MOST_CALLS_A_TURN)), hops
 
     def _values(self, prompt: ir.Prompt, own: FlowScope) -> Amount:
         """How many thoughts one response gives."""

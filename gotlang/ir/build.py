@@ -680,6 +680,7 @@ def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
         node.parse.form if node.parse else None,
         node.parse.function.text if node.parse and node.parse.function else None,
         next((s.value for s in node.settings if s.name.text == "count"), None),
+        tuple(name.text for name in node.tools),
         span=node.span,
     )
     return replace(prompt, examples=tuple(_example(example, prompt) for example in node.examples))

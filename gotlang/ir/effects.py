@@ -69,6 +69,12 @@ class Effects:
                 self._declared = found
         return self._declared.get(name, PURE)
 
+    def tools(self, prompt: str) -> frozenset[Effect]:
+        tools = self.prompts[prompt].tools
+        acts = frozenset[Effect]({"acts"})
+        found = [self.effects(name) if name in self._bodies else acts for name in tools]
+        return frozenset[Effect]({"grows"}).union(*found) if tools else PURE
+
     # ---------------------------------------------------------------- what passes ask
 
     def of(self, step: Step) -> frozenset[Effect]:

@@ -90,7 +90,7 @@ class Example:
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A prompt. `reader` names a Python reader; `count` is the number of values a response must hold if the
-    prompt says `many` (None: any number)."""
+    prompt says `many` (None: any number), `tools` names the functions and schemes that a model may call."""
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -104,6 +104,7 @@ class Prompt:
     form: Form | None = None
     reader: str | None = None
     count: e.Expression | None = None
+    tools: tuple[str, ...] = ()
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -235,6 +236,7 @@ class Program:
         bodies = self.bodies
         others = {each.name: expressions_in((each.settings, each.count)) for each in self.prompts}
         others |= {each.name: expressions_in((each.value,)) for each in self.scores}
+        tools = {each.name: each.tools for each in self.prompts}
         seen, pending = {scheme.name}, [scheme.name]
         while pending:
             name = pending.pop()
@@ -246,6 +248,7 @@ class Program:
                     named.add(node.name)
                 elif isinstance(node, e.Call):
                     named.add(node.function.text)
+            named.update(tools.get(name, ()))
             pending += named - seen
             seen |= named
         return seen

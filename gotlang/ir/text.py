@@ -92,6 +92,8 @@ def _prompt(prompt: ir.Prompt) -> Iterator[str]:
     settings = [*prompt.settings, *([("count", prompt.count)] if prompt.count is not None else [])]
     for name, value in settings:
         yield f"{_INDENT}{name} {show(value)}"
+    if prompt.tools:
+        yield f"{_INDENT}tools {', '.join(prompt.tools)}"
     if prompt.system is not None:
         yield from _text("system ", prompt.system.text)
     if prompt.instruction is not None:

@@ -85,6 +85,8 @@ class _ProgramVerifier:
         self.place = [f"prompt {prompt.name}"]
         here = self.at()
         here.check_settings(prompt.settings, PROMPT_SETTINGS, here.names)
+        if unknown := {*prompt.tools} - {*self.program.results, *self.schemes}:
+            raise here.fail(f"there are no tools {', '.join(sorted(unknown))}")
         if prompt.count is not None:
             if not prompt.many:
                 raise here.fail("it counts values and gives one")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
+from gotlang.amounts import ONE, Amount
+from gotlang.flows import FlowScope, Result
 from gotlang.operations import sampling
-from gotlang.operations.record import NO_FACT, OperationRecord, Syntax, asks
-from gotlang.operations.stages import Verifying
+from gotlang.operations.record import NO_FACT, Asks, Grows, OperationRecord, Run, Syntax
+from gotlang.operations.stages import Declared, Estimating, Verifying
 from gotlang.scope import PoolType
 
 
@@ -20,6 +22,35 @@ class Generate(sampling.Sampling):
 def _verify(step: Generate, v: Verifying) -> PoolType:
     found = sampling.verify_request(step, v, v.each)
     return PoolType(found.type, v.pool.single and found.single)
+
+
+def _estimate(step: Generate, scope: FlowScope, e: Estimating) -> Result:
+    found, bill = sampling.estimate_samples(step, scope, e)
+    if (used := e.tools(step.prompt, scope)) is None:
+        return found, bill
+    turns, each, waits = used
+    pool = scope.flow(step.pool)
+    samples = pool.count * e.amount(step.k, scope.whole(pool))
+    # All of them but the last may call tools, whose results are in the next request.
+    further = Amount.between(0, max(0.0, turns.bounds[1] - 1))
+    rounds = e.request(step.prompt, step.arguments, step.settings, scope.each(pool)).rounds(ONE)
+    asked = bill.times(turns)
+    asked = replace(
+        asked,
+        requests=asked.calls,
+        input_tokens=Amount(asked.input_tokens.low, None),
+        usd=Amount(asked.usd.low, None) if asked.usd is not None else None,
+    )
+    hops = Amount(found.hops.low, (found.hops + further * (rounds + waits)).high)
+    found = replace(found, hops=hops, volume=Amount(found.volume.low, None))
+    return found, asked + each.times(samples * further)
+
+
+_SAMPLE, _TALK = Asks(sampling.sample), Grows("tools")
+
+
+def _run(step: Generate, declared: Declared) -> Run:
+    return _TALK if declared.tools(step.prompt) else _SAMPLE
 
 
 OPERATION = OperationRecord(
@@ -36,10 +67,10 @@ OPERATION = OperationRecord(
     build=sampling.build(Generate),
     text=f"Generate {sampling.TEXT}",
     verify=_verify,
-    effects=sampling.samples,
-    estimate=sampling.estimate_samples,
+    effects=lambda step, declared: sampling.SAMPLES | declared.tools(step.prompt),
+    estimate=_estimate,
     remaining=sampling.one_call,
-    run=asks(sampling.sample),
+    run=_run,
     label=sampling.label,
     family="ask",
 )

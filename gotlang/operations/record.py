@@ -73,7 +73,23 @@ token are asked for, with log-probabilities. `share` makes equal requests of a r
 `timeout` is how many seconds a response may take, `retries` how many further samples are asked for, for each
 that is wanted, where some fail."""
 
-PROMPT_SETTINGS: dict[str, SettingRule] = {**MODEL_SETTINGS, "structured": SettingRule((BOOL,))}
+TOOL_SETTINGS: dict[str, SettingRule] = {
+    "turns": SettingRule((INT,), 1, 1000),
+    "protocol": SettingRule((STR,)),
+}
+"""Settings of prompts with tools: how often the model is asked for one answer at most, and how its calls are
+written (`text` or `native`)."""
+PROTOCOLS = ("text", "native")
+DEFAULT_TURNS = 8
+"""Requests for one answer of a prompt with tools, at most, unless it says `turns`."""
+MOST_CALLS_A_TURN = 8
+"""Calls of tools in one response that are made; the model is told of the others that they were not."""
+
+PROMPT_SETTINGS: dict[str, SettingRule] = {
+    **MODEL_SETTINGS,
+    "structured": SettingRule((BOOL,)),
+    **TOOL_SETTINGS,
+}
 """Settings in prompts. `structured` is one of them alone: the form of a response is the prompt's."""
 
 
@@ -185,7 +201,7 @@ class Tool(NamedTuple):
 class Grows(NamedTuple):
     """Becomes operations of its own, laid out by the runtime under this name."""
 
-    layout: Literal["score", "change"]
+    layout: Literal["score", "change", "tools"]
 
 
 Run = Local | Asks | Tool | Grows

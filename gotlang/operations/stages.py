@@ -234,6 +234,9 @@ class Declared(Protocol):
     def effects(self, name: str) -> frozenset[Effect]:
         """The effects of a declared scheme or score, with everything it calls."""
 
+    def tools(self, prompt: str) -> frozenset[Effect]:
+        """The effects of what a model may call while it answers a prompt; none without tools."""
+
 
 class Estimating(Protocol):
     """The estimator. A step is told how many thoughts it takes and how many model calls precede them."""
@@ -262,6 +265,10 @@ class Estimating(Protocol):
         self, prompt: str, arguments: Arguments, settings: Arguments, scope: FlowScope
     ) -> RequestEstimate:
         """What is known of a request to a prompt before it is made."""
+
+    def tools(self, prompt: str, scope: FlowScope) -> tuple[Amount, Bill, Amount] | None:
+        """Of a prompt with tools: how often a model is asked for one answer, what the tools of one of its
+        responses cost, and how many model calls in a row they make. None for one without."""
 
     def requests(self, calls: Amount, k: Amount, batched: bool) -> Amount:
         """How many requests it takes to make `k` calls at each of so many places."""

@@ -29,16 +29,19 @@ def stop_early(program: ir.Program) -> ir.Program:
     """Mark the samplings that may end early."""
     local = {score.name for score in program.scores if score.best is not None and not score.body.steps}
     invoked = schemes_invoked(program)
+    talking = {prompt.name for prompt in program.prompts if prompt.tools}
 
     def body(declared: ir.Scheme | ir.ScoreFunction) -> ir.Region:
         plain = isinstance(declared, ir.Scheme) and declared.name not in invoked
         values = values_in(program, declared, plain=plain)
-        return rewrite_region(declared.body, lambda inner: _marked(inner, local, values))
+        return rewrite_region(declared.body, lambda inner: _marked(inner, local, values, talking))
 
     return with_bodies(program, body)
 
 
-def _marked(region: ir.Region, local: Collection[str], values: Collection[str]) -> ir.Region:
+def _marked(
+    region: ir.Region, local: Collection[str], values: Collection[str], talking: Collection[str]
+) -> ir.Region:
     takers: defaultdict[str, list[ir.Step]] = defaultdict(list)
     for step in region.steps:
         for name in used_names(step):
@@ -55,7 +58,7 @@ def _marked(region: ir.Region, local: Collection[str], values: Collection[str]) 
 
     out = list(region.steps)
     for index, step in enumerate(region.steps):
-        if not isinstance(step, ir.Sampling) or step.until is not None:
+        if not isinstance(step, ir.Sampling) or step.until is not None or step.prompt in talking:
             continue
         rate = only_taker(step)
         keep = only_taker(rate) if isinstance(rate, ir.Score) else None

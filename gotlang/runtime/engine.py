@@ -194,8 +194,8 @@ class Engine:
         step = operation.step
         if operation.role in ROLES or step is None:
             return None
-        if operation.role == "change":
-            return _CHANGE
+        if operation.role in _WORKS:
+            return _WORKS[operation.role]
         try:
             return self._runs[id(step)]
         except KeyError:
@@ -283,12 +283,12 @@ class Engine:
         self.context.lost(operation, error, hops, seconds)
 
 
-async def _change(step: Step, thoughts: Thoughts, running: Any) -> Thoughts:
-    """Run Python that changes the graph; its thoughts are those of the join behind it."""
+async def _work(step: Step, thoughts: Thoughts, running: Any) -> Thoughts:
+    """Run Python that changes the graph, whose thoughts are those of the join behind it, or one turn of a
+    model with tools."""
     work, running.operation.work = running.operation.work, None
     assert work is not None
-    await work(running)
-    return NOTHING
+    return await work(running) or NOTHING
 
 
-_CHANGE = Tool(_change)
+_WORKS: dict[str, Run] = {"change": Tool(_work), "turn": Asks(_work)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, TypeVar, final
+from typing import Any, Protocol, TypeVar, final
 
 from msgspec import Struct
 
@@ -26,10 +26,10 @@ from gotlang.errors import (
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import call_python
-from gotlang.models.base import DecodingSettings, Model, Request, Usage
+from gotlang.models.base import Completion, DecodingSettings, Message, Model, Request, Usage
 from gotlang.operations.checks import count, number, position
 from gotlang.operations.names import free_names, looks_at_pool
-from gotlang.operations.record import PROMPT_SETTINGS
+from gotlang.operations.record import PROMPT_SETTINGS, TOOL_SETTINGS
 from gotlang.operations.step import GIVEN, PythonArguments
 from gotlang.runtime.context import Context
 from gotlang.runtime.graph import SKIPPED, Frame, Operation, critical_path, path_key
@@ -280,7 +280,9 @@ class Execution:
         settings: ir.Arguments,
         thoughts: Thought | Sequence[Thought],
         turn: int = 0,
+        talk: Talking | None = None,
     ) -> PromptCall:
+        """A `talk` is what was said since the prompt."""
         if isinstance(thoughts, Thought):
             names, pool = self.each(thoughts), real((thoughts,))
         else:
@@ -290,11 +292,13 @@ class Execution:
         values = {name: evaluate(value, names) for name, value in arguments}
         chosen: dict[str, Any] = {}
         model_name, shared, timeout, retries = None, False, None, None
+        bounds: dict[str, Any] = {}
         if declared.settings or settings or self.frame.again:
             chosen = {name: evaluate(value, names) for name, value in (*declared.settings, *settings)}
             chosen.update(self.frame.again)
             model_name, shared = chosen.pop("model", None), chosen.pop("share", False)
             timeout, retries = chosen.pop("timeout", None), chosen.pop("retries", None)
+            bounds = {name: chosen.pop(name) for name in TOOL_SETTINGS if name in chosen}
         model = context.models(model_name)
         shown = context.examples.get(id(declared))
         if shown is None:
@@ -302,9 +306,12 @@ class Execution:
         expected = None
         if declared.count is not None:
             expected = count(evaluate(declared.count, Layer(values, context.params)), "count")
+        messages = render(declared, values, shown)
+        if talk is not None:
+            messages = talk.goes_on(messages, model, **bounds)
         request = Request(
             model.name,
-            render(declared, values, shown),
+            messages,
             _decoding_settings(chosen, declared, expected),
             context.settings.seed,
             prompt,
@@ -314,7 +321,7 @@ class Execution:
         key = request.key()
         first = 0 if request.settings.temperature == 0 else self._first(key, turn, shared)
         parents = self._parents(arguments, names, pool)
-        called = PromptCall(self, declared, model, request, key, first, parents, names, expected)
+        called = PromptCall(self, declared, model, request, key, first, parents, names, expected, talk=talk)
         if timeout is not None:
             called.timeout_s = _setting("timeout", timeout)
         if retries is not None:
@@ -385,6 +392,19 @@ async def in_parallel(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
+class Talking(Protocol):
+    """What was said since a prompt, to which a request adds."""
+
+    def goes_on(
+        self, messages: tuple[Message, ...], model: Model, turns: Any = ..., protocol: Any = ...
+    ) -> tuple[Message, ...]:
+        """The messages of the next request, after those of the prompt."""
+
+    def called(self, completion: Completion) -> Any:
+        """The calls of tools in a completion; None for one that is to be read as an answer. Raises
+        ReadError."""
+
+
 @final
 class PromptCall(Struct, eq=False):
     """Implements `gotlang.operations.stages.PromptCall`, where its methods are documented.
@@ -406,6 +426,7 @@ class PromptCall(Struct, eq=False):
     timeout_s: float | None = None
     retries: int = 0
     batched: int = 1
+    talk: Talking | None = None
 
     async def sample(self, numbers: Sequence[int], batched: bool) -> tuple[list[Sample], float]:
         """Samples with these numbers, counted from 0, and the seconds that they took."""
@@ -458,6 +479,8 @@ class PromptCall(Struct, eq=False):
             return None
         completion = sample[0].completion
         try:
+            if self.talk is not None and (called := self.talk.called(completion)) is not None:
+                return [called]
             values = self._read(completion.text)
             if completion.finish_reason == "length" and not self._certain(completion.text):
                 raise ReadError("its end is unknown")

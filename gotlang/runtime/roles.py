@@ -10,7 +10,7 @@ from gotlang.ir import program as ir
 from gotlang.operations.checks import claim, claimed, mean, number
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import derived
-from gotlang.runtime.graph import DONE, NOTHING, SKIPPED, Operation
+from gotlang.runtime.graph import DONE, NOTHING, SKIPPED, Operation, PathKey, path_key
 from gotlang.thought import Thought, Thoughts, validity
 
 
@@ -82,6 +82,22 @@ def rated(context: Context, operation: Operation, thoughts: Thoughts) -> Thought
     return Thoughts(out) if out else NOTHING
 
 
+def answered(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
+    """The answers that models with tools came to. Those that failed noted it at one of their turns."""
+    if thoughts:
+        return thoughts
+    *around, _, _ = path_key(operation)
+    place, name = len(around), operation.frame.key[0]
+
+    def own(path: PathKey) -> bool:
+        return path[:place] == tuple(around) and path[place][0] == (1, name) and path[-1] == ((1, "turn"),)
+
+    if any(own(path_key(asked)) for asked in context.cut_off):
+        raise OperationFailed("not every model call was made", cut_off=True)
+    noted = dict.fromkeys(failure.reason for failure in context.failures if own(failure.key))
+    raise OperationFailed(f"every thought failed: {'; '.join(list(noted)[:3])}")
+
+
 ROLES: dict[str, Callable[[Context, Operation, Thoughts], Thoughts]] = {
     "join": join,
     "collect": collect,
@@ -89,5 +105,6 @@ ROLES: dict[str, Callable[[Context, Operation, Thoughts], Thoughts]] = {
     "rescue": rescue,
     "skip": lambda context, operation, thoughts: SKIPPED,
     "rated": rated,
+    "answered": answered,
 }
 """How the operations run that expansion adds, by their role."""

@@ -27,6 +27,7 @@ from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.limits import RequestLimits
 from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.runtime.scoring import score
+from gotlang.runtime.tools import tools
 from gotlang.types import OptionalType, accepts, fits, of_value
 
 
@@ -99,7 +100,7 @@ class Runner:
         params = Frame(None, None, None, dict(self.params))
         frame = Frame(params, params, scheme.name, inputs)
         try:
-            grown = {"score": score, "change": self.changes}
+            grown = {"score": score, "change": self.changes, "tools": tools}
             handle = lay_out(Expander(context, remaining, grown), scheme, frame)
         except GraphFull as error:
             raise RunError(error.message, help=error.help) from None

@@ -8,7 +8,7 @@ from gotlang.answers.forms import Json
 from gotlang.diagnostics import Label, Report, nearest
 from gotlang.errors import TemplateError
 from gotlang.operations.checks import MOST
-from gotlang.operations.record import PROMPT_SETTINGS, SettingRule
+from gotlang.operations.record import PROMPT_SETTINGS, PROTOCOLS, TOOL_SETTINGS, SettingRule
 from gotlang.scope import Scope, Variable
 from gotlang.semantics.expressions import ExpressionChecker
 from gotlang.semantics.steps import check_setting
@@ -49,6 +49,7 @@ def check_prompt(
         help = 'write it in triple quotes: """..."""'
         report.error("GOT0401", f"{prompt} has no text", node.name.span, help=help)
     _settings(node, signature, expressions)
+    _tools(node, symbols, report)
     used: set[str] = set()
     for text in (node.system, node.instruction, node.user):
         if text is not None:
@@ -91,11 +92,33 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
         seen.add(name)
         if name == "structured":
             _structured(node, span, report)
+            if node.tools:
+                message = "a response that must be JSON cannot call tools"
+                report.error("GOT0402", message, span, help="remove `structured`, or the tools")
+        if name in TOOL_SETTINGS and not node.tools:
+            help = f"name them: `tools search, read`, or remove `{name}`"
+            report.error("GOT0402", f"`{name}` is for prompts with tools", span, help=help)
+        given = setting.value
+        if name == "protocol" and isinstance(given, e.Constant) and given.value not in PROTOCOLS:
+            report.error("GOT0402", '`protocol` is "text" or "native"', given.span)
         if name == "count" and not node.many and not signature.lost:
             help = "write `many` before the type of the result"
             report.error("GOT0402", "`count` is for prompts that return several values", span, help=help)
         inputs = [Variable(p, type_) for p, type_ in signature.parameters] if name == "count" else []
         check_setting(name, setting.value, known[name], Scope().inside(*inputs), expressions)
+
+
+def _tools(node: n.Prompt, symbols: Symbols, report: Report) -> None:
+    """Check the names of tools: each is a function or a scheme, once."""
+    known, seen = {*symbols.functions, *symbols.schemes}, set[str]()
+    for tool in node.tools:
+        symbols.used.add(tool.text)
+        if tool.text not in known:
+            note = "a tool is a function that the program imports from Python, or a scheme"
+            report.unknown("GOT0711", "tool", tool.text, tool.span, known, note)
+        elif tool.text in seen:
+            report.error("GOT0711", f"duplicate tool `{tool.text}`", tool.span, help="keep one of them")
+        seen.add(tool.text)
 
 
 def _is_prefixed(setting: n.Setting) -> bool:

@@ -134,6 +134,13 @@ class StepCheck:
         if signature is not None:
             symbols.used.add(name)
             self.checker.expressions.match(operand, signature, "prompt", scope)
+            declared = symbols.nodes.get(name)
+            if isinstance(declared, n.Prompt) and declared.tools:
+                until = self.setting("until")
+                if operation != "Generate" or until is not None:
+                    message = f"`{name}` has tools, so only `Generate` without `until` can ask it"
+                    help = "ask it by a `Generate` before, and look at what that gives here"
+                    self.error("GOT0712", message, (until or operand).span, help=help)
             if self._plainly(operand, "temperature") == 0 and self._plainly(operand, "retries"):
                 message = "at temperature 0 every sample is the same response"
                 help = "remove `retries`, or raise the temperature"

@@ -164,12 +164,12 @@ class TreeBuilder:
     def prompt(self, span, head, *children):
         name, parameters, many, result = head
         place, parts = self._until(span, *nodes_in(children)), _by_kind(children)
-        system, instruction, examples, user, parse = self._only(
-            parts, "system", "instruction", "examples", "user", "parse"
+        system, instruction, examples, user, parse, tools = self._only(
+            parts, "system", "instruction", "examples", "user", "parse", "tools"
         )
         settings, examples = tuple(parts.get("setting", ())), (*(examples or ()), *parts.get("example", ()))
         inputs = (name, parameters, many, result)
-        return n.Prompt(place, *inputs, settings, system, instruction, examples, user, parse)
+        return n.Prompt(place, *inputs, settings, system, instruction, examples, user, parse, tools or ())
 
     def prompt_head(self, _span, name, parameters, many, result):
         return name, parameters, many is not None, result
@@ -186,6 +186,7 @@ class TreeBuilder:
         return "example", example
 
     prompt_setting = _part("setting")
+    tools = _part("tools")
     system = _part("system")
     instruction = _part("instruction")
 

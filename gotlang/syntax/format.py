@@ -173,6 +173,8 @@ class _Printer:
                 groups.append(self._clause(text, word, self._quoted(text, hang=0)))
         if node.parse:
             groups.append(self._clause(node.parse, "parse ", node.parse))
+        if node.tools:
+            groups.append(self._clause(node.tools[0], *_commas(node.tools, "tools ")))
         if node.examples:
             start = self._keyword("examples", node, node.examples[0])
             examples = [Line(2, example.span.start, self.pieces(example)) for example in node.examples]

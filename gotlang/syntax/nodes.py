@@ -339,6 +339,7 @@ class Prompt(Node, frozen=True):
     examples: tuple[Example, ...]
     user: Constant | None
     parse: ParseForm | None
+    tools: tuple[Identifier, ...] = ()
 
 
 class Score(Node, frozen=True):

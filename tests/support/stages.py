@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gotlang.api import Program, compile
@@ -18,6 +18,7 @@ from gotlang.ir.effects import Effects
 from gotlang.ir.parse import from_text
 from gotlang.ir.text import step_text, to_text
 from gotlang.ir.verify import verify
+from gotlang.models.base import Message
 from gotlang.models.simulated import SimulatedModel
 from gotlang.operations import BLOCKS, OPERATIONS, record_of, title
 from gotlang.options import Options
@@ -68,6 +69,16 @@ def _pages(query: str, k: int) -> list[str]:
     return ["one is a number", "two is a number", "cats are no numbers"][:k]
 
 
+def _solve(n: int, messages: Sequence[Message]) -> str:
+    """Calls tools in two turns, and answers with what the last one gave."""
+    match sum(message.role == "assistant" for message in messages):
+        case 0:
+            return f'Call: twice {{"n": {n}}}\nCall: broken {n}\nCall: nothing {{}}\nCall: twice {{"m": 1}}'
+        case 1:
+            return f"Call: twice({int(messages[-1].content.split()[3]) + 1})\nResult of twice: 99"
+    return messages[-1].content.rpartition(":")[2]
+
+
 FUNCTIONS = {"double": _double, "fail": _fail, "pages": _pages}
 TYPED = ["double -> int", "fail -> int", "pages"]
 SIMULATED = {
@@ -79,6 +90,7 @@ SIMULATED = {
     "rate": lambda rng, n: str(n * 10),
     "word": lambda rng, n: ["zero", "one", "two", "three"][n % 4],
     "unreadable": lambda rng, n: "no number here",
+    "solve": lambda rng, n, messages: _solve(n, messages),
 }
 
 

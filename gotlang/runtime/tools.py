@@ -1,0 +1,255 @@
+"""`Generate` by a prompt with tools: for each sample a model and its tools take turns.
+
+A turn is an operation that asks the model once; what it calls becomes operations, which run at the same
+time, and the next turn is shown their results in the order of the calls. So the graph, the cache and the
+budget know each of them, and nothing depends on which ends first.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from functools import partial
+from typing import Any, NamedTuple, final
+
+from gotlang.analysis.annotations import annotated
+from gotlang.answers.calls import Tool, described, written_calls
+from gotlang.errors import EvaluationError, ReadError
+from gotlang.ir import program as ir
+from gotlang.models.base import Completion, Message, Model
+from gotlang.operations.checks import count
+from gotlang.operations.record import DEFAULT_TURNS, MOST_CALLS_A_TURN, PROTOCOLS
+from gotlang.operations.sampling import Responses
+from gotlang.operations.step import Line
+from gotlang.runtime.context import Context
+from gotlang.runtime.execution import Execution, whole
+from gotlang.runtime.expansion import Expander
+from gotlang.runtime.graph import DONE, NOTHING, Frame, Handle, Operation, path_key
+from gotlang.runtime.spaces import Ranks, inside
+from gotlang.syntax import expressions as e
+from gotlang.thought import Thought, Thoughts
+from gotlang.types import DYNAMIC
+
+_PLACE = re.compile(r" \([^()]*:\d+\)")
+LAST_TURN = "(You can use no tool any more: respond with the answer now.)"
+
+
+class _Call(NamedTuple):
+    """A call that a model asks for: its id (empty in the text protocol), a tool and arguments as text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class _Called(NamedTuple):
+    """What a model said in a turn that calls tools."""
+
+    said: Message
+    calls: tuple[_Call, ...]
+
+
+def tools(x: Expander, step: ir.Generate, frame: Frame, pool: Handle) -> Handle:
+    """`Generate` by a prompt with tools: k conversations for each thought."""
+    named = x.context.declared.prompts[step.prompt].tools
+
+    def build(frame: Frame, grow: Operation | None) -> list[Operation]:
+        pool = frame.pool(step.pool)
+        thoughts = pool.operation.output
+        k = count(x.context.evaluate(step.k, whole(frame, thoughts)), "k", 1)
+        x.context.sampler.check(k * len(thoughts))
+        offered = {name: _offered(x.context, name) for name in named}
+        ranks, ends = Ranks(), []
+        for index, thought in enumerate(thoughts):
+            marks = () if pool.single else ranks.marks(thought.value)
+            for sample in range(k):
+                where = (*marks, "sample", sample) if sample else marks
+                inner = frame.inside((step.result, index, sample), {}, grow, x.remaining.after(step), *where)
+                if sample:
+                    inner.shared = inside(frame.shared, sample)
+                ends.append(_Talk(x, step, inner, thought, offered).begin(grow))
+        last = Operation(step, "answered", frame.inside((step.result,), {}, grow), "answered", grow)
+        last.parts = ends
+        return [x.graph.add(last, ends)]
+
+    return Handle(x.later(step, frame, x.waits(step, frame, True), build), step.single)
+
+
+def _offered(context: Context, name: str) -> Tool:
+    """What a model is told of a function or a scheme of the program."""
+    scheme = next((one for one in context.program.schemes if one.name == name), None)
+    if scheme is not None:
+        return Tool(name, "", scheme.parameters, frozenset(dict(scheme.parameters)))
+    function = context.functions[name]
+    parameters = inspect.signature(function).parameters.values()
+    types = tuple((p.name, _type(p.annotation)) for p in parameters)
+    needed = frozenset(p.name for p in parameters if p.default is p.empty)
+    about = (inspect.getdoc(function) or "").partition("\n\n")[0]
+    return Tool(name, " ".join(about.split()), types, needed)
+
+
+def _type(annotation: Any) -> Any:
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return annotated(text) or DYNAMIC
+
+
+@final
+class _Talk:
+    """One sample: the turns of a model, and what its tools gave. Implements
+    `gotlang.runtime.execution.Talking`."""
+
+    def __init__(
+        self, x: Expander, step: ir.Generate, frame: Frame, thought: Thought, offered: dict[str, Tool]
+    ) -> None:
+        self.x = x
+        self.step = step
+        self.frame = frame
+        self.thought = thought
+        self.offered = offered
+        self.join = Operation(step, "join", frame, "talk", frame.origin)
+        self.said: list[Message] = []
+        self.turn = 0
+        self.turns = DEFAULT_TURNS
+        self.native = False
+        self.calls: tuple[_Call, ...] = ()
+        self.results: dict[int, str] = {}
+        self.made: dict[int, Thoughts] = {}
+
+    def begin(self, grow: Operation | None) -> Operation:
+        """Lay out the first turn; the operation whose thoughts are the answer."""
+        self.x.graph.add(self.join, (), held=1)
+        self._next(grow, ())
+        return self.join
+
+    def _next(self, grow: Operation | None, after: tuple[Operation, ...]) -> None:
+        """Lay out a turn, and what looks at it. The join waits for that instead of what has come before."""
+        x = self.x
+        inner = self.frame.inside(("turn", self.turn), {}, grow)
+        turn = Operation(self.step, "turn", inner, "turn", grow)
+        turn.work = self._ask
+        x.graph.add(turn, after)
+        looks = x.grow(self.step, inner, (turn,), self._look, "calls")
+        if grow is not None and grow in self.join.inputs:
+            x.graph.move(grow, self.join, looks)
+        else:
+            x.graph.connect((looks,), self.join)
+
+    # ---------------------------------------------------------------- asking
+
+    async def _ask(self, running: Execution) -> Thoughts:
+        """One turn of the model."""
+        self._hear()
+        step, made = self.step, [thought for at in sorted(self.made) for thought in self.made[at]]
+        self.calls, self.results, self.made = (), {}, {}
+        calls = running.try_each(
+            (self.thought,),
+            lambda thought: running.call(step.prompt, step.arguments, step.settings, thought, talk=self),
+        )
+        if not calls:
+            return NOTHING
+        call = calls[0][1]
+        call.parents = (*call.parents, *made)
+        found: list[Thought] = []
+        for sample, values in (await Responses(running, [call], 1).all())[0]:
+            for value in values:
+                if isinstance(value, _Called):
+                    self.said.append(value.said)
+                    self.calls = value.calls
+                    asked = [{"tool": one.name, "arguments": one.arguments} for one in value.calls]
+                    value = {"text": value.said.content, "calls": asked}
+                found.append(call.thought(value, len(found), sample))
+        return Thoughts(found)
+
+    def _hear(self) -> None:
+        """Tell the model what its tools gave, in the order of its calls."""
+        if not self.calls:
+            return
+        texts = [f"Result of {call.name}: {self.results[at]}" for at, call in enumerate(self.calls)]
+        if self.turn + 1 >= self.turns:
+            texts.append(LAST_TURN)
+        self.said.append(Message("user", "\n".join(texts)))
+
+    def goes_on(
+        self, messages: tuple[Message, ...], model: Model, turns: Any = DEFAULT_TURNS, protocol: Any = None
+    ) -> tuple[Message, ...]:
+        self.turns = count(turns, "turns", 1)
+        if protocol is not None and protocol not in PROTOCOLS:
+            raise EvaluationError(f'`protocol` must be "text" or "native", not {protocol!r:.60}')
+        about = described(self.offered)
+        system = [message for message in messages if message.role == "system"]
+        if system:
+            first = Message("system", f"{system[0].content}\n\n{about}")
+            return (*(first if message is system[0] else message for message in messages), *self.said)
+        return (Message("system", about), *messages, *self.said)
+
+    def called(self, completion: Completion) -> _Called | None:
+        written = written_calls(completion.text, [*self.offered])
+        if not written:
+            return None
+        if self.turn + 1 >= self.turns:
+            raise ReadError(f"it calls a tool in the last of its {self.turns} turns")
+        text = completion.text[: written[-1].end]
+        calls = tuple(_Call("", call.name, call.arguments) for call in written)
+        return _Called(Message("assistant", text), calls)
+
+    # ---------------------------------------------------------------- tools
+
+    def _look(self, grow: Operation) -> None:
+        """After a turn: call what it asks for and lay out the next, or end with its answer."""
+        turn = grow.inputs[0]
+        if not self.calls:
+            return self.x.fill(self.join, [turn])
+        ends = [
+            end
+            for at, call in enumerate(self.calls)
+            if (end := self._begin(at, call, turn, grow)) is not None
+        ]
+        self.turn += 1
+        return self._next(grow, (turn, *ends))
+
+    def _begin(self, at: int, call: _Call, turn: Operation, grow: Operation) -> Operation | None:
+        """Lay out one call; what ends it, or None for one that cannot be made, which the model is told."""
+        tool, x = self.offered.get(call.name), self.x
+        try:
+            if tool is None:
+                raise ReadError(f"there is no tool `{call.name}`; there are {', '.join(self.offered)}")
+            if at >= MOST_CALLS_A_TURN:
+                raise ReadError(f"more than {MOST_CALLS_A_TURN} calls at once; call it again")
+            given = tool.arguments(call.arguments)
+        except ReadError as error:
+            self.results[at] = f"Error: {error.message}"
+            return None
+        arguments = tuple((name, e.Constant(self.step.span, value)) for name, value in given.items())
+        inner = self.frame.inside(("turn", self.turn, at), {}, grow, 0, "tool", self.turn, at)
+        start = x.graph.constant(turn.output, inner, "call", grow)
+        inner.names["%call"] = Handle(start, True)
+        base = ("%tool", DYNAMIC, True, "%call", call.name, arguments)
+        made: ir.Step
+        if call.name in x.context.functions:
+            made = ir.Call(*base, span=self.step.span)
+        else:
+            made = ir.Invoke(*base, span=self.step.span, line=Line(call.name))
+        end = Operation(made, "rescue", self.frame, ("result", self.turn, at), grow)
+        inner.trial = end
+        end.work = partial(self._note, at, inner)
+        return x.graph.add(end, (x.step(made, inner).operation,))
+
+    def _note(self, at: int, inner: Frame, end: Operation) -> None:
+        """Note what a tool gave, or why it failed."""
+        found = end.inputs[0]
+        if found.state == DONE:
+            values = [thought.value for thought in found.output]
+            self.results[at] = _shown(values[0] if len(values) == 1 else values)
+            self.made[at] = found.output
+            return
+        self.x.context.handled.append(path_key(inner))
+        _, error = min(self.x.context.causes(found), key=lambda cause: path_key(cause[0]))
+        # Where the program lies on this machine is not for the model, and not for the cache.
+        reason = _PLACE.sub("", error.message.removeprefix("every thought failed: "))
+        self.results[at] = f"Error: {reason}"
+
+
+def _shown(value: Any) -> str:
+    """A value as a model reads it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

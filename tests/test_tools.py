@@ -1,0 +1,218 @@
+"""Prompts with tools: how calls are read, and how a model and its tools take turns in a run."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.laws import tried
+
+from gotlang.analysis.annotations import annotated
+from gotlang.answers.calls import Tool, described, written_calls
+from gotlang.api import Options, compile
+from gotlang.errors import ReadError, RunError
+from gotlang.models.base import Message
+from gotlang.models.simulated import SimulatedModel
+from gotlang.result import Result
+from gotlang.types import FLOAT, INT, STR, ListType, optional
+
+SEARCH = Tool("search", "Finds pages.", (("query", STR), ("k", INT)), frozenset({"query"}))
+READ = Tool("read", "", (("path", STR),), frozenset({"path"}))
+ADD = Tool("add", "", (("numbers", ListType(INT)), ("scale", optional(FLOAT))), frozenset({"numbers"}))
+TOOLS = {tool.name: tool for tool in (SEARCH, READ, ADD)}
+
+BERN = [("search", {"query": "Bern"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('Call: search {"query": "Bern"}', BERN),
+        ('I look.\nCall: search {"query": "Bern"}\n', BERN),
+        ("**Call:** `search` {'query': 'Bern'}", BERN),
+        ('call: search({"query": "Bern"})', BERN),
+        ('Call: search("Bern")', BERN),
+        ("Call: search(query='Bern')", BERN),
+        ('Call: search(query="Bern", k=2)', [("search", {"query": "Bern", "k": 2})]),
+        ('Call: search {"query": "Bern", "k": "2"}', [("search", {"query": "Bern", "k": 2})]),
+        ("Call: read notes/a.txt", [("read", {"path": "notes/a.txt"})]),
+        ("Action: read[notes/a.txt]", [("read", {"path": "notes/a.txt"})]),
+        ("Action: read\nAction Input: notes/a.txt", [("read", {"path": "notes/a.txt"})]),
+        ('Action 1: search {"query": "Bern"}\nObservation 1: a town', BERN),
+        ('Call: search {\n  "query": "Bern"\n}', BERN),
+        ('```\nCall: search {"query": "Bern"}\n```', BERN),
+        ('<tool_call>\n{"name": "search", "arguments": {"query": "Bern"}}\n</tool_call>', BERN),
+        ('```json\n{"tool": "search", "args": {"query": "Bern"}}\n```', BERN),
+        ("Call: add [1, 2]", [("add", {"numbers": [1, 2]})]),
+        ('Call: add {"numbers": "1, 2", "scale": null}', [("add", {"numbers": [1, 2], "scale": None})]),
+        ('Call: search {"query": "Bern"}\nCall: read a', [*BERN, ("read", {"path": "a"})]),
+        ('Call: search {"query": "Bern"}\nResult of search: x\nCall: read a', BERN),
+        ("The answer is 4.", []),
+        ("Call: me tomorrow", []),
+        ("Action: none is needed", []),
+        ("I could call: search", []),
+        ('{"name": "Bern", "arguments": 3}', []),
+    ],
+)
+def test_calls_are_read_however_a_model_writes_them(text: str, calls: list[tuple[str, Any]]) -> None:
+    found = written_calls(text, [*TOOLS])
+    assert [(one.name, TOOLS[one.name].arguments(one.arguments)) for one in found] == calls
+
+
+@tried(60)
+@given(st.text(), st.integers(-(10**6), 10**6), st.text())
+def test_a_call_in_the_documented_form_is_read_as_it_was_meant(query: str, k: int, before: str) -> None:
+    arguments = {"query": query, "k": k}
+    for ascii in (True, False):
+        text = f"Call: search {json.dumps(arguments, ensure_ascii=ascii)}"
+        (one,) = written_calls(text, [*TOOLS])
+        assert SEARCH.arguments(one.arguments) == arguments
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("{}", "the argument `query` is missing"),
+        ('{"query": "a", "n": 1}', "no argument `n`"),
+        ('{"query": "a", "k": "many"}', "the argument `k`: "),
+        ("two words", "cannot be read"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_how_to_write_it(written: str, why: str) -> None:
+    with pytest.raises(ReadError, match=why):
+        SEARCH.arguments(written)
+
+
+def test_what_a_model_is_told_is_the_page() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "tools.md").read_text()
+    about = "Finds the k lines that fit a query best."
+    assert described({"search": SEARCH._replace(description=about)}) in page
+
+
+@pytest.mark.parametrize(
+    ("annotation", "type_"),
+    [
+        ("str", "str"),
+        ("typing.List[int]", "list[int]"),
+        ("dict[str, list[float]]", "dict[str, list[float]]"),
+        ("Literal['a', 'b']", '"a" | "b"'),
+        ("int | None", "int?"),
+        ("Optional[bool]", "bool?"),
+        ("'tuple[int, str]'", "pair[int, str]"),
+        ("set[int]", "None"),
+        ("dict[int, str]", "None"),
+        ("Path", "None"),
+    ],
+)
+def test_annotations_are_types(annotation: str, type_: str) -> None:
+    assert str(annotated(annotation)) == type_
+
+
+# -------------------------------------------------------------------- runs
+
+AGENT = """
+prompt solve(n: int) -> int:
+    tools slow, broken, twice
+    turns 3
+    "{{ n }}"
+scheme twice(n: int) -> int:
+    Generate() doubled(n)
+prompt doubled(n: int) -> int:
+    "twice {{ n }}"
+scheme main(n: int) -> many int:
+    Generate(k=2) solve(n)
+"""
+SAID = Callable[[Sequence[Message]], str]
+
+
+def turn(messages: Sequence[Message]) -> int:
+    return sum(message.role == "assistant" for message in messages)
+
+
+def run(
+    said: SAID, cache: Path | None = None, slow: Callable[[int], Any] = lambda n: n, **more: Any
+) -> Result:
+    """A run whose model says this at each turn."""
+
+    def broken(n: int) -> int:
+        raise ValueError(f"no {n}")
+
+    simulators = {
+        "solve": lambda rng, n, messages: said(messages),
+        "doubled": lambda rng, n: str(2 * n),
+    }
+    program = compile(AGENT, functions=["slow", "broken"])
+    options = Options(
+        model=SimulatedModel(simulators), functions={"slow": slow, "broken": broken}, cache=cache, **more
+    )
+    return program.run(n=3, scheme="main", options=options)
+
+
+def test_calls_of_one_turn_run_at_once_and_are_told_in_their_order() -> None:
+    seen: list[str] = []
+    both = threading.Barrier(2, timeout=20)
+
+    def slow(n: int) -> int:
+        both.wait()
+        time.sleep(0.02 * random.random())
+        return 10 * n
+
+    def said(messages: Sequence[Message]) -> str:
+        if turn(messages) == 0:
+            return "Call: slow 1\nCall: broken 2\nCall: twice 3\nCall: slow 4"
+        seen.append(messages[-1].content)
+        return "5"
+
+    result = run(said, slow=slow)
+    assert result.value == [5, 5]
+    told = "Result of slow: 10\nResult of broken: Error: `broken` raised ValueError: no 2\n"
+    assert seen == [told + "Result of twice: 6\nResult of slow: 40"] * 2
+    assert all(failure.handled for failure in result.outcome.failures)
+
+
+def test_the_last_turn_says_so_and_a_call_in_it_fails_the_sample() -> None:
+    seen: list[str] = []
+
+    def said(messages: Sequence[Message]) -> str:
+        seen.append(messages[-1].content)
+        return f"Call: twice {turn(messages)}"
+
+    with pytest.raises(RunError, match="calls a tool in the last of its 3 turns"):
+        run(said)
+    assert [("no tool any more" in text) for text in sorted(set(seen), key=seen.index)] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_a_run_again_pays_nothing_and_says_the_same(tmp_path: Path) -> None:
+    def said(messages: Sequence[Message]) -> str:
+        return "Call: twice 3" if turn(messages) < 2 else messages[-1].content.split("(")[0].split()[-1]
+
+    cache = tmp_path / "cache.db"
+    first, again = run(said, cache), run(said, cache)
+    assert first.value == again.value == [6, 6]
+    assert (first.outcome.ledger.spent.calls, again.outcome.ledger.spent.calls) == (10, 0)
+
+
+def test_a_budget_that_ends_a_tool_ends_the_run(tmp_path: Path) -> None:
+    result = run(lambda messages: "Call: twice 3", max_calls=3)
+    assert result.status == "partial"
+    assert result.outcome.ledger.spent.calls == 3
+
+
+def test_no_run_needs_more_than_was_foreseen() -> None:
+    everything = "\n".join(f"Call: twice {n}" for n in range(12))
+    result = run(lambda messages: everything if turn(messages) < 2 else "1")
+    costs = compile(AGENT, functions=["slow", "broken"]).explain(None, scheme="main", simulate=False).costs
+    assert result.outcome.ledger.accounts[0].calls == 2 * (3 + 2 * 8) == costs.calls.high
+    assert result.outcome.hops == 3 + 2 == costs.critical_path.high
