@@ -18,8 +18,8 @@ from support.laws import tried
 from gotlang.analysis.annotations import annotated
 from gotlang.answers.calls import Tool, described, written_calls
 from gotlang.api import Options, compile
-from gotlang.errors import ReadError, RunError
-from gotlang.models.base import Message
+from gotlang.errors import ModelError, ReadError, RunError
+from gotlang.models.base import PERMITTED, Completion, Message, Model, Permit, Reply, Request, Usage
 from gotlang.models.simulated import SimulatedModel
 from gotlang.result import Result
 from gotlang.types import FLOAT, INT, STR, ListType, optional
@@ -122,6 +122,7 @@ AGENT = """
 prompt solve(n: int) -> int:
     tools slow, broken, twice
     turns 3
+    protocol "PROTOCOL"
     "{{ n }}"
 scheme twice(n: int) -> int:
     Generate() doubled(n)
@@ -138,7 +139,11 @@ def turn(messages: Sequence[Message]) -> int:
 
 
 def run(
-    said: SAID, cache: Path | None = None, slow: Callable[[int], Any] = lambda n: n, **more: Any
+    said: SAID,
+    cache: Path | None = None,
+    slow: Callable[[int], Any] = lambda n: n,
+    protocol: str = "text",
+    **more: Any,
 ) -> Result:
     """A run whose model says this at each turn."""
 
@@ -149,15 +154,16 @@ def run(
         "solve": lambda rng, n, messages: said(messages),
         "doubled": lambda rng, n: str(2 * n),
     }
-    program = compile(AGENT, functions=["slow", "broken"])
+    program = compile(AGENT.replace("PROTOCOL", protocol), functions=["slow", "broken"])
     options = Options(
         model=SimulatedModel(simulators), functions={"slow": slow, "broken": broken}, cache=cache, **more
     )
     return program.run(n=3, scheme="main", options=options)
 
 
-def test_calls_of_one_turn_run_at_once_and_are_told_in_their_order() -> None:
-    seen: list[str] = []
+@pytest.mark.parametrize("protocol", ["text", "native"])
+def test_calls_of_one_turn_run_at_once_and_are_told_in_their_order(protocol: str) -> None:
+    seen: list[list[str]] = []
     both = threading.Barrier(2, timeout=20)
 
     def slow(n: int) -> int:
@@ -168,13 +174,22 @@ def test_calls_of_one_turn_run_at_once_and_are_told_in_their_order() -> None:
     def said(messages: Sequence[Message]) -> str:
         if turn(messages) == 0:
             return "Call: slow 1\nCall: broken 2\nCall: twice 3\nCall: slow 4"
-        seen.append(messages[-1].content)
+        asked, answered = next(
+            (m, messages[at + 1 :]) for at, m in enumerate(messages) if m.role == "assistant"
+        )
+        calls = [call.name for call in asked.calls]
+        assert calls == (["slow", "broken", "twice", "slow"] if protocol == "native" else [])
+        assert [m.call for m in answered] == [call.id for call in asked.calls] or [""]
+        seen.append([m.content for m in answered])
         return "5"
 
-    result = run(said, slow=slow)
+    result = run(said, slow=slow, protocol=protocol)
     assert result.value == [5, 5]
-    told = "Result of slow: 10\nResult of broken: Error: `broken` raised ValueError: no 2\n"
-    assert seen == [told + "Result of twice: 6\nResult of slow: 40"] * 2
+    told = ["10", "Error: `broken` raised ValueError: no 2", "6", "40"]
+    if protocol == "text":
+        names = ("slow", "broken", "twice", "slow")
+        told = ["\n".join(f"Result of {name}: {text}" for name, text in zip(names, told, strict=True))]
+    assert seen == [told, told]
     assert all(failure.handled for failure in result.outcome.failures)
 
 
@@ -213,6 +228,50 @@ def test_a_budget_that_ends_a_tool_ends_the_run(tmp_path: Path) -> None:
 def test_no_run_needs_more_than_was_foreseen() -> None:
     everything = "\n".join(f"Call: twice {n}" for n in range(12))
     result = run(lambda messages: everything if turn(messages) < 2 else "1")
-    costs = compile(AGENT, functions=["slow", "broken"]).explain(None, scheme="main", simulate=False).costs
+    costs = (
+        compile(AGENT.replace("PROTOCOL", "text"), functions=["slow", "broken"])
+        .explain(None, scheme="main", simulate=False)
+        .costs
+    )
     assert result.outcome.ledger.accounts[0].calls == 2 * (3 + 2 * 8) == costs.calls.high
     assert result.outcome.hops == 3 + 2 == costs.critical_path.high
+
+
+class Refusing(Model):
+    """A model that turns out to take no tools."""
+
+    name, simulated, tools, price, batch = "refusing", False, True, None, 1
+
+    def __init__(self) -> None:
+        self.known: frozenset[str] = frozenset()
+        self.asked: list[Request] = []
+
+    @property
+    def refuses(self) -> frozenset[str]:
+        return self.known
+
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        await permit.send()
+        self.asked.append(request)
+        if request.tools:
+            self.known = frozenset({"tools"})
+            permit.failed(Usage())
+            raise ModelError("no tools here")
+        text = "7" if turn(request.messages) else "Call: slow 7"
+        return Reply((Completion(text),), Usage(10, 10), 0.1)
+
+
+def test_a_model_that_refuses_tools_is_asked_in_text() -> None:
+    model = Refusing()
+    text = AGENT.replace('    protocol "PROTOCOL"\n', "").replace("k=2", "k=1")
+    program = compile(text, functions=["slow", "broken"])
+    functions = {"slow": lambda n: n, "broken": lambda n: n}
+    result = program.run(n=3, scheme="main", options=Options(model=model, functions=functions))
+    assert result.value == [7]
+    assert [bool(request.tools) for request in model.asked] == [True, False, False]
+    assert [tool.name for tool in model.asked[0].tools] == ["slow", "broken", "twice"]
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    assert json.loads(model.asked[0].tools[2].schema) == {**schema, "additionalProperties": False}
+    with pytest.raises(RunError, match="takes no tools"):
+        program = compile(AGENT.replace("PROTOCOL", "native"), functions=["slow", "broken"])
+        program.run(n=3, scheme="main", options=Options(model=model, functions=functions))

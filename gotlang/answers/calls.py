@@ -76,10 +76,11 @@ class Tool(NamedTuple):
 
 @final
 class Written(NamedTuple):
-    """A call in a text: the name, the arguments as written, and where it ends."""
+    """A call in a text: the name, the arguments as written, and where it begins and ends."""
 
     name: str
     arguments: str
+    start: int
     end: int
 
 
@@ -101,7 +102,7 @@ def written_calls(text: str, names: Sequence[str]) -> list[Written]:
     """The calls in a response, in order; `names` are the tools that there are."""
     found: list[Written] = []
     for tag in _TAG.finditer(text):
-        if (call := _described(tag[2], names, tag.end())) is not None:
+        if (call := _described(tag[2], names, *tag.span())) is not None:
             found.append(call)
     if found:
         return found
@@ -117,10 +118,10 @@ def written_calls(text: str, names: Sequence[str]) -> list[Written]:
         if not known and (word != "call" or text[start : start + 1] not in ("{", "(")):
             continue
         end = _end(text, start)
-        found.append(Written(name, text[start:end].strip(), end))
+        found.append(Written(name, text[start:end].strip(), head.start(), end))
     if not found:
         bare = _FENCE.sub("", text).strip()
-        call = _described(bare, names, len(text)) if bare.startswith("{") else None
+        call = _described(bare, names, 0, len(text)) if bare.startswith("{") else None
         found = [call] if call is not None else []
     return found
 
@@ -128,14 +129,14 @@ def written_calls(text: str, names: Sequence[str]) -> list[Written]:
 _FENCE = re.compile(r"^```\w*[ \t]*$", re.MULTILINE)
 
 
-def _described(text: str, names: Sequence[str], end: int) -> Written | None:
+def _described(text: str, names: Sequence[str], start: int, end: int) -> Written | None:
     """A call as an object with the name of a tool and its arguments."""
     for one in scan(text):
         if isinstance(one.value, dict):
             name = next((one.value[key] for key in _NAMES if isinstance(one.value.get(key), str)), None)
             given: Any = next((one.value[key] for key in _ARGUMENTS if key in one.value), {})
             if isinstance(name, str) and name in names:
-                return Written(name, given if isinstance(given, str) else json.dumps(given), end)
+                return Written(name, given if isinstance(given, str) else json.dumps(given), start, end)
     return None
 
 

@@ -395,6 +395,8 @@ class Model(Protocol):
     """The name in requests and ledgers, without the provider's prefix."""
     simulated: bool
     """Whether completions are made up by a simulator; every output that depends on it says so."""
+    tools: bool = False
+    """Whether it takes `Request.tools` and returns `Completion.calls`, unless it `refuses` "tools"."""
     endpoint: str = ""
     """The URL that the name belongs to, without secrets; empty if the name alone identifies the model
     (OpenAI's own, local ones, the simulator)."""

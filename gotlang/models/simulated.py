@@ -13,6 +13,9 @@ all that a model sees. A simulator that is asked something outside of what it si
 The text depends only on the identity of the call and the number of the sample, never on the order of calls:
 the same program with other concurrency, batching or scheduling gives the same results.
 
+A response that calls tools says it in lines of the text protocol, `Call: search {"query": "Bern"}`. Where the
+request has its tools natively, these are calls in the response too.
+
 For a dry run the simulated endpoint can have limits, failures and a latency, obeyed on the run's virtual
 clock: an hour of waiting takes milliseconds and is reported as an hour. No completion changes by it.
 
@@ -44,6 +47,7 @@ from typing import Any, Final, final
 
 from msgspec import UNSET, Struct, UnsetType, structs, to_builtins
 
+from gotlang.answers.calls import written_calls
 from gotlang.errors import ModelError, OutsideSimulation, UsageError
 from gotlang.models.base import (
     PERMITTED,
@@ -54,6 +58,7 @@ from gotlang.models.base import (
     Price,
     Reply,
     Request,
+    ToolCall,
     Usage,
 )
 from gotlang.models.failures import back_off
@@ -222,6 +227,7 @@ class SimulatedModel(Model):
     about = "the program's own simulator, free of charge (`simulated:rpm=60` simulates a limit)"
     batches = False
     simulated = True
+    tools = True
     price: Price | None = None
     batch = 128
 
@@ -332,13 +338,15 @@ class SimulatedModel(Model):
         for number in range(first, first + max(1, min(n, self.batch))):
             # At temperature 0 all samples are equal, as they would be from a model.
             sample = 0 if request.settings.temperature == 0 else number
-            one = self._completion(request, self._random(key, sample, "answer"))
+            one = _calling(self._completion(request, self._random(key, sample, "answer")), request)
             completions.append(one)
             latencies.append(self._latency.seconds(self._random(key, sample, "latency"), one.output_tokens))
         latency = max(latencies)
         if self._sleep is not None:
             await self._sleep(latency)
-        usage = Usage(request_tokens(request.messages), sum(one.output_tokens for one in completions))
+        read = request_tokens(request.messages)
+        read += sum(estimate_tokens(part) for tool in request.tools for part in structs.astuple(tool))
+        usage = Usage(read, sum(one.output_tokens for one in completions))
         silent = request.settings.logprobs and any(one.logprob is None for one in completions)
         note = (
             f"no log-probability: the simulator {request.prompt} does not return `Simulated(text, logprob)`"
@@ -420,6 +428,18 @@ class SimulatedModel(Model):
         if tokens and "".join(token for token, *_ in tokens) != getattr(result, "text", ""):
             raise ModelError(f"the simulator {_place(simulator)} returned tokens that are not its text's")
         return result
+
+
+def _calling(one: Completion, request: Request) -> Completion:
+    """A completion whose calls of tools are calls, where the request has tools, and not only text."""
+    found = written_calls(one.text, [tool.name for tool in request.tools]) if request.tools else []
+    if not found:
+        return one
+    turn = sum(message.role == "assistant" for message in request.messages)
+    calls = tuple(ToolCall(f"call_{turn}_{i}", each.name, each.arguments) for i, each in enumerate(found))
+    return structs.replace(
+        one, text=one.text[: found[0].start].rstrip(), calls=calls, finish_reason="tool_calls"
+    )
 
 
 def _chosen(text: str, options: ModelOptions) -> tuple[str, str, Price, Latency]:

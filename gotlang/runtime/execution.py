@@ -26,7 +26,7 @@ from gotlang.errors import (
 from gotlang.ir import program as ir
 from gotlang.ir.evaluate import Layer
 from gotlang.ir.foreign import call_python
-from gotlang.models.base import Completion, DecodingSettings, Message, Model, Request, Usage
+from gotlang.models.base import Completion, DecodingSettings, Message, Model, Request, ToolSpec, Usage
 from gotlang.operations.checks import count, number, position
 from gotlang.operations.names import free_names, looks_at_pool
 from gotlang.operations.record import PROMPT_SETTINGS, TOOL_SETTINGS
@@ -293,6 +293,7 @@ class Execution:
         chosen: dict[str, Any] = {}
         model_name, shared, timeout, retries = None, False, None, None
         bounds: dict[str, Any] = {}
+        tools: tuple[ToolSpec, ...] = ()
         if declared.settings or settings or self.frame.again:
             chosen = {name: evaluate(value, names) for name, value in (*declared.settings, *settings)}
             chosen.update(self.frame.again)
@@ -308,7 +309,7 @@ class Execution:
             expected = count(evaluate(declared.count, Layer(values, context.params)), "count")
         messages = render(declared, values, shown)
         if talk is not None:
-            messages = talk.goes_on(messages, model, **bounds)
+            messages, tools = talk.goes_on(messages, model, **bounds)
         request = Request(
             model.name,
             messages,
@@ -317,6 +318,7 @@ class Execution:
             prompt,
             values,
             model.endpoint,
+            tools,
         )
         key = request.key()
         first = 0 if request.settings.temperature == 0 else self._first(key, turn, shared)
@@ -397,8 +399,8 @@ class Talking(Protocol):
 
     def goes_on(
         self, messages: tuple[Message, ...], model: Model, turns: Any = ..., protocol: Any = ...
-    ) -> tuple[Message, ...]:
-        """The messages of the next request, after those of the prompt."""
+    ) -> tuple[tuple[Message, ...], tuple[ToolSpec, ...]]:
+        """The messages of the next request, after those of the prompt, and its tools."""
 
     def called(self, completion: Completion) -> Any:
         """The calls of tools in a completion; None for one that is to be read as an answer. Raises

@@ -17,7 +17,7 @@ from gotlang.analysis.annotations import annotated
 from gotlang.answers.calls import Tool, described, written_calls
 from gotlang.errors import EvaluationError, ReadError
 from gotlang.ir import program as ir
-from gotlang.models.base import Completion, Message, Model
+from gotlang.models.base import Completion, Message, Model, ToolCall, ToolSpec
 from gotlang.operations.checks import count
 from gotlang.operations.record import DEFAULT_TURNS, MOST_CALLS_A_TURN, PROTOCOLS
 from gotlang.operations.sampling import Responses
@@ -25,7 +25,7 @@ from gotlang.operations.step import Line
 from gotlang.runtime.context import Context
 from gotlang.runtime.execution import Execution, whole
 from gotlang.runtime.expansion import Expander
-from gotlang.runtime.graph import DONE, NOTHING, Frame, Handle, Operation, path_key
+from gotlang.runtime.graph import DONE, Frame, Handle, Operation, path_key
 from gotlang.runtime.spaces import Ranks, inside
 from gotlang.syntax import expressions as e
 from gotlang.thought import Thought, Thoughts
@@ -35,19 +35,11 @@ _PLACE = re.compile(r" \([^()]*:\d+\)")
 LAST_TURN = "(You can use no tool any more: respond with the answer now.)"
 
 
-class _Call(NamedTuple):
-    """A call that a model asks for: its id (empty in the text protocol), a tool and arguments as text."""
-
-    id: str
-    name: str
-    arguments: str
-
-
 class _Called(NamedTuple):
     """What a model said in a turn that calls tools."""
 
     said: Message
-    calls: tuple[_Call, ...]
+    calls: tuple[ToolCall, ...]
 
 
 def tools(x: Expander, step: ir.Generate, frame: Frame, pool: Handle) -> Handle:
@@ -112,7 +104,8 @@ class _Talk:
         self.turn = 0
         self.turns = DEFAULT_TURNS
         self.native = False
-        self.calls: tuple[_Call, ...] = ()
+        self.model: Model
+        self.calls: tuple[ToolCall, ...] = ()
         self.results: dict[int, str] = {}
         self.made: dict[int, Thoughts] = {}
 
@@ -140,14 +133,23 @@ class _Talk:
     async def _ask(self, running: Execution) -> Thoughts:
         """One turn of the model."""
         self._hear()
-        step, made = self.step, [thought for at in sorted(self.made) for thought in self.made[at]]
+        made = [thought for at in sorted(self.made) for thought in self.made[at]]
         self.calls, self.results, self.made = (), {}, {}
+        found = await self._sample(running, made)
+        if self.native and not found and not self.said and "tools" in self.model.refuses:
+            # It has turned out to take none: in the text protocol, then.
+            found = await self._sample(running, made)
+        return Thoughts(found)
+
+    async def _sample(self, running: Execution, made: list[Thought]) -> list[Thought]:
+        """The thoughts of one response."""
+        step = self.step
         calls = running.try_each(
             (self.thought,),
             lambda thought: running.call(step.prompt, step.arguments, step.settings, thought, talk=self),
         )
         if not calls:
-            return NOTHING
+            return []
         call = calls[0][1]
         call.parents = (*call.parents, *made)
         found: list[Thought] = []
@@ -159,39 +161,54 @@ class _Talk:
                     asked = [{"tool": one.name, "arguments": one.arguments} for one in value.calls]
                     value = {"text": value.said.content, "calls": asked}
                 found.append(call.thought(value, len(found), sample))
-        return Thoughts(found)
+        return found
 
     def _hear(self) -> None:
         """Tell the model what its tools gave, in the order of its calls."""
         if not self.calls:
             return
-        texts = [f"Result of {call.name}: {self.results[at]}" for at, call in enumerate(self.calls)]
+        told = [self.results[at] for at in range(len(self.calls))]
+        if not self.native:
+            told = [f"Result of {call.name}: {text}" for call, text in zip(self.calls, told, strict=True)]
         if self.turn + 1 >= self.turns:
-            texts.append(LAST_TURN)
-        self.said.append(Message("user", "\n".join(texts)))
+            told[-1] += f"\n{LAST_TURN}"
+        if self.native:
+            pairs = zip(self.calls, told, strict=True)
+            self.said += [Message("tool", text, call=call.id) for call, text in pairs]
+        else:
+            self.said.append(Message("user", "\n".join(told)))
 
     def goes_on(
         self, messages: tuple[Message, ...], model: Model, turns: Any = DEFAULT_TURNS, protocol: Any = None
-    ) -> tuple[Message, ...]:
-        self.turns = count(turns, "turns", 1)
+    ) -> tuple[tuple[Message, ...], tuple[ToolSpec, ...]]:
+        self.turns, self.model = count(turns, "turns", 1), model
+        able = model.tools and "tools" not in model.refuses
         if protocol is not None and protocol not in PROTOCOLS:
             raise EvaluationError(f'`protocol` must be "text" or "native", not {protocol!r:.60}')
+        if protocol == "native" and not able:
+            raise EvaluationError(f'`{model.name}` takes no tools: leave `protocol "native"` out')
+        if not self.said:
+            self.native = able and protocol != "text"
+        if self.native:
+            specs = (ToolSpec(t.name, t.description, t.arguments_schema()) for t in self.offered.values())
+            return (*messages, *self.said), tuple(specs)
         about = described(self.offered)
         system = [message for message in messages if message.role == "system"]
         if system:
             first = Message("system", f"{system[0].content}\n\n{about}")
-            return (*(first if message is system[0] else message for message in messages), *self.said)
-        return (Message("system", about), *messages, *self.said)
+            return (*(first if message is system[0] else message for message in messages), *self.said), ()
+        return (Message("system", about), *messages, *self.said), ()
 
     def called(self, completion: Completion) -> _Called | None:
-        written = written_calls(completion.text, [*self.offered])
-        if not written:
+        calls, text = completion.calls, completion.text
+        if not self.native and (written := written_calls(text, [*self.offered])):
+            calls = tuple(ToolCall("", call.name, call.arguments) for call in written)
+            text = text[: written[-1].end]
+        if not calls:
             return None
         if self.turn + 1 >= self.turns:
             raise ReadError(f"it calls a tool in the last of its {self.turns} turns")
-        text = completion.text[: written[-1].end]
-        calls = tuple(_Call("", call.name, call.arguments) for call in written)
-        return _Called(Message("assistant", text), calls)
+        return _Called(Message("assistant", text, calls=calls if self.native else ()), calls)
 
     # ---------------------------------------------------------------- tools
 
@@ -208,7 +225,7 @@ class _Talk:
         self.turn += 1
         return self._next(grow, (turn, *ends))
 
-    def _begin(self, at: int, call: _Call, turn: Operation, grow: Operation) -> Operation | None:
+    def _begin(self, at: int, call: ToolCall, turn: Operation, grow: Operation) -> Operation | None:
         """Lay out one call; what ends it, or None for one that cannot be made, which the model is told."""
         tool, x = self.offered.get(call.name), self.x
         try:
