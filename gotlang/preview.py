@@ -16,7 +16,7 @@ from gotlang.ir.program import Prompt
 from gotlang.models.base import PERMITTED, Message, Model, Permit, Reply, Request
 from gotlang.options import Options
 from gotlang.program import CheckedProgram
-from gotlang.runtime.render import examples, render
+from gotlang.runtime.render import raw, render
 from gotlang.session import Session
 
 
@@ -101,10 +101,4 @@ def find_prompt(program: CheckedProgram, name: str) -> Prompt:
 
 def _open(prompt: Prompt) -> PromptPreview:
     """A prompt with its examples rendered, and its texts as in the program."""
-    parts = [prompt.instruction.text] if prompt.instruction is not None else []
-    if prompt.user is not None:
-        parts += [*examples(prompt), prompt.user.text]
-    messages = [Message("user", "\n\n".join(parts))]
-    if prompt.system is not None:
-        messages.insert(0, Message("system", prompt.system.text))
-    return PromptPreview(prompt.name, tuple(messages), placeholders=bool(prompt.parameters))
+    return PromptPreview(prompt.name, raw(prompt), placeholders=bool(prompt.parameters))

@@ -315,6 +315,11 @@ NEVER = Simple("never")
 ANY = AnyType()
 DYNAMIC = DynamicType()
 SIMPLE = {t.name: t for t in (INT, FLOAT, STR, BOOL)}
+ROLES: Final = ("system", "user", "assistant")
+MESSAGE = RecordType((("role", LiteralType(ROLES)), ("content", STR)), name="Message")
+"""One turn of a conversation, the element of a history."""
+DECLARED: Final[dict[str, Part]] = {"Message": MESSAGE}
+"""Types that every program has, unless it declares its own of that name."""
 
 
 def optional(type_: Type) -> Type:

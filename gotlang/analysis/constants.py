@@ -121,7 +121,7 @@ class _Constants:
         for env in calls:
             for world, found in self.expressions.values(inputs, env):
                 try:
-                    _ = prompt.user.render(dict(zip(names, found, strict=True))) if prompt.user else ""
+                    _ = prompt.asking.render(dict(zip(names, found, strict=True))) if prompt.asking else ""
                 except TemplateError as error:
                     message = f"prompt `{node.name.text}` cannot show this: {error.message}"
                     first = env.find(names[0])
@@ -129,7 +129,7 @@ class _Constants:
                     self.expressions.fail(message, first.place(world), world, NOTHING)
         for place, example in zip(node.examples, prompt.examples, strict=True):
             try:
-                _ = prompt.user.render(dict(example.inputs)) if prompt.user is not None else ""
+                _ = prompt.asking.render(dict(example.inputs)) if prompt.asking is not None else ""
             except TemplateError as error:
                 message = f"the text cannot show this example: {error.message}"
                 self.report.error("GOT0405", message, place.span)

@@ -681,6 +681,13 @@ def build_prompt(node: n.Prompt, signature: Signature) -> ir.Prompt:
         node.parse.function.text if node.parse and node.parse.function else None,
         next((s.value for s in node.settings if s.name.text == "count"), None),
         tuple(name.text for name in node.tools),
-        span=node.span,
+        node.span,
+        tuple(
+            ir.Turn(turn.role, template(turn.text))
+            if isinstance(turn.text, e.Constant)
+            else ir.Turn("", None, turn.text.text)
+            for turn in node.turns
+        ),
+        node.as_turns,
     )
     return replace(prompt, examples=tuple(_example(example, prompt) for example in node.examples))

@@ -5,7 +5,7 @@ Its steps are in `gotlang.operations`; here are its declarations. Both are used 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, final
 
@@ -88,9 +88,20 @@ class Example:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn of a prompt: a role and its text, or the turns that an input holds, by its name."""
+
+    role: str
+    text: Template | None
+    history: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt. `reader` names a Python reader; `count` is the number of values a response must hold if the
-    prompt says `many` (None: any number), `tools` names the functions and schemes that a model may call."""
+    """A prompt: with `turns`, or else a user's turn after that of the system, if there is one. `reader` names
+    a Python reader; `count` is the number of values a response must hold if the prompt says `many` (None: any
+    number), `tools` names the functions and schemes that a model may call."""
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -106,6 +117,38 @@ class Prompt:
     count: e.Expression | None = None
     tools: tuple[str, ...] = ()
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    turns: tuple[Turn, ...] = ()
+    as_turns: bool = False
+
+    @property
+    def asking(self) -> Template | None:
+        """The user's last text, which examples fill in."""
+        found = (turn.text for turn in reversed(self.turns) if turn.role == "user")
+        return self.user or next(found, None)
+
+    @property
+    def all_turns(self) -> tuple[Turn, ...]:
+        """The turns as they are sent."""
+        if self.turns:
+            return self.turns
+        system = (Turn("system", self.system),) if self.system is not None else ()
+        return (*system, Turn("user", self.user))
+
+    @property
+    def texts(self) -> tuple[Template, ...]:
+        """Its texts, the instruction first."""
+        found = (self.instruction, *(turn.text for turn in self.all_turns))
+        return tuple(text for text in found if text is not None)
+
+    def with_own_text(self, text: str) -> Prompt:
+        """The same with another instruction, or another last text of the user where it has none."""
+        new = Template.parse(text)
+        if self.instruction is not None or self.asking is None:
+            return replace(self, instruction=new)
+        if not self.turns:
+            return replace(self, user=new)
+        last = max(place for place, turn in enumerate(self.turns) if turn.role == "user")
+        return replace(self, turns=(*self.turns[:last], Turn("user", new), *self.turns[last + 1 :]))
 
 
 @final

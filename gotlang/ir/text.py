@@ -99,12 +99,17 @@ def _prompt(prompt: ir.Prompt) -> Iterator[str]:
     if prompt.instruction is not None:
         yield from _text("instruction ", prompt.instruction.text)
     if prompt.examples:
-        yield f"{_INDENT}examples:"
+        yield f"{_INDENT}examples{' as turns' if prompt.as_turns else ''}:"
     for example in prompt.examples:
         inputs = ", ".join(f"{name} = {value_text(value)}" for name, value in example.inputs)
         yield f"{_INDENT * 2}{inputs} -> {value_text(example.output)}"
     if prompt.user is not None:
         yield from _text("", prompt.user.text)
+    for turn in prompt.turns:
+        if turn.text is not None:
+            yield from _text(f"{turn.role} ", turn.text.text)
+        else:
+            yield f"{_INDENT}messages {turn.history}"
     if prompt.reader is not None:
         yield f"{_INDENT}parse with {prompt.reader}"
     elif prompt.form is not None:

@@ -23,7 +23,11 @@ from gotlang.writing import replace_file
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 OPTIONAL = ("temperature", "top_p", "stop", "logprobs", "top_logprobs", "seed", "response_format")
-_NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system"))
+PREFILL = "prefill"
+"""That a request ends in an assistant's turn, which the response continues."""
+CONTINUING = {"continue_final_message": True, "add_generation_prompt": False}
+"""How vLLM and SGLang are told so; llama.cpp and Ollama do it by themselves."""
+_NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system", PREFILL))
 Positive = Annotated[int, Meta(ge=1)]
 _SEEDS = 2**31
 REMEMBERED_S = 30 * 86400
@@ -34,6 +38,7 @@ _MENTIONS = {
     name: re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for name, pattern in {
         **{name: rf"\b{name}\b" for name in (*TOKEN_LIMITS, *OPTIONAL)},
+        PREFILL: r"\bprefill|continue_final_message|add_generation_prompt",
         "n": r"\bn\b|\bn_cmpl\b|completion choice|number of slots",
         # What other protocols call them.
         "top_p": r"\btop_?p\b",
@@ -139,6 +144,8 @@ class Capabilities:
         sent = [self.limit_name] if self.limit_name else []
         if "system" not in self.refused and any(m.role == "system" for m in request.messages):
             sent.append("system")
+        if continues(request):
+            sent.append(PREFILL)
         return [*sent, *self.settings(request, 0), *["n"] * (n > 1)]
 
     def messages(self, request: Request) -> list[dict[str, str]]:
@@ -167,6 +174,11 @@ class Capabilities:
         if n > self.batch and self.bad is not None:
             notes.append(f"the endpoint returns at most {self.batch} completions per request (`n`)")
         return tuple(notes)
+
+
+def continues(request: Request) -> bool:
+    """Whether the response continues an assistant's turn."""
+    return bool(request.messages) and request.messages[-1].role == "assistant"
 
 
 def find_refusal(words: str, parameter: str | None, sent: Collection[str], n: int) -> Refusal | None:

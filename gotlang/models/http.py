@@ -34,7 +34,15 @@ from gotlang.models.base import (
     Usage,
     token_bound,
 )
-from gotlang.models.capabilities import OPTIONAL, Capabilities, CapabilityStore, Refusal, find_refusal
+from gotlang.models.capabilities import (
+    OPTIONAL,
+    PREFILL,
+    Capabilities,
+    CapabilityStore,
+    Refusal,
+    continues,
+    find_refusal,
+)
 from gotlang.models.endpoint import Endpoint, EndpointNames, find_endpoint, url_of
 from gotlang.models.failures import RequestFailure, Response, back_off
 from gotlang.models.limits import ROUND_TRIP_S, Limits, Outage, TokenEstimates
@@ -134,8 +142,9 @@ class HttpModel(Model):
         self._reached = False
         self._failure = ""
         self._store = None if options.known is None else CapabilityStore(options.known)
+        first = self._first()
         first = dataclasses.replace(
-            self._first(), most=batch or self.most, refused=frozenset(OPTIONAL) - self.settings
+            first, most=batch or self.most, refused=first.refused | (frozenset(OPTIONAL) - self.settings)
         )
         self.capabilities = first if self._store is None else self._store.start(self.at.shown, name, first)
         """What the endpoint accepts, as far as is known."""
@@ -253,6 +262,10 @@ class HttpModel(Model):
     async def _attempt(self, call: _Call) -> Reply | RequestFailure:
         """Send the request once, as the endpoint is known to accept it."""
         known = self._known(call)
+        if PREFILL in known.refused and continues(call.request):
+            words = "it cannot continue an assistant's turn, with which this request ends"
+            help = "end the prompt with a `user` text, or ask a model that can, such as one of a local server"
+            return RequestFailure(words, help=help)
         asked = min(call.n, known.batch)
         call.known, call.asked = known, asked
         body = self.body(call.request, asked, call.first, known)

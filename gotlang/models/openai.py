@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, final
 
 from gotlang.models.base import Completion, Request, Usage
-from gotlang.models.capabilities import Capabilities, encodable
+from gotlang.models.capabilities import CONTINUING, PREFILL, Capabilities, continues, encodable
 from gotlang.models.endpoint import OPENAI, account_headers
 from gotlang.models.http import HttpModel, ParsedResponse, token_count
 from gotlang.models.wire import HttpWire, Wire
@@ -36,6 +36,7 @@ class OpenAIModel(HttpModel):
             **known.settings(request, first),
             **({known.limit_name: request.settings.max_tokens} if known.limit_name else {}),
             **({"n": n} if n > 1 else {}),
+            **(CONTINUING if continues(request) else {}),
         }
 
     @staticmethod
@@ -54,7 +55,8 @@ class OpenAIModel(HttpModel):
         # OpenAI's newer models refuse the old name; others often ignore the new one without a word, and a
         # limit that is ignored breaks a budget.
         newer = self.at.host == OPENAI.host
-        return Capabilities(self.most, "max_completion_tokens" if newer else "max_tokens")
+        refused = frozenset({PREFILL} if newer or "api-version=" in self.at.url else ())
+        return Capabilities(self.most, "max_completion_tokens" if newer else "max_tokens", refused)
 
     def _connect(self, timeout_s: float, batches: Path | None) -> Wire:
         if batches is None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, final
 
 from gotlang import keys
+from gotlang.models.capabilities import CONTINUING
 from gotlang.models.endpoint import ACCOUNT, Endpoint, account_headers
 from gotlang.models.failures import NoResponse, Response
 from gotlang.models.wire import (
@@ -51,7 +52,9 @@ class SdkWire:
             try:
                 async with asyncio.timeout(self._timeout_s):
                     sent = await self._connected().chat.completions.with_raw_response.create(
-                        **body, extra_headers={"Idempotency-Key": key, **UNCOMPRESSED}
+                        **{name: value for name, value in body.items() if name not in CONTINUING},
+                        extra_body={name: body[name] for name in CONTINUING if name in body},
+                        extra_headers={"Idempotency-Key": key, **UNCOMPRESSED},
                     )
                 raw = sent.http_response
             except openai.APIStatusError as error:

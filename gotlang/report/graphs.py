@@ -365,6 +365,9 @@ class _Planner:
         self.edges += [(source, number) for source in sources]
         for prompt in self.program.prompts:
             if prompt.name == name:
-                texts = {"system": prompt.system, "instruction": prompt.instruction, "user": prompt.user}
-                self.details[number] = {"prompt": {k: v.text for k, v in texts.items() if v and v.text}}
+                texts = {"instruction": prompt.instruction.text} if prompt.instruction is not None else {}
+                for turn in prompt.all_turns:
+                    said, role = (turn.text.text, turn.role) if turn.text else (turn.history, "messages")
+                    texts[role] = "\n\n".join(filter(None, (texts.get(role), said)))
+                self.details[number] = {"prompt": {role: text for role, text in texts.items() if text}}
         return number

@@ -157,7 +157,7 @@ def _prompt(done: StudyResult, name: str, texts: Texts) -> tuple[Any, ...]:
     """A prompt's name, the words that are equal, deleted or inserted in its original and its tuned text, and
     the examples of the tuned one."""
     prompt = done.plan.program.ir(0).prompt(name)
-    template = prompt.instruction or prompt.user
+    template = prompt.instruction or prompt.asking
     old = template.text.split(" ") if template is not None else []
     new = texts.instruction.split(" ") if texts.instruction is not None else old
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)

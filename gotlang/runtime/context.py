@@ -12,7 +12,7 @@ from gotlang.ir.effects import Effects
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.foreign import changes_graph
 from gotlang.ir.program import Program
-from gotlang.models.base import Model
+from gotlang.models.base import Message, Model
 from gotlang.runtime.graph import FAILED, REMOVED, Graph, Operation, PathKey, before, path_key, path_text
 from gotlang.runtime.sampler.events import Event, Failure, Observer
 from gotlang.runtime.sampler.sampler import Sampler
@@ -77,7 +77,7 @@ class Context:
     """The operations that asked for them."""
     used_names: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """The names that the arguments or an expression of a step use, by the id of these."""
-    examples: dict[int, list[str]] = field(default_factory=dict)
+    examples: dict[int, list[str | Message]] = field(default_factory=dict)
     """The examples of a prompt as its message shows them, by the prompt's id."""
     declared: Effects = field(init=False)
     """What operations may ask about the program."""

@@ -73,8 +73,9 @@ class Sizes:
 
 def _shown(prompt: Prompt, name: str) -> int:
     """How often a text shows a value."""
-    texts = (text for text in (prompt.system, prompt.instruction, prompt.user) if text is not None)
-    return sum(len(re.findall(rf"\{{[{{%][^{{}}]*\b{name}\b[^{{}}]*[}}%]\}}", text.text)) for text in texts)
+    histories = sum(turn.history == name for turn in prompt.turns)
+    shows = re.compile(rf"\{{[{{%][^{{}}]*\b{name}\b[^{{}}]*[}}%]\}}")
+    return histories + sum(len(shows.findall(text.text)) for text in prompt.texts)
 
 
 def _smallest(type_: Type, around: tuple[Type, ...] = ()) -> Any:

@@ -479,12 +479,14 @@ class PromptCall(Struct, eq=False):
             else:
                 context.failed(operation, sample.reason, number, handled=again)
             return None
-        completion = sample[0].completion
+        completion, last = sample[0].completion, self.request.messages[-1]
+        # What the assistant's turn began with is part of the response.
+        text = last.content + completion.text if last.role == "assistant" else completion.text
         try:
             if self.talk is not None and (called := self.talk.called(completion)) is not None:
                 return [called]
-            values = self._read(completion.text)
-            if completion.finish_reason == "length" and not self._certain(completion.text):
+            values = self._read(text)
+            if completion.finish_reason == "length" and not self._certain(text):
                 raise ReadError("its end is unknown")
             if self.expected is not None and len(values) != self.expected:
                 raise ReadError(f"expected {self.expected} values, and the response holds {len(values)}")
@@ -493,7 +495,7 @@ class PromptCall(Struct, eq=False):
             reason = error.message
             if completion.finish_reason == "length":
                 reason += " (the response was cut off at max_tokens)"
-            context.failed(operation, f"{reason}: {_excerpt(completion.text)}", number, handled=again)
+            context.failed(operation, f"{reason}: {_excerpt(text)}", number, handled=again)
             return None
 
     def skipped(self, sample: Sample) -> bool:

@@ -1,39 +1,92 @@
 """Renders prompts as messages, with the part that many calls share first.
 
 The user's message is the instruction, the examples and the text, in this order, so that providers' prompt
-caches hit. An example is the text itself with the example's inputs, followed by its response.
+caches hit. An example is the text itself with the example's inputs, followed by its response. In a prompt
+with turns the instruction leads the user's first text, and examples are turns after those of the system at
+its start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from gotlang.errors import TemplateError
 from gotlang.ir.program import Prompt
 from gotlang.models.base import Message
+from gotlang.templates import Template
 
 
 def render(
-    prompt: Prompt, arguments: Mapping[str, Any], shown: Sequence[str] | None = None
+    prompt: Prompt, arguments: Mapping[str, Any], shown: Sequence[str | Message] | None = None
 ) -> tuple[Message, ...]:
     """The messages of a prompt for its arguments; `shown` are its examples, if they are rendered already.
 
     Raises TemplateError if a text cannot be rendered.
     """
-    parts = [] if prompt.instruction is None else [prompt.instruction.render(arguments)]
+    if shown is None:
+        shown = examples(prompt)
+    if prompt.turns or prompt.as_turns:
+        found = tuple(_turns(prompt, arguments, shown, lambda text: text.render(arguments)))
+        if not found:
+            raise TemplateError("the prompt has no turn: its history is empty")
+        return found
+    parts: list[Any] = [] if prompt.instruction is None else [prompt.instruction.render(arguments)]
     if prompt.user is not None:
-        parts += examples(prompt) if shown is None else shown
+        parts += shown
         parts.append(prompt.user.render(arguments))
     user = Message("user", "\n\n".join(parts))
     return (user,) if prompt.system is None else (Message("system", prompt.system.render(arguments)), user)
 
 
-def examples(prompt: Prompt) -> list[str]:
-    """A prompt's examples as its message shows them: the text for their inputs, with their responses."""
-    text = prompt.user
+def raw(prompt: Prompt) -> tuple[Message, ...]:
+    """The messages of a prompt with its texts as in the program."""
+    shown = examples(prompt)
+    if prompt.turns or prompt.as_turns:
+        return tuple(_turns(prompt, {}, shown, lambda text: text.text))
+    texts = (prompt.instruction and prompt.instruction.text, *shown, prompt.user and prompt.user.text)
+    user = Message("user", "\n\n".join(str(text) for text in texts if text is not None))
+    return (user,) if prompt.system is None else (Message("system", prompt.system.text), user)
+
+
+def _turns(
+    prompt: Prompt,
+    arguments: Mapping[str, Any],
+    shown: Sequence[str | Message],
+    said: Callable[[Template], str],
+) -> Iterator[Message]:
+    lead = [] if prompt.instruction is None else [said(prompt.instruction)]
+    waiting = [one for one in shown if isinstance(one, Message)]
+    for turn in prompt.all_turns:
+        if waiting and turn.role != "system":
+            first, *others = waiting
+            yield Message(first.role, "\n\n".join([*lead, first.content]))
+            yield from others
+            lead, waiting = [], []
+        if turn.history:
+            found = arguments.get(turn.history)
+            held = [{"role": "messages", "content": turn.history}] if found is None else found
+            yield from (Message(one["role"], one["content"]) for one in held)
+        elif turn.role == "user":
+            yield Message("user", "\n\n".join([*lead, *([said(turn.text)] if turn.text else [])]))
+            lead = []
+        elif turn.text is not None:
+            yield Message(turn.role, said(turn.text))
+    if lead:
+        yield Message("user", lead[0])
+
+
+def examples(prompt: Prompt) -> list[str | Message]:
+    """A prompt's examples as its message shows them, the text for their inputs with their responses; or as
+    turns."""
+    text = prompt.asking
     if text is None:
         return []
-    return [answered(text.render(dict(example.inputs)), example.response) for example in prompt.examples]
+    found = [(text.render(dict(example.inputs)), example.response) for example in prompt.examples]
+    if prompt.as_turns:
+        roles = ("user", "assistant")
+        return [Message(role, said) for pair in found for role, said in zip(roles, pair, strict=True)]
+    return [answered(*pair) for pair in found]
 
 
 def answered(question: str, answer: str) -> str:

@@ -20,6 +20,7 @@ from gotlang.syntax.texts import origins
 from gotlang.syntax.walk import walk
 from gotlang.types import (
     INT,
+    MESSAGE,
     STR,
     DynamicType,
     ListType,
@@ -45,20 +46,20 @@ def check_prompt(
     report = expressions.report
     prompt, names = f"prompt `{node.name.text}`", [name for name, _ in signature.parameters]
     lost = any(n.is_lost(setting) or _is_prefixed(setting) for setting in node.settings)
-    if node.user is None and node.instruction is None and not lost:
+    if node.asking is None and node.instruction is None and not node.turns and not lost:
         help = 'write it in triple quotes: """..."""'
         report.error("GOT0401", f"{prompt} has no text", node.name.span, help=help)
     _settings(node, signature, expressions)
     _tools(node, symbols, report)
     used: set[str] = set()
-    for text in (node.system, node.instruction, node.user):
-        if text is not None:
-            used |= _template(text, signature, report, sources.get(text.span.source))
+    for text in node.texts:
+        used |= _template(text, signature, report, sources.get(text.span.source))
+    used |= _turns(node, signature, symbols, report)
     for name, parameter in zip(names, node.parameters, strict=False):
         if name not in used and used.issubset(names):
             help = f"write `{{{{ {name} }}}}` in its text, or remove the parameter"
             report.warning("GOT0505", f"{prompt} never shows `{name}`", parameter.name.span, help=help)
-    if node.examples and node.user is None and node.instruction is not None and not lost:
+    if node.examples and node.asking is None and node.instruction is not None and not lost:
         report.error(
             "GOT0405",
             f"{prompt} has no text for its examples' inputs",
@@ -69,6 +70,31 @@ def check_prompt(
         _example(node, example, signature, expressions)
     if node.parse is not None:
         _parse_form(node.parse, signature, symbols, report)
+
+
+def _turns(node: n.Prompt, signature: Signature, symbols: Symbols, report: Report) -> set[str]:
+    """Check the turns of a prompt; the names of the histories among them."""
+    known, used = dict(signature.parameters), set[str]()
+    for turn in node.turns:
+        if isinstance(turn.text, e.Identifier):
+            name = turn.text.text
+            used.add(name)
+            if name not in known:
+                note = f"`{signature.name}` takes: {signature.takes()}"
+                report.unknown("GOT0702", "input", name, turn.text.span, known, note)
+            elif not accepts(ListType(MESSAGE), known[name]):
+                help = f"write `{name}: list[Message]`"
+                report.error(
+                    "GOT0702",
+                    f"`messages` shows a list[Message], not {known[name]}",
+                    turn.text.span,
+                    help=help,
+                )
+    if node.turns and node.examples and not node.as_turns:
+        help = "write `examples as turns:`"
+        message = "the examples of a prompt with turns are turns"
+        report.error("GOT0701", message, node.examples[0].span, help=help)
+    return used
 
 
 def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionChecker) -> None:

@@ -14,6 +14,7 @@ from gotlang.syntax.parse import MAX_DEPTH
 from gotlang.syntax.walk import walk
 from gotlang.types import (
     ANY,
+    DECLARED,
     DYNAMIC,
     SIMPLE,
     DictType,
@@ -303,7 +304,10 @@ class _Resolver:
         if self.table is not None and text in self.table.owners:
             made = self.recursive.get(text) or Recursive(text, self.table.definition(text))
             return self.recursive.setdefault(text, made)
-        self._unknown(name, (*SIMPLE, "list", "pair", "dict", "any", *symbols.types, *symbols.cases), "type")
+        if text in DECLARED:
+            return DECLARED[text]
+        known_names = (*SIMPLE, "list", "pair", "dict", "any", *DECLARED, *symbols.types, *symbols.cases)
+        self._unknown(name, known_names, "type")
         return None
 
     def _unknown(self, name: Identifier, known: Iterable[str], kind: str) -> None:

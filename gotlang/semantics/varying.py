@@ -50,7 +50,7 @@ def text_problem(text: str, prompt: n.Prompt, symbols: Symbols) -> tuple[str, st
     same inputs. None if it can."""
     from gotlang.templates import Template
 
-    own = prompt.instruction or prompt.user
+    own = prompt.own_text
     known = dict(symbols.prompts[prompt.name.text].parameters)
     try:
         template = Template.parse(text)
@@ -233,7 +233,7 @@ class VaryCheck:
             help = f'list texts: `vary {vary.text} in ["...", file "short.md"]`'
             self.report.error("GOT0604", "an instruction varies among texts", vary.span, help=help)
             return
-        own = prompt.instruction or prompt.user
+        own = prompt.own_text
         texts: list[str] = []
         for value in vary.domain.values:
             if isinstance(value, n.TextFile):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from math import inf
 from types import MappingProxyType
@@ -59,6 +59,11 @@ def _form(kind):
 def _part(kind):
     """A part of a prompt or study that is one value: its kind and the value."""
     return lambda _builder, _span, *children: (kind, children[-1])
+
+
+def _turn(role):
+    """A turn of a prompt."""
+    return lambda _builder, span, text: ("turn", n.Turn(span, role, text))
 
 
 def _parts(kind):
@@ -164,12 +169,32 @@ class TreeBuilder:
     def prompt(self, span, head, *children):
         name, parameters, many, result = head
         place, parts = self._until(span, *nodes_in(children)), _by_kind(children)
-        system, instruction, examples, user, parse, tools = self._only(
-            parts, "system", "instruction", "examples", "user", "parse", "tools"
-        )
-        settings, examples = tuple(parts.get("setting", ())), (*(examples or ()), *parts.get("example", ()))
+        system, user, turns = self._turns(parts.get("turn", []))
+        instruction, given, parse, tools = self._only(parts, "instruction", "examples", "parse", "tools")
+        as_turns, *examples = given or (False,)
+        settings, examples = tuple(parts.get("setting", ())), (*examples, *parts.get("example", ()))
         inputs = (name, parameters, many, result)
-        return n.Prompt(place, *inputs, settings, system, instruction, examples, user, parse, tools or ())
+        texts = (system, instruction, examples, user)
+        return n.Prompt(place, *inputs, settings, *texts, parse, tools or (), turns, as_turns)
+
+    def _turns(self, found: Sequence[n.Turn]):
+        """The system's text and the one text of a plain prompt, or all turns of another."""
+        texts = {role: [turn for turn in found if turn.role == role] for role in ("", "system", "user")}
+        several = len(texts["user"]) > 1 or (texts["user"] and len(texts["system"]) > 1)
+        if several or any(turn.role not in texts for turn in found):
+            for turn in texts[""]:
+                help = "in a prompt with turns each text says whose it is: write `user` before this one"
+                self._problem("GOT0701", "missing `user`", turn.span, help)
+            return None, None, tuple(found)
+        for turn in texts["user"]:
+            place = Span(turn.span.source, turn.span.start, turn.span.start + len("user"))
+            self._problem("GOT0013", "unnecessary `user`", place, 'the text stands alone: `"..."`')
+        for again in (*texts["system"][1:], *[*texts[""], *texts["user"]][1:]):
+            what = "prompt text" if again.role != "system" else "`system`"
+            help = 'keep one of them; in a prompt with turns each text has a role, as in `user "..."`'
+            self._problem("GOT0008", f"duplicate {what}", again.text.span, help)
+        plain, system = [*texts[""], *texts["user"]], texts["system"]
+        return system[0].text if system else None, plain[0].text if plain else None, ()
 
     def prompt_head(self, _span, name, parameters, many, result):
         return name, parameters, many is not None, result
@@ -187,17 +212,19 @@ class TreeBuilder:
 
     prompt_setting = _part("setting")
     tools = _part("tools")
-    system = _part("system")
     instruction = _part("instruction")
+    system = _turn("system")
+    assistant = _turn("assistant")
+    history = _turn("messages")
+    role = _all
 
-    def role(self, span):
-        self._problem("GOT0013", "unnecessary `user`", span, 'the text stands alone: `"..."`')
+    def user(self, span, role, text):
+        return "turn", n.Turn(span, "" if role is None else "user", text)
 
-    def user(self, _span, _role, text):
-        return "user", text
+    as_turns = _all
 
-    def examples(self, _span, *children):
-        return "examples", tuple(child for child in children if isinstance(child, n.Example))
+    def examples(self, _span, as_turns, *children):
+        return "examples", (as_turns is not None, *(c for c in children if isinstance(c, n.Example)))
 
     def example(self, span, *children):
         return n.Example(span, children[:-1], children[-1])

@@ -171,6 +171,9 @@ class _Printer:
         for word, text in (("system ", node.system), ("instruction ", node.instruction), ("", node.user)):
             if text:
                 groups.append(self._clause(text, word, self._quoted(text, hang=0)))
+        for turn in node.turns:
+            said = self._quoted(turn.text, hang=0) if isinstance(turn.text, e.Constant) else turn.text.text
+            groups.append(self._clause(turn, f"{turn.role} ", said))
         if node.parse:
             groups.append(self._clause(node.parse, "parse ", node.parse))
         if node.tools:
@@ -178,7 +181,8 @@ class _Printer:
         if node.examples:
             start = self._keyword("examples", node, node.examples[0])
             examples = [Line(2, example.span.start, self.pieces(example)) for example in node.examples]
-            groups.append([Line(1, start, ["examples:"]), *examples])
+            word = "examples as turns:" if node.as_turns else "examples:"
+            groups.append([Line(1, start, [word]), *examples])
         self._in_order(groups)
 
     def _study(self, node: n.Study) -> None:

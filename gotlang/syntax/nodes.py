@@ -326,8 +326,16 @@ class ParseForm(Node, frozen=True):
     function: Identifier | None = None
 
 
+class Turn(Node, frozen=True):
+    """`assistant "..."` of a prompt with turns: a role and a text; or `messages history`, an input's name."""
+
+    role: str
+    text: Constant | Identifier
+
+
 class Prompt(Node, frozen=True):
-    """`prompt sort(numbers: list[int]) -> many list[int]:` with its parts."""
+    """`prompt sort(numbers: list[int]) -> many list[int]:` with its parts. A prompt whose turns are more than
+    `system` and one text has them all in `turns`; `as_turns` is said of its examples."""
 
     name: Identifier
     parameters: tuple[TypedName, ...]
@@ -340,6 +348,25 @@ class Prompt(Node, frozen=True):
     user: Constant | None
     parse: ParseForm | None
     tools: tuple[Identifier, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    as_turns: bool = False
+
+    @property
+    def own_text(self) -> Constant | None:
+        """The text that tuning changes: the instruction, else the user's last one."""
+        return self.instruction or self.asking
+
+    @property
+    def asking(self) -> Constant | None:
+        """The user's last text, which examples fill in."""
+        found = [turn.text for turn in self.turns if turn.role == "user"]
+        return self.user or next((text for text in reversed(found) if isinstance(text, Constant)), None)
+
+    @property
+    def texts(self) -> tuple[Constant, ...]:
+        """Its texts, the instruction first."""
+        texts = (self.instruction, self.system, self.user, *(turn.text for turn in self.turns))
+        return tuple(text for text in texts if isinstance(text, Constant))
 
 
 class Score(Node, frozen=True):

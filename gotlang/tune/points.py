@@ -31,7 +31,6 @@ from gotlang.session import Session
 from gotlang.span import NOWHERE
 from gotlang.statistics import bounded
 from gotlang.syntax import expressions as e
-from gotlang.templates import Template
 from gotlang.tune.plan import Constraint, StudyPlan
 from gotlang.tune.selections import Selection
 from gotlang.tune.selections import add as add_selections
@@ -372,8 +371,7 @@ def with_prompts(program: ir.Program, texts: Mapping[str, Texts], settings: Prom
         given = {name: constant(value) for name, value in asked.items()}
         changes: dict[str, Any] = {"settings": (*(dict(prompt.settings) | given).items(),)}
         if found.instruction is not None:
-            part = "instruction" if prompt.instruction is not None else "user"
-            changes[part] = Template.parse(found.instruction)
+            prompt = prompt.with_own_text(found.instruction)
         if found.examples is not None:
             shots = found.examples
             changes["examples"] = tuple(build_example((*x.inputs.items(),), x.output, prompt) for x in shots)

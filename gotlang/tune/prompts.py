@@ -110,7 +110,7 @@ class PromptCalls:
 
 def instruction_of(prompt: Prompt) -> str:
     """The text of a prompt that optimizers change."""
-    text = prompt.instruction or prompt.user
+    text = prompt.instruction or prompt.asking
     return text.text if text is not None else ""
 
 

@@ -373,7 +373,7 @@ def _setting(name: str, domain: Domain, own: Value, guard: e.Expression | None) 
 def _own_texts(prompt: Prompt, part: str, domain: Domain) -> tuple[Texts, ...]:
     """The texts of a prompt that a study lists, or the first so many of its examples; its own come first."""
     if part == "instruction":
-        own = prompt.instruction or prompt.user
+        own = prompt.instruction or prompt.asking
         given = dict.fromkeys(choice for choice in domain.choices if own is None or choice != own.text)
         return (Texts(), *(Texts(instruction=text) for text in given))
     counts = domain.choices or range(int(domain.low or 0), int(domain.high or 0) + 1)

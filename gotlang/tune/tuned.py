@@ -259,7 +259,7 @@ def edited(
 
 def _texts(node: n.Prompt, texts: Texts, source: Source) -> list[_Edit]:
     edits: list[_Edit] = []
-    text, new = node.instruction or node.user, texts.instruction
+    text, new = node.own_text, texts.instruction
     if new is not None and text is not None and new != text.value:
         written = quote(new)
         if text.long or "\n" in new or len(new) > 60:
@@ -276,7 +276,7 @@ def _settings(node: n.Prompt, settings: Mapping[str, Any], source: Source) -> li
     """Other values of settings that the prompt has, and new settings above its first text."""
     known = {setting.name.text: setting.value.span for setting in node.settings}
     edits = [(known[name], value_text(value)) for name, value in settings.items() if name in known]
-    first = min(text.span.start for text in (node.system, node.instruction, node.user) if text is not None)
+    first = min(place.span.start for place in (*node.texts, *node.turns))
     margin = _margin(source, first)
     new = "".join(f"{margin}{name} {value_text(v)}\n" for name, v in settings.items() if name not in known)
     return [*edits, _insertion(source, _line_start(source, first), new)]
@@ -293,13 +293,15 @@ def _examples(node: n.Prompt, shots: tuple[Shot, ...], source: Source) -> list[_
             return [(first.to(last), f"\n{_margin(source, first.start)}".join(lines))]
         start = _line_start(source, source.text.rindex("examples", 0, first.start))
         return [(Span(source.name, start, source.text.find("\n", last.end) + 1), "")]
-    place = node.user or node.instruction
+    place = node.asking or node.instruction
     if not lines or place is None:
         return []
     below = source.text.find("\n", place.span.end) + 1
     margin = _margin(source, place.span.start)
-    block = f"{margin}examples:\n" + "".join(f"{margin}    {line}\n" for line in lines)
-    return [_insertion(source, _line_start(source, place.span.start) if node.user else below, block)]
+    block = f"{margin}examples{' as turns' if node.turns else ''}:\n" + "".join(
+        f"{margin}    {line}\n" for line in lines
+    )
+    return [_insertion(source, _line_start(source, place.span.start) if node.asking else below, block)]
 
 
 def _insertion(source: Source, at: int, text: str) -> _Edit:
