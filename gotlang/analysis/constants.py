@@ -17,6 +17,7 @@ from gotlang.operations import OPERATIONS
 from gotlang.operations.checks import MOST
 from gotlang.operations.match import holds_for
 from gotlang.operations.record import PROMPT_SETTINGS, SettingRule, Syntax
+from gotlang.operations.search import CLAUSES, SELECTIONS, selections
 from gotlang.semantics.check import Checked
 from gotlang.semantics.facts import callees_first
 from gotlang.semantics.params import constant_value
@@ -204,6 +205,15 @@ class _Constants:
                 one = self.suite(node.body, pool, env)
                 self.expressions.tried = around
                 return _Pool(most(one.most, self.suite(node.otherwise, pool, env).most))
+            case n.Search():
+                return self._search(node, pool, env)
+            case n.First(until=until, lines=lines):
+                around, self.expressions.tried = self.expressions.tried, True
+                left = [self.suite(line, pool, env) for line in lines]
+                if until is not None:
+                    self.expressions.check(until, self._here(UNKNOWN, env))
+                self.expressions.tried = around
+                return _Pool(reduce(most, (one.most for one in left)))
             case n.Repeated(again=again, body=body):
                 here = self._here(pool, env)
                 self._settings(again, REPEAT, pool, here)
@@ -247,6 +257,24 @@ class _Constants:
         return found
 
     # ---------------------------------------------------------------- blocks
+
+    def _search(self, node: n.Search, pool: _Pool, env: Env) -> _Pool:
+        here = self._here(pool, env)
+        self.expressions.check(node.root, here)
+        for clause in node.clauses:
+            for name, value in selections(clause.value) if clause.name.text == "select" else ():
+                if value is not None and (rule := SELECTIONS.get(name)) is not None:
+                    self._setting(f"{name}(...)", value, rule, here)
+            if clause.name.text in CLAUSES:
+                self._setting(clause.name.text, clause.value, CLAUSES[clause.name.text], here)
+        inside = env.inside({node.state.text: Data()})
+        around, self.expressions.tried = self.expressions.tried, True
+        for part in node.parts:
+            self.suite(part, _Pool(ONE, Data()), inside)
+        self.expressions.tried = around
+        if node.until is not None:
+            self.expressions.check(node.until, self._here(_Pool(ONE, Data()), inside))
+        return _Pool(ONE)
 
     def _foreach(self, node: n.Foreach, pool: _Pool, env: Env) -> _Pool:
         here = self._here(pool, env)

@@ -105,6 +105,11 @@ class _Paths:
                 return self.expression(node.subject, ends) or (calls[0] if None not in calls else None)
             case n.Try() | n.Repeated():
                 return self.suite(node.body, ends)
+            case n.Search():
+                return self.suite(node.expand, ends)
+            case n.First(way=way, lines=lines):
+                calls = [self.suite(line, ends) for line in lines]
+                return calls[0] if way == "turn" or None not in calls else None
             case n.Skip():
                 return None
             case n.Labelled():

@@ -19,6 +19,7 @@ from gotlang.ir import program as ir
 from gotlang.ir.asking import ONE, START_POOL, Asking
 from gotlang.ir.evaluate import evaluate
 from gotlang.ir.lines import with_lines
+from gotlang.ir.searches import build_first, build_search
 from gotlang.ir.text import line_text
 from gotlang.operations import OPERATIONS
 from gotlang.operations.names import POOL_NAMES, free_names, is_own_score, looks_at_pool, with_expressions
@@ -58,8 +59,8 @@ def build(checked: Checked, name: str, *, tests: bool = False) -> ir.Program:
     def functions(names: Iterable[str]) -> tuple[ir.PythonFunction, ...]:
         return tuple(ir.PythonFunction(name, symbols.results.get(name, DYNAMIC)) for name in names)
 
-    def built(signature: Signature) -> _Builder:
-        return _Builder(checked, dict(signature.parameters))
+    def built(signature: Signature) -> Builder:
+        return Builder(checked, dict(signature.parameters))
 
     scores = [(d, symbols.scores[d.name.text]) for d, _ in every(n.Score)]
     schemes = [(d, symbols.schemes[d.name.text]) for d, _ in every(n.Scheme)]
@@ -98,12 +99,12 @@ def build_region(
     checked: Checked, suite: n.Suite, entry: str, pool: PoolType, given: Iterable[str]
 ) -> tuple[ir.Region, PoolType]:
     """The region of a block that starts from a pool of a name, and the pool it leaves; names are `given`."""
-    region, left = _Builder(checked, given).region(suite, entry, pool)
+    region, left = Builder(checked, given).region(suite, entry, pool)
     return with_lines(region), left
 
 
 @final
-class _Builder:
+class Builder:
     """Builds one scheme or score, whose parameters are `given`."""
 
     def __init__(self, checked: Checked, given: Iterable[str]) -> None:
@@ -166,11 +167,11 @@ class _Builder:
     ) -> tuple[ir.Region, PoolType]:
         """A block's region; its pool starts as `entry`, and `names` are bound in it."""
         self.naming.open(names)
-        region = self._steps(suite, entry, pool)
+        region = self.steps_of(suite, entry, pool)
         self.naming.close()
         return region
 
-    def _steps(self, suite: n.Suite, entry: str, pool: PoolType) -> tuple[ir.Region, PoolType]:
+    def steps_of(self, suite: n.Suite, entry: str, pool: PoolType) -> tuple[ir.Region, PoolType]:
         steps: list[ir.Step] = []
         current = entry
         for index, statement in enumerate(suite.statements):
@@ -235,7 +236,7 @@ class _Builder:
         self.naming.bind(node.name.text, bound)
         return bound
 
-    def _source(self, values: Iterable[e.Expression], pool: str) -> str:
+    def source(self, values: Iterable[e.Expression], pool: str) -> str:
         """The pool that values are made from: the current one where they look at its thoughts. What looks at
         names only waits for those: `merge step 2 from part[2], part[3]` does not wait for merge step 1."""
         names = {name for value in values for name in free_names(value) if not self.naming.own(name)}
@@ -255,7 +256,7 @@ class _Builder:
             scheme, arguments = value.function.text, self.checked.arguments[id(value)]
             step = ir.Invoke(name, left.type, left.single, pool, scheme, arguments, span=span)
             return self._placed(step, kind, out)
-        found, pool = self.asking.asked(value, self._source((value,), pool), kind, out)
+        found, pool = self.asking.asked(value, self.source((value,), pool), kind, out)
         return ir.Pool(name, left.type, left.single, pool, (found,), span=span)
 
     # ---------------------------------------------------------------- blocks
@@ -271,7 +272,7 @@ class _Builder:
         if isinstance(node, n.Foreach) and node.enumerated is not None:
             list_ = node.enumerated
         if list_ is not None:
-            iterable, pool = self.asking.asked(list_, self._source((list_,), pool), kind, out)
+            iterable, pool = self.asking.asked(list_, self.source((list_,), pool), kind, out)
         match node:
             case n.Foreach():
                 *_, element = loop = tuple(name.text for name in node.names)
@@ -281,7 +282,7 @@ class _Builder:
                 named = (self.naming.fresh() if parts else element, position, parts)
                 after = here(node.after) if node.after is not None else None
                 self._left_out.append(name)
-                body, _ = self._steps(node.body, named[0], PoolType(left.type, True))
+                body, _ = self.steps_of(node.body, named[0], PoolType(left.type, True))
                 self._left_out.pop()
                 self.naming.close()
                 return ir.Foreach(*base, pool, iterable, *named, after, body=body, span=node.span)
@@ -303,6 +304,10 @@ class _Builder:
             case n.Try():
                 tried, other = (self.region(body, pool, kind)[0] for body in (node.body, node.otherwise))
                 return ir.Try(*base, pool, tried, other, span=node.span)
+            case n.Search():
+                return build_search(self, node, base, pool, kind, out)
+            case n.First():
+                return build_first(self, node, base, pool, kind)
             case n.Labelled():
                 return self._labelled(node, base, pool, kind, out)
 
@@ -314,7 +319,7 @@ class _Builder:
         # From the second round on there may be several, even if the first starts from one.
         kind = replace(kind, single=kind.single and base[2])
         self.naming.open([counter] if counter is not None else [])
-        body, left = self._steps(node.body, ROUND, kind)
+        body, left = self.steps_of(node.body, ROUND, kind)
         until, asked = None, list[ir.Step]()
         if node.until is not None:  # it sees the body's names
             until, _ = self.asking.asked(node.until, body.result, left, asked)
@@ -369,7 +374,7 @@ class _Builder:
     ) -> ir.Step:
         """A `match`, whose value gets a name where it has none; names of fields are bound in its blocks."""
         (subject, _), given = self.asking.asked(node.subject, pool, kind, out), node.subject
-        start = self._source((given,), pool)
+        start = self.source((given,), pool)
         if (known := self.checked.pools.get(id(given))) is not None:
             name = self.naming.fresh()
             out.append(ir.Pool(name, known.type, True, start, (subject,), span=given.span))
@@ -390,7 +395,7 @@ class _Builder:
                 inner, known = self.naming.of_name(own.text), self.checked.pools[id(own)]
                 first.append(ir.Pool(inner, known.type, True, start, (value,), span=own.span))
                 self.naming.bind(own.text, inner)
-            body, _ = self._steps(branch.body, pool, kind)
+            body, _ = self.steps_of(branch.body, pool, kind)
             self.naming.close()
             branches.append((tuple(patterns), replace(body, steps=(*first, *body.steps))))
         otherwise = self.region(node.otherwise, pool, kind)[0] if node.otherwise else None
@@ -408,7 +413,7 @@ class _Builder:
                     inner = self.naming.label(source.label)
                 else:
                     inner = self.naming.fresh()
-                    value, start = self.asking.asked(source, self._source((source,), pool), kind, out)
+                    value, start = self.asking.asked(source, self.source((source,), pool), kind, out)
                     out.append(ir.Pool(inner, known.type, known.single, start, (value,), span=source.span))
                 gathered.append(e.Reference(source.span, inner))
                 if node.names:
@@ -437,7 +442,7 @@ class _Builder:
             body = ir.Region(start, (*inside, inner), inner.result)
             return ir.Repeated(name, left.type, left.single, pool, k, settings, body=body, span=node.span)
         if node.operation.text == "Pool":
-            pool = self._source(node.operands, pool)
+            pool = self.source(node.operands, pool)
         step = OPERATIONS[node.operation.text].build(node, _StepBuild(self, node, name, pool, left))
         return self._placed(step, kind, out)
 
@@ -472,7 +477,7 @@ class _Builder:
 class _StepBuild:
     """The builder at one step: what an operation's record asks (`gotlang.operations.stages.Building`)."""
 
-    builder: _Builder
+    builder: Builder
     node: n.Step
     name: str
     pool: str

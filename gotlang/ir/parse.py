@@ -70,7 +70,7 @@ _INNER: dict[str, Type] = {"none": NONE, "empty": EMPTY, "never": NEVER}
 def _rules() -> Iterator[str]:
     """The rules of the grammar that read steps, made from their text forms."""
     bodies = {rule for rule, record in _BY_RULE.items() if "body" in record.step.__dataclass_fields__}
-    lines = _BY_RULE.keys() - bodies - _BRANCHING
+    lines = _BY_RULE.keys() - bodies - _BRANCHING - {"ir_op_search", "ir_op_first"}
     yield "_ir_operation: " + " | ".join(sorted(lines))
     yield "_ir_header: " + " | ".join(sorted(bodies))
     for rule, record in _BY_RULE.items():
@@ -209,10 +209,17 @@ class _IRBuilder(TreeBuilder):
             return lambda _span: True
         raise AttributeError(rule)
 
+    def ir_search(self, span, result, operation, type_, one, *parts):
+        inside = dict(zip(("expand", "simulate", "value"), parts, strict=True))
+        fields = {"result": result, "type": self._type(type_), "single": one is not None}
+        return ir.Search(**fields, **operation[1], **inside, span=span)
+
     def ir_branch(self, span, result, pool, type_, one, *parts):
         branches = tuple(part for part in parts if isinstance(part, tuple))
         otherwise = next((part for part in parts if isinstance(part, ir.Region)), None)
         base = (result, self._type(type_), one is not None)
+        if isinstance(pool, tuple):
+            return ir.First(*base, **pool[1], branches=branches, otherwise=otherwise, span=span)
         return ir.If(*base, pool, branches, otherwise, span=span)
 
     def ir_match(self, span, result, subject, *parts):
@@ -231,6 +238,8 @@ class _IRBuilder(TreeBuilder):
 
     def ir_otherwise(self, _span, body):
         return body
+
+    ir_expand = ir_simulate = ir_value = ir_otherwise
 
     ir_one = ir_share = ir_collect
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, final
 from gotlang.answers.forms import Form
 from gotlang.operations.aggregate import Aggregate as Aggregate
 from gotlang.operations.call import Call as Call
+from gotlang.operations.first import First as First
 from gotlang.operations.foreach import Foreach as Foreach
 from gotlang.operations.generate import Generate as Generate
 from gotlang.operations.ground_truth import GroundTruth as GroundTruth
@@ -33,6 +34,7 @@ from gotlang.operations.sampling import Sampling as Sampling
 from gotlang.operations.sampling import Stop as Stop
 from gotlang.operations.scheme_call import Invoke as Invoke
 from gotlang.operations.score import Score as Score
+from gotlang.operations.search import Search as Search
 from gotlang.operations.select import Select as Select
 from gotlang.operations.skip import Skip as Skip
 from gotlang.operations.step import Arguments as Arguments

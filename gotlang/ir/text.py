@@ -192,7 +192,14 @@ def _inside(step: ir.Step, margin: str) -> Iterator[str]:
         yield f"{margin}otherwise"
         yield from _region(step.otherwise, margin + _INDENT)
         return
-    if not isinstance(step, ir.Branching):
+    if isinstance(step, ir.Search):
+        parts = [("expand", step.expand), ("simulate", step.simulate), ("value", step.value)]
+        for word, part in parts:
+            if part is not None:
+                yield f"{margin}{word}"
+                yield from _region(part, margin + _INDENT)
+        return
+    if not isinstance(step, ir.Branching | ir.First):
         for body in step.regions:
             yield from _region(body, margin)
         return

@@ -36,6 +36,8 @@ _BLOCKS = (
     "if_",
     "match",
     "try_",
+    "search",
+    "first",
     "skip",
     "labelled",
     "scheme_call",

@@ -23,6 +23,7 @@ from gotlang.ir.effects import NOTED, Effects
 from gotlang.operations.names import free_names, used_names
 from gotlang.operations.skip import skipped_by
 from gotlang.passes.rewrite import with_bodies
+from gotlang.syntax.expressions import Expression
 
 
 def drop_dead_steps(program: ir.Program) -> ir.Program:
@@ -49,5 +50,10 @@ def _alive(region: ir.Region, needed_outside: Iterable[str], effects: Effects) -
 
 
 def _names_read(step: ir.Step) -> Iterable[str]:
-    """The names that a block reads from its own body beside the result: a `repeat` may test them."""
-    return free_names(step.until) if isinstance(step, ir.Repeat) and step.until is not None else ()
+    """The names that a block reads from its own body beside the result: `repeat` and `first` test them."""
+    conditions: list[Expression] = []
+    if isinstance(step, ir.Repeat) and step.until is not None:
+        conditions = [step.until]
+    elif isinstance(step, ir.First):
+        conditions = [condition for condition, _ in step.branches]
+    return [name for condition in conditions for name in free_names(condition)]

@@ -63,6 +63,11 @@ def _inside(step: ir.Step, effects: Effects) -> ir.Step:
         body, names = _shared(step.body, effects)
         until = renamed_expression(step.until, names) if step.until is not None else None
         return replace(step, body=body, until=until)
+    if isinstance(step, ir.First):
+        shared = [(condition, *_shared(region, effects)) for condition, region in step.branches]
+        branches = tuple((renamed_expression(each, names), region) for each, region, names in shared)
+        otherwise = _shared(step.otherwise, effects)[0] if step.otherwise is not None else None
+        return replace(step, branches=branches, otherwise=otherwise)
     return step.with_regions(lambda region: _shared(region, effects)[0])
 
 

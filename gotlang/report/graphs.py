@@ -346,6 +346,10 @@ class _Planner:
                     entered |= dict.fromkeys((step.left, step.right), sources)
                 case ir.Block():
                     entered |= {name: names.get(outer, ()) for name, outer in step.names}
+                case ir.Search():
+                    entered |= {step.name: sources}
+                    word = "value" if body is step.value else "expand" if body is step.expand else "simulate"
+                    own = self.group(word, inner)
                 case ir.Branching():
                     word = "if " if isinstance(step, ir.If) else ""
                     heads = zip(step.heads, step.branches, strict=True)

@@ -81,6 +81,8 @@ class Context:
     """The examples of a prompt as its message shows them, by the prompt's id."""
     declared: Effects = field(init=False)
     """What operations may ask about the program."""
+    give_up: Callable[[], None] = field(default=lambda: None)
+    """Cancels what nothing needs any more."""
     calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
 
     def __post_init__(self) -> None:
@@ -116,7 +118,7 @@ class Context:
         known = operation.role == "rescue" and any(error is one for one in self.culprits.values())
         if not known:
             self.culprits[operation] = error
-        if isinstance(error, OperationFailed) and error.cut_off:
+        if cut_off(error):
             return
         if not known:
             self.failed(operation, error.in_words(), fatal=True)
@@ -139,3 +141,8 @@ class Context:
                 if operation not in seen:
                     seen.add(operation)
                     stack.append(operation)
+
+
+def cut_off(error: GotError) -> bool:
+    """Whether an operation failed only because the budget, or a stop, prevented it."""
+    return isinstance(error, OperationFailed) and error.cut_off

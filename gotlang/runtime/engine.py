@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, final
 
-from gotlang.errors import BeyondBest, GotError, LimitExceeded, RunError, UsageError
+from gotlang.errors import BeyondBest, GotError, LimitExceeded, OperationFailed, RunError, UsageError
 from gotlang.estimate.remaining import CallsRemaining
 from gotlang.operations import record_of
 from gotlang.operations.keep_best_n import KeepBestN
@@ -107,6 +107,8 @@ class Engine:
         self._calling = _Queue(MOST_CALLS)
         self._runs: dict[int, Run] = {}
         self._told = 0
+        self._cancellable: dict[Operation, asyncio.Task[Thoughts]] = {}
+        context.give_up = self._give_up
         context.sampler.urgency = scheduler
         context.sampler.idle = self._idle
 
@@ -249,12 +251,32 @@ class Engine:
             try:
                 if self.context.beyond:
                     self._look_at_scores(following)
-                result = await way.run(following.step, following.pool, running)
+                result = await self._awaited(following, way.run(following.step, following.pool, running))
             except Exception as error:
                 result = error
             self._end(following, result, running.hops, running.seconds)
             queue.running -= 1
             following = self._advance(queue if left else None)
+
+    async def _awaited(self, operation: Operation, work: Awaitable[Thoughts]) -> Thoughts:
+        """What an operation gives that waits; one that is given up meanwhile fails at once."""
+        if operation.frame.trial is None:
+            return await work
+        task = self._cancellable[operation] = asyncio.ensure_future(work)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is None or current.cancelling():
+                raise
+            raise OperationFailed("it was not needed any more", cut_off=True) from None
+        finally:
+            del self._cancellable[operation]
+
+    def _give_up(self) -> None:
+        for operation, task in self._cancellable.items():
+            if operation.given_up:
+                task.cancel()
 
     def _look_at_scores(self, operation: Operation) -> None:
         """Raises BeyondBest for an operation that goes on with such a score; `KeepBestN` looks for itself."""

@@ -67,7 +67,8 @@ class Element(NamedTuple):
 class Expander:
     """Turns regions into operations of one run's graph.
 
-    `grown` lays out the operations that stand for several: a `Score` that asks, a `Call` that changes graphs.
+    `grown` lays out, by name, what stands for several operations and has a file of its own: a `Score` that
+    asks, a `Call` that changes graphs, `search`, `first`.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Expander:
         """What lays out a step that stands for several operations; None for one that is a single one."""
         record = record_of(step)
         if isinstance(record, BlockRecord):
-            return BLOCKS[type(step)]
+            return BLOCKS.get(type(step)) or self._grown[record.name]
         way = record.run(step, self.context.declared)
         return self._grown.get(way.layout) if isinstance(way, Grows) else None
 

@@ -94,14 +94,14 @@ class Operation(Struct, eq=False):
     @property
     def inputs_optional(self) -> bool:
         """Whether it runs without some of its inputs: a score of several samples, the `else` of a `try`."""
-        return self.role in ("rated", "rescue")
+        return self.role in ("rated", "rescue", "wave")
 
     @property
     def given_up(self) -> bool:
-        """Whether a `try` around it has failed, so that nothing needs it any more."""
+        """Whether a `try` around it has failed, or another line was taken, so that nothing needs it."""
         trial = self.frame.trial
         while trial is not None:
-            if trial.inputs and trial.inputs[0].state == FAILED:
+            if trial.state == REMOVED or (trial.inputs and trial.inputs[0].state == FAILED):
                 return True
             trial = trial.frame.trial
         return False

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from gotlang.errors import BeyondBest, GotError, OperationFailed, RunError
+from gotlang.errors import BeyondBest, RunError
 from gotlang.ir import program as ir
 from gotlang.operations import title
-from gotlang.runtime.context import Context
+from gotlang.runtime.context import Context, cut_off
 from gotlang.runtime.graph import (
     DONE,
     Graph,
@@ -132,11 +132,7 @@ def judged(outcome: Outcome) -> Operation | None:
 
 def truly_failed(context: Context, result: Operation) -> bool:
     """Whether the result was lost by more than a budget or an interruption."""
-    return any(not _cut_off(error) for _, error in context.causes(result))
-
-
-def _cut_off(error: GotError) -> bool:
-    return isinstance(error, OperationFailed) and error.cut_off
+    return any(not cut_off(error) for _, error in context.causes(result))
 
 
 def named(operation: Operation) -> str:
@@ -187,7 +183,7 @@ def _measured(context: Context, scheme: ir.Scheme) -> bool | None:
 def _no_result(context: Context, result: Operation) -> RunError:
     """Why a run has no result: what failed, where in the source, and why."""
     failures = _failures(context)
-    causes = ((operation, error) for operation, error in context.causes(result) if not _cut_off(error))
+    causes = ((operation, error) for operation, error in context.causes(result) if not cut_off(error))
     culprits = sorted(causes, key=lambda cause: path_key(cause[0]))
     operation, error = culprits[0]
     others = len(culprits) - 1

@@ -8,7 +8,7 @@ from itertools import islice
 from gotlang.errors import EvaluationError, OperationFailed
 from gotlang.ir import program as ir
 from gotlang.operations.checks import claim, claimed, mean, number
-from gotlang.runtime.context import Context
+from gotlang.runtime.context import Context, cut_off
 from gotlang.runtime.execution import derived
 from gotlang.runtime.graph import DONE, NOTHING, SKIPPED, Operation, PathKey, path_key
 from gotlang.thought import Thought, Thoughts, validity
@@ -44,11 +44,22 @@ def grow(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts
 
 
 def rescue(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
-    """Go on after a `try`: with what it gave, or with its `else`. A limit, an interruption and an exhausted
-    budget end the run all the same."""
-    for _, error in context.causes(operation.inputs[0]):
-        if not error.handled:
-            raise error
+    """Go on after what may have failed: a `try` with its `else`, a `first` with its next line, a `search`
+    with other states. A limit, an interruption and an exhausted budget end the run all the same."""
+    for lost in operation.inputs:
+        for _, error in context.causes(lost):
+            if not error.handled:
+                raise error
+    return grow(context, operation, thoughts)
+
+
+def wave(context: Context, operation: Operation, thoughts: Thoughts) -> Thoughts:
+    """Go on with a `search`, or leave what it has found where the budget is exhausted. What ends a run for
+    another reason ends it."""
+    for lost in operation.inputs:
+        for _, error in context.causes(lost):
+            if not error.handled and not cut_off(error):
+                raise error
     return grow(context, operation, thoughts)
 
 
@@ -103,6 +114,7 @@ ROLES: dict[str, Callable[[Context, Operation, Thoughts], Thoughts]] = {
     "collect": collect,
     "grow": grow,
     "rescue": rescue,
+    "wave": wave,
     "skip": lambda context, operation, thoughts: SKIPPED,
     "rated": rated,
     "answered": answered,

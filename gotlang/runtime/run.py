@@ -15,6 +15,7 @@ from gotlang.estimate.remaining import CallsRemaining
 from gotlang.ir.evaluate import Evaluator
 from gotlang.ir.program import Param, Program, Scheme
 from gotlang.models.base import Model
+from gotlang.runtime.choosing import first
 from gotlang.runtime.context import Context, RunSettings
 from gotlang.runtime.engine import Engine, scheduler
 from gotlang.runtime.expansion import Expander, Layout
@@ -27,6 +28,7 @@ from gotlang.runtime.sampler.ledger import Ledger
 from gotlang.runtime.sampler.limits import RequestLimits
 from gotlang.runtime.sampler.sampler import Sampler
 from gotlang.runtime.scoring import score
+from gotlang.runtime.searching import search
 from gotlang.runtime.tools import tools
 from gotlang.types import OptionalType, accepts, fits, of_value
 
@@ -101,6 +103,7 @@ class Runner:
         frame = Frame(params, params, scheme.name, inputs)
         try:
             grown = {"score": score, "change": self.changes, "tools": tools}
+            grown |= {"search": search, "first": first}
             handle = lay_out(Expander(context, remaining, grown), scheme, frame)
         except GraphFull as error:
             raise RunError(error.message, help=error.help) from None

@@ -22,7 +22,7 @@ TAKEN = RESERVED | THOUGHT_FUNCTIONS.keys() | CONSTANTS.keys()
 """Names that have a meaning in the language."""
 _OTHER = "choose another name"
 
-_Loop = n.Foreach | n.Reduce | n.RepeatBlock | n.Repeated
+_Loop = n.Foreach | n.Reduce | n.RepeatBlock | n.Repeated | n.Search
 
 
 class _Bound(NamedTuple):
@@ -105,7 +105,7 @@ class _NameChecker:
             return self.bind(name, names)
         if not self.taken(name):
             loop = self.loops[known.loops]
-            word = {n.Foreach: "foreach", n.Reduce: "reduce"}.get(type(loop), "repeat")
+            word = {n.Foreach: "foreach", n.Reduce: "reduce", n.Search: "search"}.get(type(loop), "repeat")
             message = f"`{name.text}` keeps its value: a block cannot change a name from outside"
             labels = (Label(known.place, f"bound here, outside the `{word}`"),)
             help = self._as_pool(node, loop) or _OTHER
@@ -117,7 +117,7 @@ class _NameChecker:
     def _as_pool(self, node: n.Bind, loop: _Loop) -> str | None:
         """How a value that grows from round to round is written: the pool holds it."""
         name, value, round_ = node.name.text, node.value, ""
-        if not isinstance(value, n.Step | e.Expression) or isinstance(loop, n.Reduce | n.Repeated):
+        if not isinstance(value, n.Step | e.Expression) or isinstance(loop, n.Reduce | n.Repeated | n.Search):
             return None
         used = {part.name for part in walk(value) if isinstance(part, e.Reference)}
         if name not in used or "it" in used:
@@ -220,6 +220,20 @@ class _NameChecker:
                 self.suite(body, names)
                 if otherwise is not body:
                     self.suite(otherwise, names)
+            case n.Search():
+                for value in (node.root, *(clause.value for clause in node.clauses)):
+                    self.expressions(value, names)
+                inside = names.new_child()
+                self.bind(node.state, inside)
+                self.loops.append(node)
+                self.expressions(node.until, inside)
+                for part in node.parts:
+                    self.suite(part, inside)
+                self.loops.pop()
+            case n.First(until=until, lines=lines):
+                self.expressions(until, names)
+                for line in lines:
+                    self.suite(line, names)
             case n.Labelled(sources=sources, body=body):
                 for source in sources:
                     self.expressions(source, names)

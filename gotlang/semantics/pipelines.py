@@ -23,6 +23,7 @@ from gotlang.semantics.facts import leaving_one, require
 from gotlang.semantics.matches import check_match
 from gotlang.semantics.mismatch import code_and_help, of_result
 from gotlang.semantics.repetitions import check_again, check_repeated
+from gotlang.semantics.searches import check_first, check_search, wider
 from gotlang.semantics.skips import may_skip
 from gotlang.semantics.steps import StepCheck, check_setting
 from gotlang.semantics.symbols import Signature, Symbols
@@ -61,11 +62,6 @@ INSTEAD = {
 
 MAX_WIDENINGS = 8
 """So often is a block looked at that is entered with its own result, and makes the type wider."""
-
-
-def _wider(entry: Type, left: Type) -> Type:
-    """The type that a block is entered with which left a type of thoughts."""
-    return entry if entry == EMPTY or has_error(left) else widened(entry, left) or entry
 
 
 @final
@@ -190,6 +186,10 @@ class PipelineChecker:
             case n.Try():
                 bodies = (node.body, node.otherwise)
                 return self.branches("try", [(self.suite(b, pool, scope.inside()), b) for b in bodies])
+            case n.Search():
+                return check_search(self, node, pool, scope)
+            case n.First():
+                return check_first(self, node, pool, scope)
             case n.Skip():
                 return SKIPPED
             case n.Labelled():
@@ -361,9 +361,9 @@ class PipelineChecker:
             if node.step is not None:
                 names.append(Variable(node.step.text, REDUCE_STEP, "value", node.step.span, used=True))
             body = self.suite(node.body, pair, scope.inside(*names))
-            return body, replace(pair, type=_wider(pair.type, body.type), facts=pair.facts.both(body.facts))
+            return body, replace(pair, type=wider(pair.type, body.type), facts=pair.facts.both(body.facts))
 
-        pair, body = self._steady(node, PoolType(element, False, found.facts), merge)
+        pair, body = self.steady(node, PoolType(element, False, found.facts), merge)
         span = node.body.statements[-1].span
         if found.type == ANY:
             return PoolType(ANY, True, pair.facts)  # an error before this one
@@ -381,7 +381,7 @@ class PipelineChecker:
         # A list of one is not merged, and the odd one of several moves up as it is.
         return PoolType(pair.type, True, pair.facts)
 
-    def _steady(
+    def steady(
         self, node: n.Block, start: PoolType, again: Callable[[PoolType], tuple[PoolType, PoolType]]
     ) -> tuple[PoolType, PoolType]:
         """What each round of a block can count on that starts from what the last one left, and what it then
@@ -416,9 +416,9 @@ class PipelineChecker:
                 inside.add(Variable(node.counter.text, INT, "value", node.counter.span, used=True))
             body = self.suite(node.body, entry, inside)
             facts, single = entry.facts.both(body.facts), entry.single and body.single
-            return body, PoolType(_wider(entry.type, body.type), single, facts)
+            return body, PoolType(wider(entry.type, body.type), single, facts)
 
-        entry, body = self._steady(node, pool, turn)
+        entry, body = self.steady(node, pool, turn)
         if entry.type != EMPTY and not (has_error(body.type) or accepts(entry.type, body.type)):
             at, way = f"outputs {widen(body.type)}, starts from {widen(pool.type)}", None
             if widened(entry.type, body.type) is not None:

@@ -77,7 +77,7 @@ def _returns(suite: n.Suite) -> bool:
 def _misplaced(suite: n.Suite, report: Report) -> None:
     """Report each `return` that is not at the end of the scheme."""
     *before, last = suite.statements
-    loop = isinstance(last, n.Foreach | n.Reduce | n.RepeatBlock | n.Repeated | n.Bind)
+    loop = isinstance(last, n.Foreach | n.Reduce | n.RepeatBlock | n.Repeated | n.Search | n.First | n.Bind)
     for statement in [*before, *([last] if loop else [])]:
         if n.is_lost(statement):
             continue  # it may be an `if`
@@ -100,6 +100,10 @@ def inner_suites(statement: n.Statement) -> Iterator[n.Suite]:
             yield value.body
         case n.Try():
             yield from (value.body, value.otherwise)
+        case n.Search():
+            yield from value.parts
+        case n.First():
+            yield from value.lines
         case n.If() | n.Match():
             for branch in value.branches:
                 yield branch.body if isinstance(branch, n.MatchBranch) else branch[1]

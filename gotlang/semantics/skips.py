@@ -74,6 +74,9 @@ class SkipChecker:
                 self.suite(body, left_out or "element")
             case n.Repeated(body=body):
                 self.suite(body, None)
+            case n.Search() | n.First():
+                for part in node.parts if isinstance(node, n.Search) else node.lines:
+                    self.suite(part, None)
             case (
                 n.Reduce(body=body) | n.RepeatBlock(body=body) | n.Repeated(body=body) | n.Labelled(body=body)
             ):

@@ -31,6 +31,9 @@ def _suite(suite: n.Suite, why: Label | None, seen: list[n.Step], report: Report
                 _suite(
                     value.body, Label(value.body.statements[0].span, "done any number of times"), seen, report
                 )
+            case n.Search() | n.First():
+                for part in value.parts if isinstance(value, n.Search) else value.lines:
+                    _suite(part, Label(part.span, "no result yet"), seen, report)
             case n.Labelled():
                 _suite(value.body, late, seen, report)
             case n.If() | n.Match() | n.Try():

@@ -78,9 +78,11 @@ def _takes_pool(statement: n.Statement) -> bool:
             return _takes_pool(statements[0])
         case n.Foreach() | n.Reduce():
             return value.iterable is None or _uses_current([value.iterable])
+        case n.Search(root=root):
+            return _uses_current([root])
         case n.Labelled():
             return not value.sources or _uses_current(value.sources)
-        case n.If() | n.Match() | n.Try() | n.RepeatBlock() | n.Repeated() | n.Evaluate():
+        case n.If() | n.Match() | n.Try() | n.RepeatBlock() | n.Repeated() | n.First() | n.Evaluate():
             return True
         case n.Return(value=expression):
             return _uses_current([expression])

@@ -243,7 +243,7 @@ class _Printer:
             case n.Skip():
                 self._line(depth, start, "skip")
             case n.Evaluate(value=value):
-                self._line(depth, start, *self._apart(value))
+                self._line(depth, start, *before, *self._apart(value))
             case n.Foreach(adjective=adjective, names=names, iterable=iterable, after=after, body=body):
                 word = (adjective, " ")
                 block(body, "foreach ", word, *_commas(names, ""), (" in ", iterable), (" after ", after))
@@ -277,6 +277,20 @@ class _Printer:
             case n.Try(body=body, otherwise=otherwise):
                 block(body, "try")
                 self._else(node, otherwise, depth)
+            case n.Search(state=state, root=root, until=until, clauses=clauses):
+                head: list[_Part] = [state, " from ", root, (" until ", until)]
+                self._line(depth, start, *before, "search ", *head, *_commas(clauses, ", "), ":")
+                simulate = [("simulate", node.simulate)] if node.simulate is not None else []
+                for part in (("expand", node.expand), *simulate, ("value", node.value)):
+                    self._part(node, *part, depth + 1)
+                if node.backup is not None:
+                    self._line(depth + 1, node.backup.span.start, "backup ", node.backup)
+            case n.First(way=way, until=until, lines=lines):
+                opening = "race" if way == "race" else "first"
+                once = ", at once" if way == "once" else ""
+                self._line(depth, start, *before, opening, (" until ", until), once, ":")
+                for line in lines:
+                    self._suite(line, depth + 1)
             case n.Step():
                 self._line(depth, start, *before, *self._step(node))
             case _:
@@ -286,6 +300,18 @@ class _Printer:
         """An expression where an operation might stand: `(Stop not in xs)` is no step without parentheses."""
         pieces = self.expression(node)
         return ["(", *pieces, ")"] if _STEP_LIKE.match(flat(pieces)) else pieces
+
+    def _part(self, block: n.Search, word: str, body: n.Suite, depth: int) -> None:
+        """A part of a `search`: on the line of its word where it is one step or a call."""
+        start = self._keyword(word, block, body.statements[0])
+        match body.statements:
+            case (n.Step() | n.Evaluate() as one,):
+                self._statement(one, depth, start, f"{word}: ")
+            case (n.Repeated(follows=True) as one,):
+                self._statement(one, depth, start, f"{word}: ")
+            case _:
+                self._line(depth, start, f"{word}:")
+                self._suite(body, depth + 1)
 
     def _else(self, block: n.If | n.Match | n.Try, body: n.Suite, depth: int) -> None:
         self._line(depth, self._keyword("else", block, body.statements[0]), "else:")

@@ -61,6 +61,7 @@ _NAMES = {
     "DIRECTION": "`lower` or `higher`",
     "OBJECTIVE": "`minimize` or `maximize`",
     "COMPARE": "a comparison",
+    **{word.upper(): f"`{word}`" for word in ("search", "first", "race")},
 }
 """Terminals of the grammar that have no text of their own, in words."""
 
@@ -70,7 +71,7 @@ def _set(names: str) -> frozenset[str]:
 
 
 _DECLARATION = _set("FROM IMPORT LAW METRIC PARAM PROMPT SCHEME SCORE SIMULATE STUDY TEST TYPE")
-_BLOCK = _set("FOREACH IF MATCH REDUCE REPEAT RETURN SKIP TRY")
+_BLOCK = _set("FIRST FOREACH IF MATCH RACE REDUCE REPEAT RETURN SEARCH SKIP TRY")
 _PROMPT_PART = _set("ASSISTANT EXAMPLES INSTRUCTION MESSAGES PARSE SYSTEM TOOLS USER")
 _CLAUSE = _set("DATA PROGRAM PROMPTS SCHEME SUBJECT VARY")
 _STRING = _set("STRING LONG_STRING")
@@ -91,7 +92,7 @@ _GROUPS = (
 _MOST = 6
 # What a line may start with.
 _OPENINGS = frozenset(
-    {name.lower() for name in _DECLARATION | _BLOCK | _PROMPT_PART | _CLAUSE}
+    {name.lower() for name in _DECLARATION | _BLOCK - {"FIRST", "RACE", "SEARCH"} | _PROMPT_PART | _CLAUSE}
     | {"elif", "else", "maximize", "minimize"}
 )
 _SETTING_WITHOUT = re.compile(r"(?:[a-z_]\w*[ \t]*=[ \t]*)?([A-Z]\w*)[ \t]+([a-z_]\w*)")

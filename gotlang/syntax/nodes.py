@@ -199,6 +199,38 @@ class Try(Node, frozen=True):
     otherwise: Suite
 
 
+class Search(Node, frozen=True):
+    """`search state from root until solved(state), rollouts 30, select uct(1.4):` with its parts; `clauses`
+    are what its head says beside `until`."""
+
+    state: Identifier
+    root: Expression
+    until: Expression | None
+    clauses: tuple[Setting, ...]
+    expand: Suite
+    simulate: Suite | None
+    value: Suite
+    backup: Identifier | None
+
+    def clause(self, name: str) -> Expression | None:
+        """What the head says under a name."""
+        return next((given.value for given in self.clauses if given.name.text == name), None)
+
+    @property
+    def parts(self) -> tuple[Suite, ...]:
+        """Its pipelines, in the order in which a state goes through them."""
+        return (self.expand, *([self.simulate] if self.simulate is not None else []), self.value)
+
+
+class First(Node, frozen=True):
+    """`first until condition:` and `first ..., at once:`, or a `race`: each of the lines starts from the same
+    thoughts, and one of them is taken."""
+
+    way: str
+    until: Expression | None
+    lines: tuple[Suite, ...]
+
+
 class LabelReference(Node, frozen=True):
     """`merge step 1` after `from`: the output of an earlier labelled block."""
 
@@ -214,7 +246,7 @@ class Labelled(Node, frozen=True):
     body: Suite
 
 
-Block = Foreach | Reduce | RepeatBlock | Repeated | If | Match | Try | Labelled
+Block = Foreach | Reduce | RepeatBlock | Repeated | If | Match | Try | Search | First | Labelled
 Statement = Step | Evaluate | Bind | Return | Skip | Block
 
 # ---------------------------------------------------------------- declarations

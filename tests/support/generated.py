@@ -260,11 +260,13 @@ class Writer:
             kinds += [self.improve, self.aggregate, self.score, self.filter, self.mend, self.map, self.vote]
         if depth:
             kinds += [self.foreach, self.foreach, self.if_, self.if_, self.labelled, self.again]
+            kinds += [self.search, self.first]
             kinds += [self.try_] * 3 if self.trying else []
             if pool.type == "int":
                 kinds += [self.repeat, self.repeat] if pool.single else [self.reduce] * 4
         kind = self.draw(st.sampled_from(kinds))
         blocks = (self.foreach, self.again, self.if_, self.labelled, self.repeat, self.reduce, self.try_)
+        blocks += (self.search, self.first)
         if kind in (self.bound, *blocks):
             return kind(pool, scope, depth - 1)
         return kind(pool, scope)
@@ -535,6 +537,52 @@ class Writer:
         start = replace(pool, type="int", scored=False)
         self.many_times(2, lambda: self.finish(self.block(start, scope.inside(), depth), scope.inside()))
         return Pool("int", False, False, 2)
+
+    def search(self, pool: Pool, scope: Scope, depth: int) -> Pool:
+        if self.times > 5:
+            return pool
+        state, inner = self.fresh(scope), scope.inside()
+        inner.bind(state, Pool("int"))
+        until = self.pick("", f" until {state} == goal", f" until score({state}) > 3")
+        select = self.pick("best", "depth", "beam(2)", "uct(1.4)", "uct(goal) if deep > 0 else beam(tries)")
+        more = self.pick("", ", parallel 2", ", depth 1 + 1", ", parallel tries, depth 3")
+        root = self.number(scope, pool.type if pool.single else None)
+        rollouts = self.pick("2", "tries", "1 + 2")
+        self.write(f"search {state} from {root}{until}, rollouts {rollouts}, select {select}{more}:")
+        self.margin += 1
+        self.write("expand:")
+        found = self.many_times(3, lambda: self._whole(Pool("int"), inner.inside(), depth))
+        if self.chance(3):
+            self.write("simulate:")
+            self.many_times(3 * found.size, lambda: self._one(inner, depth))
+        self.write("value:")
+
+        def value() -> Pool:
+            self._one(inner, depth)
+            self.write(f"Score() {self.pick('it', f'off(it, {state})', 'near(it)')}")
+            return Pool("int", True, True)
+
+        self.many_times(3 * found.size, value)
+        if self.chance():
+            self.write(f"backup {self.pick('mean', 'max')}")
+        self.margin -= 1
+        return Pool("int", True, True)
+
+    def _one(self, scope: Scope, depth: int) -> Pool:
+        """A block that leaves exactly one number, from one."""
+        inner = scope.inside()
+        return self.finish(self.block(Pool("int"), inner, min(depth, 0)), inner)
+
+    def first(self, pool: Pool, scope: Scope, depth: int) -> Pool:
+        self.write(self.pick("first until it == goal:", "first until it > 1:", "first:"))
+        self.margin += 1
+        for _ in range(self.draw(st.integers(2, 3))):
+            self.names += 1
+            self.write(f"line {self.names}:")
+            inner = scope.inside()
+            self.many_times(1, lambda: self.finish(self.block(pool, inner, depth), inner))  # noqa: B023
+        self.margin -= 1
+        return Pool("int", True, False)
 
     def if_(self, pool: Pool, scope: Scope, depth: int) -> Pool:
         it = pool.type if pool.single and pool.type == "int" else None
