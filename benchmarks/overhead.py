@@ -1,13 +1,15 @@
 """Processor time and memory of an operation beyond its model call, beside what a person would write by hand.
 
-    python benchmarks/overhead.py [--sizes 1000 100000] [--rounds 3] [--langgraph PYTHON]
+    python benchmarks/overhead.py [--sizes 1000 100000] [--rounds 3] [--quick] [--langgraph PYTHON]
+                                  [--graph-of-thoughts FOLDER] [--framework-of-thoughts FOLDER]
 
 The model answers at once, after yielding to the event loop once. By hand is `asyncio.gather` of the calls
-(`wide`), a chain of plain `await` (`chain`) or one gather a level (`tree`); LangGraph is asked where PYTHON,
-an interpreter that has it, is given, with 1,000 calls. `peers.py` has both. Each measurement is a process of
-its own; got and its peers take turns. The first figure, with its goal of 60 microseconds, is with garbage
-collection as it comes; for the ratios it is off on all sides. Figures are medians of the rounds, with their
-range. `resident` is what the process grew by while the result is held, per operation; its goal is 1.5 KB.
+(`wide`), a chain of plain `await` (`chain`) or one gather a level (`tree`). With 1,000 calls also LangGraph,
+where an interpreter that has it is given, and Graph of Thoughts and Framework of Thoughts, where a checkout
+is (`FOLDER/.venv/bin/python` runs it, if that is there). `peers.py` has all of them. Each measurement is a
+process of its own; got and its peers take turns. The first figure, with its goal of 60 microseconds, is with
+garbage collection as it comes; for the ratios it is off on all sides. Figures are medians of the rounds, with
+their range. `resident` is what the process grew by while the result is held, per operation (goal: 1.5 KB).
 """
 
 from __future__ import annotations
@@ -59,7 +61,12 @@ scheme graph(n: int) -> int:
 }
 """Graphs of n model calls: parallel, sequential, and merged pairwise."""
 PEERS = Path(__file__).with_name("peers.py")
-LANGGRAPH_CALLS = 1_000
+PEER_CALLS = 1_000
+FRAMEWORKS = {
+    "langgraph": "LangGraph",
+    "graph-of-thoughts": "Graph of Thoughts",
+    "framework-of-thoughts": "Framework of Thoughts",
+}
 
 
 class Immediate(Model):
@@ -116,6 +123,18 @@ def by_hand(name: str, size: int) -> float:
     return float(process([sys.executable, str(PEERS), "by-hand", name, str(size)])["seconds"])
 
 
+def framework(way: str, name: str, where: str | None) -> float | None:
+    """Microseconds of a framework per call, in a separate process; None where it is not given, or has no such
+    graph in `peers.py`."""
+    if where is None or (name == "tree" and way != "langgraph"):
+        return None
+    own = Path(where) / ".venv/bin/python"
+    python = where if way == "langgraph" else str(own) if own.exists() else sys.executable
+    checkout = [] if way == "langgraph" else ["--checkout", where]
+    found = process([python, str(PEERS), way, name, str(PEER_CALLS), *checkout])
+    return 1e6 * float(found["seconds"]) / PEER_CALLS
+
+
 def spread(values: list[float], digits: int) -> tuple[float, str]:
     """The median, and the range as text."""
     return statistics.median(values), f"{min(values):.{digits}f} to {max(values):.{digits}f}"
@@ -132,23 +151,22 @@ COLUMNS = {
     "by hand": "{:.1f}",
     "to by hand": "{:.1f}",
     "range ": "{}",
-    "LangGraph": "{:.0f}",
-    "LangGraph to got": "{:.1f}",
+    **dict.fromkeys(FRAMEWORKS.values(), "{:.0f}"),
     "resident per operation": "{:,.0f}",
     "goal ": "{}",
 }
 
 
-def rows(sizes: list[int], rounds: int, langgraph: str | None) -> Iterator[tuple[Any, ...]]:
+def rows(sizes: list[int], rounds: int, peers: dict[str, str | None]) -> Iterator[tuple[Any, ...]]:
     for name in GRAPHS:
         for size in sizes:
             found: list[dict[str, float]] = []
             for _ in range(rounds):
                 kept, collected = ours(name, size), ours(name, size, "--collect")
                 one = {**kept, "collected": collected["seconds"], "hand": by_hand(name, size)}
-                if langgraph is not None and size == LANGGRAPH_CALLS:
-                    there = process([langgraph, str(PEERS), "langgraph", name, str(size)])
-                    one["langgraph"] = there["seconds"]
+                for way, where in peers.items() if size == PEER_CALLS else ():
+                    if (there := framework(way, name, where)) is not None:
+                        one[way] = there
                 found.append(one)
             operations = int(found[0]["operations"])
             each, shown = spread([1e6 * one["collected"] / operations for one in found], 1)
@@ -156,14 +174,12 @@ def rows(sizes: list[int], rounds: int, langgraph: str | None) -> Iterator[tuple
             call, hand = (
                 1e6 * statistics.median(o[what] for o in found) / size for what in ("seconds", "hand")
             )
-            theirs = [one["langgraph"] for one in found if "langgraph" in one]
-            other = 1e6 * statistics.median(theirs) / size if theirs else None
-            ratio = statistics.median(o["langgraph"] / o["seconds"] for o in found) if theirs else None
+            others = [statistics.median(o[way] for o in found) if way in found[0] else None for way in peers]
             memory = statistics.median(one["bytes"] for one in found)
-            goals = ("60", "1,536") if size >= 100_000 else (None, None)
+            goals = ("60", "1,536") if size > PEER_CALLS else (None, None)
             yield (
-                *(name, size, operations, each, shown, goals[0], call, hand, times, ratios, other, ratio),
-                *(memory if size >= 100_000 else None, goals[1]),
+                *(name, size, operations, each, shown, goals[0], call, hand, times, ratios, *others),
+                *(memory if size > PEER_CALLS else None, goals[1]),
             )
 
 
@@ -171,14 +187,19 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="one round, of 1,000 and 20,000 calls")
     parser.add_argument("--langgraph", metavar="PYTHON")
+    parser.add_argument("--graph-of-thoughts", metavar="FOLDER")
+    parser.add_argument("--framework-of-thoughts", metavar="FOLDER")
     parser.add_argument("--measure", choices=GRAPHS, help=argparse.SUPPRESS)
     parser.add_argument("--collect", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
         print(json.dumps(measure(given.measure, given.sizes[0], given.collect)))
     else:
-        report(given, COLUMNS, rows(given.sizes, given.rounds, given.langgraph))
+        sizes, rounds = ([PEER_CALLS, 20_000], 1) if given.quick else (given.sizes, given.rounds)
+        peers = {way: getattr(given, way.replace("-", "_")) for way in FRAMEWORKS}
+        report(given, COLUMNS, rows(sizes, rounds, peers))
 
 
 if __name__ == "__main__":
