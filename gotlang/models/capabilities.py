@@ -15,19 +15,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, final
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
-from gotlang.models.base import Request
+from gotlang.models.base import Message, Request
 from gotlang.records import InvalidRecord, from_json, from_plain, to_json
 from gotlang.writing import replace_file
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
-OPTIONAL = ("temperature", "top_p", "stop", "logprobs", "top_logprobs", "seed", "response_format")
+OPTIONAL = (
+    "temperature",
+    "top_p",
+    "stop",
+    "logprobs",
+    "top_logprobs",
+    "seed",
+    "response_format",
+    "effort",
+    "thinking_budget",
+)
 PREFILL = "prefill"
 """That a request ends in an assistant's turn, which the response continues."""
 CONTINUING = {"continue_final_message": True, "add_generation_prompt": False}
 """How vLLM and SGLang are told so; llama.cpp and Ollama do it by themselves."""
-_NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system", PREFILL))
+_NAMES = frozenset((*TOKEN_LIMITS, *OPTIONAL, "system", PREFILL, "tools"))
 Positive = Annotated[int, Meta(ge=1)]
 _SEEDS = 2**31
 REMEMBERED_S = 30 * 86400
@@ -38,9 +48,12 @@ _MENTIONS = {
     name: re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for name, pattern in {
         **{name: rf"\b{name}\b" for name in (*TOKEN_LIMITS, *OPTIONAL)},
+        "tools": r"\btools?\b|\bfunction(?:_?call|_?declaration| calling)",
         PREFILL: r"\bprefill|continue_final_message|add_generation_prompt",
         "n": r"\bn\b|\bn_cmpl\b|completion choice|number of slots",
         # What other protocols call them.
+        "effort": r"\b(?:reasoning_?)?effort\b|\bthinking_?level\b",
+        "thinking_budget": r"\bthinking(?:_?budget)?\b|\bbudget_tokens\b",
         "top_p": r"\btop_?p\b",
         "stop": r"\bstop(?:_?sequences)?\b",
         "logprobs": r"\b(?:top_|response_?)?logprobs\b",
@@ -134,6 +147,8 @@ class Capabilities:
             "top_logprobs": s.top_logprobs if "logprobs" not in self.refused else None,
             "seed": None if s.seed is None else (s.seed + first) % _SEEDS,
             "response_format": s.response_format and json.loads(s.response_format),
+            "effort": s.effort,
+            "thinking_budget": s.thinking_budget,
         }
         return {
             name: value for name, value in given.items() if value is not None and name not in self.refused
@@ -146,20 +161,26 @@ class Capabilities:
             sent.append("system")
         if continues(request):
             sent.append(PREFILL)
+        if request.tools:
+            sent.append("tools")
         return [*sent, *self.settings(request, 0), *["n"] * (n > 1)]
 
-    def messages(self, request: Request) -> list[dict[str, str]]:
-        """The messages as JSON; the system's text leads the first user message if its role is refused."""
-        messages = [(m.role, encodable(m.content)) for m in request.messages]
+    def turns(self, request: Request) -> list[Message]:
+        """The messages; the system's text leads the first user message if its role is refused."""
+        messages = [
+            m if m.content.isascii() else structs.replace(m, content=encodable(m.content))
+            for m in request.messages
+        ]
         if "system" in self.refused:
-            lead = [content for role, content in messages if role == "system"]
-            messages = [message for message in messages if message[0] != "system"]
-            first = next((i for i, (role, _) in enumerate(messages) if role == "user"), None)
+            lead = [m.content for m in messages if m.role == "system"]
+            messages = [m for m in messages if m.role != "system"]
+            first = next((i for i, m in enumerate(messages) if m.role == "user"), None)
             if first is None:
-                messages.insert(0, ("user", "\n\n".join(lead)))
+                messages.insert(0, Message("user", "\n\n".join(lead)))
             else:
-                messages[first] = ("user", "\n\n".join([*lead, messages[first][1]]))
-        return [{"role": role, "content": content} for role, content in messages]
+                text = "\n\n".join([*lead, messages[first].content])
+                messages[first] = structs.replace(messages[first], content=text)
+        return messages
 
     def notes(self, request: Request, n: int) -> tuple[str, ...]:
         """The settings of this request that the endpoint does not accept, in words."""

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self, final
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from gotlang.errors import ModelError, UsageError
 from gotlang.models.base import (
@@ -31,6 +31,7 @@ from gotlang.models.base import (
     Price,
     Reply,
     Request,
+    ToolCall,
     Usage,
     token_bound,
 )
@@ -320,10 +321,7 @@ class HttpModel(Model):
     def _succeeded(self, call: _Call, reply: Reply, asked: int) -> Reply:
         """The reply with all that was sent for it. What was learned is known to have helped now."""
         known = self._known(call).returned(asked, len(reply.completions))
-        news = known.learned != self.capabilities.learned
-        self.capabilities = known
-        if news and self._store is not None:
-            self._store.learn(self.at.shown, self.name, known)
+        self._remember(known)
         if reply.usage_known:
             self._estimates.learn(call.request, len(reply.completions), reply.usage)
         return replace(
@@ -332,6 +330,12 @@ class HttpModel(Model):
             requests=call.requests,
             notes=known.notes(call.request, call.n) + reply.notes,
         )
+
+    def _remember(self, known: Capabilities) -> None:
+        news = known.learned != self.capabilities.learned
+        self.capabilities = known
+        if news and self._store is not None:
+            self._store.learn(self.at.shown, self.name, known)
 
     def _known(self, call: _Call) -> Capabilities:
         """What the endpoint accepts, with what this call has learned and not yet proved."""
@@ -348,6 +352,9 @@ class HttpModel(Model):
             # Endpoints without `n` do not always say that they refuse it.
             refusal = Refusal("n", 2)
         if refusal is None or refusal in call.refusals:
+            return False
+        if refusal.name == "tools":  # without them it would be another request
+            self._remember(self.capabilities.without(refusal))
             return False
         call.refusals.append(refusal)
         # Another body is another request, not a retry of this one; batches compare the body, too.
@@ -418,7 +425,7 @@ def read_body(
         return RequestFailure.from_unreadable(reason, at, parsed.usage, error)
     notes: tuple[str, ...] = ()
     usage, known = parsed.usage or Usage(), True
-    written = sum(len((one.reasoning + one.text).encode("utf-8", "surrogatepass")) for one in found)
+    written = sum(len(_written(one).encode("utf-8", "surrogatepass")) for one in found)
     read, wrote = token_bound(request), n * request.settings.max_tokens
     if usage.input_tokens <= 0 or (usage.output_tokens <= 0 < written):
         notes, known = ("the endpoint gave no valid usage: what it charged is uncertain",), False
@@ -439,6 +446,10 @@ def read_body(
     with_shares = (replace(one, output_tokens=share) for one, share in zip(kept, shares, strict=True))
     extra = len(found) - len(kept)
     return Reply(tuple(with_shares), usage, 0.0, notes=notes, usage_known=known, extra=extra)
+
+
+def _written(one: Completion) -> str:
+    return one.reasoning + one.text + "".join(call.name + call.arguments for call in one.calls)
 
 
 def _cut(one: Completion, stops: Sequence[str]) -> Completion:
@@ -468,6 +479,7 @@ def _masked(one: Completion, hide: Callable[[str], str]) -> Completion:
         text=hide(one.text),
         reasoning=hide(one.reasoning),
         finish_reason=hide(one.finish_reason),
+        calls=tuple(ToolCall(*map(hide, astuple(call))) for call in one.calls),
         tokens=tokens,
         alternatives=one.alternatives if tokens and list(map(hide, likeliest)) == likeliest else (),
     )

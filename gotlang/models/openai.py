@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, final
 
-from gotlang.models.base import Completion, Request, Usage
-from gotlang.models.capabilities import CONTINUING, PREFILL, Capabilities, continues, encodable
+from gotlang.models.base import Completion, Media, Message, Request, ToolCall, ToolSpec, Usage
+from gotlang.models.capabilities import CONTINUING, OPTIONAL, PREFILL, Capabilities, continues, encodable
 from gotlang.models.endpoint import OPENAI, account_headers
-from gotlang.models.http import HttpModel, ParsedResponse, token_count
+from gotlang.models.http import HttpModel, ParsedResponse, entries, token_count
+from gotlang.models.parts import parts_of, text_in, url_of_data
 from gotlang.models.wire import HttpWire, Wire
 
 
@@ -20,7 +23,9 @@ class OpenAIModel(HttpModel):
     names = OPENAI
     path = "/chat/completions"
     models_path = "/models"
+    settings = frozenset(OPTIONAL) - {"thinking_budget"}
     most = 128
+    tools = True
     batches = True
 
     @staticmethod
@@ -30,10 +35,15 @@ class OpenAIModel(HttpModel):
 
     def body(self, request: Request, n: int, first: int, known: Capabilities) -> dict[str, Any]:
         """The arguments of the SDK."""
+        settings = known.settings(request, first)
+        if "effort" in settings:
+            settings["reasoning_effort"] = settings.pop("effort")
+        if request.tools:
+            settings["tools"] = [{"type": "function", "function": tool_json(tool)} for tool in request.tools]
         return {
             "model": encodable(request.model),
-            "messages": known.messages(request),
-            **known.settings(request, first),
+            "messages": [message_json(message) for message in known.turns(request)],
+            **settings,
             **({known.limit_name: request.settings.max_tokens} if known.limit_name else {}),
             **({"n": n} if n > 1 else {}),
             **(CONTINUING if continues(request) else {}),
@@ -85,6 +95,34 @@ class OpenAISdkModel(OpenAIModel):
         return SdkWire(self.at, timeout_s)
 
 
+def message_json(message: Message) -> dict[str, Any]:
+    """A message of chat completions."""
+    found: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.media:
+        found["content"] = [_part(part) for part in parts_of(message)]
+    if message.call:
+        found["tool_call_id"] = message.call
+    if message.calls:
+        found["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.calls
+        ]
+    return found
+
+
+def tool_json(tool: ToolSpec) -> dict[str, Any]:
+    """A tool as OpenAI's protocols have it."""
+    return {"name": tool.name, "description": tool.description, "parameters": json.loads(tool.schema)}
+
+
+def _part(part: str | Media) -> dict[str, Any]:
+    if isinstance(part, str) or (text := text_in(part)) is not None:
+        return {"type": "text", "text": part if isinstance(part, str) else text}
+    if part.kind == "image":
+        return {"type": "image_url", "image_url": {"url": url_of_data(part)}}
+    return {"type": "file", "file": {"filename": Path(part.path).name, "file_data": url_of_data(part)}}
+
+
 def _completion(choice: dict[str, Any]) -> Completion:
     message, reason = choice["message"], choice.get("finish_reason")
     text = _text(message.get("content"))
@@ -98,8 +136,18 @@ def _completion(choice: dict[str, Any]) -> Completion:
         logprob=math.fsum(logprob for _, logprob in tokens) if tokens else None,
         tokens=tokens,
         alternatives=tuple(read_tokens(some) for some in likeliest) if any(likeliest) else (),
+        calls=tuple(_calls(message.get("tool_calls"))),
         reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")) or "",
     )
+
+
+def _calls(calls: object) -> Iterator[ToolCall]:
+    for number, call in enumerate(entries(calls)):
+        function = call.get("function")
+        if isinstance(function, dict) and isinstance(function.get("name"), str):
+            given = function.get("arguments")
+            given = given if isinstance(given, str) else json.dumps(given or {})
+            yield ToolCall(str(call.get("id") or f"call_{number}"), function["name"], given)
 
 
 def _text(content: object) -> str | None:

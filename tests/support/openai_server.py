@@ -338,8 +338,10 @@ class OpenAIServer:
         if seen.protocol is None:
             yield Fault(404, body="<html>no such page</html>")
             return
-        given = seen.headers.get("api-key") or seen.headers.get(seen.protocol.key_header, "")
-        given = given.removeprefix("Bearer ")
+        names = ("api-key", seen.protocol.key_header, "authorization")
+        given = next((seen.headers[name] for name in names if name in seen.headers), "").removeprefix(
+            "Bearer "
+        )
         if self._key is not None and given != self._key:
             yield status(401, f"Incorrect API key provided: {given}.", code="invalid_api_key")
         if self._models is not None and body.get("model") not in self._models:
