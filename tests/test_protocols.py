@@ -28,6 +28,7 @@ from support.openai_server import (
     status,
 )
 
+from gotlang.errors import ModelError
 from gotlang.models.anthropic import AnthropicModel
 from gotlang.models.base import (
     PERMITTED,
@@ -382,3 +383,19 @@ def test_a_setting_that_is_refused_in_the_protocol_s_words_is_left_out(
         reply = ask(kind, server, request)
     assert len(server.requests) == 2
     assert [note.partition(":")[0] for note in reply.notes] == [f"the endpoint refuses `{name}`"]
+
+
+def test_a_refusal_of_tools_is_remembered_and_nothing_is_asked_without_them(tmp_path: Path) -> None:
+    words = '"auto" tool choice requires --enable-auto-tool-choice to be set'
+    with OpenAIServer(lambda body, index: "7", faults=[status(400, words)]) as server:
+        known = tmp_path / "known.json"
+        options = ModelOptions(base_url=server.url, known=known)
+
+        async def main() -> None:
+            await OpenAIModel(MODEL, options).ask(conversation(tmp_path), 1)
+
+        with pytest.raises(ModelError) as caught:
+            asyncio.run(main())
+        assert "text protocol" in (caught.value.help or "")
+        assert len(server.requests) == 1
+        assert "tools" in OpenAIModel(MODEL, options).refuses

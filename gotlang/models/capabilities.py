@@ -215,6 +215,8 @@ def find_refusal(words: str, parameter: str | None, sent: Collection[str], n: in
         return Refusal("n", n if out_of_range else 2)
     if name is None:
         return None
+    if name == "tools":  # a wrong schema of one is no refusal of all
+        return Refusal(name) if _UNSUPPORTED.search(words) or "requires" in words else None
     if name not in ("system", "response_format") and out_of_range and not _UNSUPPORTED.search(words):
         return None
     return Refusal(name)

@@ -372,7 +372,10 @@ class HttpModel(Model):
             words += f" (after {call.requests} requests)"
         if call.lost:
             words += f"; requests that may have been charged without a response: {call.lost}"
-        return ModelError(words, retryable=failure.retryable, requests=call.requests, help=failure.help)
+        help = failure.help
+        if call.request.tools and "tools" in self.refuses:
+            help = "that is remembered: run it again, and tools are called in a text protocol"
+        return ModelError(words, retryable=failure.retryable, requests=call.requests, help=help)
 
 
 @final
