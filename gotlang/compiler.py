@@ -14,6 +14,7 @@ from msgspec import structs
 from gotlang.collecting import relaxed_gc
 from gotlang.diagnostics import Diagnostic, Label, Report, in_order
 from gotlang.errors import CompileError, GotError, UsageError
+from gotlang.linking.inline import inline
 from gotlang.linking.modules import link
 from gotlang.packages import package_text, source_name
 from gotlang.scope import THOUGHT_FUNCTIONS
@@ -21,7 +22,7 @@ from gotlang.semantics.builtins import BUILTINS
 from gotlang.semantics.check import Checked, check
 from gotlang.semantics.studies import Target
 from gotlang.semantics.symbols import RESERVED
-from gotlang.span import Source
+from gotlang.span import Source, Span
 from gotlang.syntax import nodes as n
 from gotlang.syntax.parse import parse
 
@@ -137,9 +138,11 @@ def compile_source(
     mentioned = frozenset(word for module in looked_at for word in _mentioned(module, read))
     report = Report()
     linked, shown = link(tuple(modules), imported, report)
-    diagnostics += report.diagnostics
+    inlined = inline(linked, report)
+    shown = {**shown, **inlined.shown}
+    diagnostics += [_as_written(d, shown) for d in report.diagnostics]
     broken = broken or any(d.severity == "error" for d in report.diagnostics)
-    checked = check(linked, functions, targets, sources, mentioned)
+    checked = check(inlined.modules, functions, targets, sources, mentioned, inlined.ascribed)
     if known is not None and checked.ok and not broken:
         checked = replace(checked, diagnostics=known)
     elif not broken:
@@ -200,8 +203,24 @@ def _targets(
     return targets
 
 
+def _at_use(found: Diagnostic) -> Diagnostic:
+    """A diagnostic in what was inlined, at the place of the use."""
+    span, labels = found.span, list[Label]()
+    while span.use is not None:
+        labels.append(Label(_bare(span), found.at if not labels else "used here"))
+        span = span.use
+    labels += [Label(_bare(label.span), label.text) for label in found.labels]
+    at = "" if span is not found.span else found.at
+    return structs.replace(found, span=span, at=at, labels=tuple(labels))
+
+
+def _bare(span: Span) -> Span:
+    return structs.replace(span, use=None)
+
+
 def _as_written(found: Diagnostic, shown: Mapping[str, str]) -> Diagnostic:
     """A diagnostic with names as the program writes them."""
+    found = _at_use(found)
     if not shown:
         return found
     names = re.compile(rf"\b({'|'.join(map(re.escape, shown))})\b")

@@ -14,19 +14,25 @@ MAX_LENGTH = 16_000_000
 
 
 @final
-class Span(Struct, frozen=True, gc=False):
+class Span(Struct, frozen=True, gc=False, omit_defaults=True):
     """A half-open range of offsets (in characters, from 0) in one source text.
 
-    `source` is the name of the text (a path, or `<stdin>`), never the text itself.
+    `source` is the name of the text (a path, or `<stdin>`), never the text itself. `use` is the place where a
+    definition is used of which this was inlined.
     """
 
     source: str
     start: int
     end: int
+    use: Span | None = None
 
     def to(self, other: Span) -> Span:
         """The span from the start of this one to the end of `other`."""
-        return Span(self.source, min(self.start, other.start), max(self.end, other.end))
+        return Span(self.source, min(self.start, other.start), max(self.end, other.end), self.use)
+
+    def used_at(self, use: Span) -> Span:
+        """The same place in what is inlined at `use`."""
+        return Span(self.source, self.start, self.end, use if self.use is None else self.use.used_at(use))
 
 
 NOWHERE = Span("<builtin>", 0, 0)

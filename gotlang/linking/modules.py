@@ -7,9 +7,9 @@ other file has (`merge__tries`), and each file's words for them are replaced by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any, TypeVar, cast, final
+from typing import final
 
 from msgspec.structs import replace
 
@@ -17,12 +17,12 @@ from gotlang.diagnostics import Label, Report, nearest
 from gotlang.span import Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
+from gotlang.syntax.walk import mapped
 
 BETWEEN = "__"
 """What stands between a file's name and a name in it, where that is seen under no name of its own."""
 
-_NAMED = n.TypeAlias | n.Param | n.Prompt | n.Score | n.Metric | n.Scheme
-_Any = TypeVar("_Any", bound=e.Node)
+_NAMED = n.TypeAlias | n.Param | n.Prompt | n.Score | n.Metric | n.Scheme | n.Operation | n.Function
 
 
 def link(
@@ -49,26 +49,6 @@ def declared(d: n.Declaration) -> Iterator[e.Identifier]:
         yield from (function.name for function in d.functions)
     elif not isinstance(d, n.ImportGot | n.Simulate | n.Study | n.Test):
         yield d.name
-
-
-def mapped(node: _Any, change: Callable[[e.Node], e.Node]) -> _Any:
-    """A node with each node in it changed, the inner ones first, and then itself; unchanged parts stay the
-    same objects."""
-
-    def inside(value: Any) -> Any:
-        if isinstance(value, e.Node):
-            return mapped(value, change)
-        if isinstance(value, tuple):
-            items = tuple(inside(item) for item in value)
-            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
-        return value
-
-    fields = node.__struct_fields__[1:]
-    values = [inside(getattr(node, name)) for name in fields]
-    if any(new is not getattr(node, name) for name, new in zip(fields, values, strict=True)):
-        kind: Any = type(node)
-        node = kind(node.span, *values)
-    return cast(_Any, change(node))
 
 
 @final
@@ -272,6 +252,8 @@ class _Linker:
                 case n.NamedType(name=name):
                     new = called(name)
                     return node if new is name else replace(node, name=new)
+                case n.Step(operation=name) if name.text in other:
+                    return replace(node, operation=called(name))
                 case n.ParseForm(function=e.Identifier() as name):
                     return replace(node, function=called(name))
                 case n.StudyPrompts(names=names):

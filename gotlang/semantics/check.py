@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from msgspec import structs
 
 from gotlang.diagnostics import Diagnostic, Report, in_order
+from gotlang.linking.inline import Ascription
 from gotlang.scope import EVERYTHING, PoolType
+from gotlang.semantics.ascribed import AscribingChecker
 from gotlang.semantics.expressions import ExpressionChecker, Matched
 from gotlang.semantics.facts import asking, callees_first
 from gotlang.semantics.metrics import check_fit, check_metric
@@ -61,13 +63,14 @@ def check(
     targets: Mapping[int, Target | None] | None = None,
     sources: Mapping[str, Source] | None = None,
     mentioned: frozenset[str] = frozenset(),
+    ascribed: Mapping[int, Sequence[Ascription]] | None = None,
 ) -> Checked:
     """Check a program: its own module first, then those it imports.
 
     `functions` are what Python provides in addition to the program's imports. `targets` are the
     programs that studies name, by the identity of the study's node; None for one that cannot be read.
     `sources` are the texts of the modules by name, for the places inside templates. `mentioned` are names
-    that Python which changes graphs may use.
+    that Python which changes graphs may use. `ascribed` are types that expressions must have, by identity.
     """
     report = Report()
     modules, wrong = _with_returns(modules, report)
@@ -77,7 +80,9 @@ def check(
             add_function(function, symbols, report)
             symbols.provided.append(function.name.text)
     symbols.asking = asking([d for d in symbols.nodes.values() if isinstance(d, n.Score)], report)
-    expressions = ExpressionChecker(symbols, report)
+    expressions = (
+        AscribingChecker(symbols, report, ascribed) if ascribed else ExpressionChecker(symbols, report)
+    )
     declarations = [d for module in modules for d in module.declarations]
     check_params([d for d in declarations if isinstance(d, n.Param)], symbols, expressions)
     pipelines = PipelineChecker(symbols, report, expressions)

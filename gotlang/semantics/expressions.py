@@ -6,7 +6,6 @@ All errors are reported; the type of what has one is `ANY`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import final
 
 from gotlang.diagnostics import Report, nearest
 from gotlang.operations import OPERATIONS
@@ -64,7 +63,6 @@ _ELSEWHERE = {
 """Where the names are defined that have a meaning in some places only."""
 
 
-@final
 class ExpressionChecker:
     """Infers types. `arguments` has, for each call of a declared name, its arguments by parameter."""
 

@@ -81,7 +81,8 @@ class Symbols:
     def default_scheme(self, file: str) -> str | None:
         """What runs if no scheme is named: of the schemes of the file itself (of all, if it has none) the one
         named like the file, otherwise the last."""
-        among = [name for name in self.schemes if self.nodes[name].span.source == file] or [*self.schemes]
+        written = [name for name in self.schemes if self.nodes[name].span.use is None]
+        among = [name for name in written if self.nodes[name].span.source == file] or written
         stem = PurePosixPath(file).stem
         return stem if stem in among else among[-1] if among else None
 

@@ -211,6 +211,8 @@ class _Resolver:
                 return self._alternatives((node,))
             case n.AlternativesNode(cases=cases):
                 return self._alternatives(cases)
+            case n.PartType():
+                return ANY  # of an input that no later stage sees
             case n.OptionalTypeNode(type=inside):
                 found = self.part(inside)
                 return OptionalType(found) if isinstance(found, Recursive) else optional(found)

@@ -260,12 +260,26 @@ class TreeBuilder:
         return *self._signature(span), "higher", None, None
 
     def scheme(self, span, head, body):
-        name, parameters, many, result, truth, decreases, within = head
+        name, parameters, many, result, truth, decreases, within, *variables = head
+        if not any(p.part for p in parameters) and not any(variables):
+            for given in (p for p in parameters if p.default is not None):
+                help = "with the type `int?` it may be left out, and a `param` has a default"
+                self._problem("GOT0746", "an input of a scheme that runs has no default", given.span, help)
         place, signature = self._until(span, body), (name, parameters, many, result, truth)
-        return n.Scheme(place, *signature, body, decreases, within)
+        return n.Scheme(place, *signature, body, decreases, within, *variables)
 
-    def scheme_head(self, _span, name, parameters, many, result, truth, decreases, within):
-        return name, parameters, many is not None, result, truth, decreases, within or ()
+    def scheme_head(self, _span, name, variables, parameters, many, result, truth, decreases, within):
+        return name, parameters, many is not None, result, truth, decreases, within or (), variables or ()
+
+    def define_operation(self, span, _word, name, settings, operands, body):
+        return n.Operation(self._until(span, body), name, settings, operands or (), body)
+
+    def define_function(self, span, name, variables, parameters, result, value):
+        return n.Function(span, name, variables or (), parameters, result, value)
+
+    def part_type(self, span, kind, *children):
+        *parameters, result = children
+        return n.PartType(span, kind, present(parameters), result)
 
     def lost_scheme(self, span, _hole):
         return *self._signature(span), False, self._lost_type(span), None, None, ()
@@ -283,7 +297,8 @@ class TreeBuilder:
     def drawn(self, span, names, generator):
         return n.Drawn(span, names, generator)
 
-    parameters = _all
+    parameters = inputs = operand_inputs = variables = _all
+    input = n.TypedName
     many = _all
 
     # ------------------------------------------------------------ what stands for lines that are lost

@@ -44,6 +44,7 @@ _Small = (
     | n.ImportedName
     | n.TypeNode
     | n.TypedName
+    | n.PartType
     | n.Range
     | n.Choices
     | n.TextFile
@@ -145,7 +146,7 @@ class _Printer:
                 self._line(0, start, "metric ", *self._inputs(node, body), *claims)
                 self._suite(body, 1)
             case n.Scheme(many=many, result=result, truth=truth, body=body):
-                inputs = self._inputs(node, result)
+                inputs = self._inputs(node, result, _variables(node.variables))
                 output: list[_Part] = ["many " if many else "", result, (", truth ", truth)]
                 output += [(" decreases ", node.decreases), *_commas(node.within, " within ")]
                 self._line(0, start, "scheme ", *inputs, *output, ":")
@@ -154,15 +155,28 @@ class _Printer:
                 head = ["law " if drawn else "test ", name, *_commas(drawn, " for "), ": ", value]
                 claim: _Part = (", at least ", share, f" of {times}")
                 self._line(0, start, *head, claim, *_commas(within, ", within "))
+            case n.Operation(name=name, settings=settings, operands=operands, body=body):
+                gap = _gap(name, operands[0] if operands else body)
+                inputs = [name, self._brackets("(", settings, gap), *_commas(operands, " ")]
+                self._line(0, start, "operation ", *inputs, ":")
+                self._suite(body, 1)
+            case n.Function(result=result, value=value):
+                inputs = self._inputs(node, result, _variables(node.variables))
+                self._line(0, start, "function ", *inputs, result, " = ", value)
             case n.Study(name=name):
                 self._line(0, start, "study ", name, ":")
                 self._study(node)
             case _:
                 assert_never(node)
 
-    def _inputs(self, node: n.Prompt | n.Score | n.Metric | n.Scheme, after: e.Node) -> list[_Part]:
+    def _inputs(
+        self,
+        node: n.Prompt | n.Score | n.Metric | n.Scheme | n.Function,
+        after: e.Node,
+        variables: Iterable[_Part] = (),
+    ) -> list[_Part]:
         """The name and inputs of a declaration; `after` is what comes after them."""
-        return [node.name, self._brackets("(", node.parameters, _gap(node.name, after)), " -> "]
+        return [node.name, *variables, self._brackets("(", node.parameters, _gap(node.name, after)), " -> "]
 
     # ------------------------------------------------------------ prompts and studies
 
@@ -356,8 +370,10 @@ class _Printer:
                 return self._join(name, (" as ", alias))
             case n.PythonFunction(name=name, result=result):
                 return self._join(name, (" -> ", result))
-            case n.TypedName(name=name, type=type_):
-                return self._join(name, ": ", type_)
+            case n.TypedName(name=name, type=type_, default=default):
+                return self._join(name, ": ", type_, (" = ", default))
+            case n.PartType(kind=kind, parameters=parameters, result=result):
+                return self._join(kind, "(", *_commas(parameters, ""), ")", (" -> ", result))
             case n.Setting(name=name, value=value):
                 return self._join(name, " ", value)
             case n.StudyData(path=path, columns=columns, options=options):
@@ -494,6 +510,11 @@ def _gap(before: e.Node, after: e.Node) -> Span:
 def _commas(parts: Iterable[_Part], opening: str) -> list[_Part]:
     """Parts with commas between them and `opening` before the first; empty without parts."""
     return _between(parts, ", ", opening)
+
+
+def _variables(names: tuple[e.Identifier, ...]) -> list[_Part]:
+    """Variables of types in brackets, if there are any."""
+    return [*_commas(names, "["), "]"] if names else []
 
 
 def _between(parts: Iterable[_Part], sign: str, opening: str = "") -> list[_Part]:

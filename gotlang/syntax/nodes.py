@@ -33,6 +33,25 @@ class TypedName(Node, frozen=True):
 
     name: Identifier
     type: TypeNode
+    default: Expression | None = None
+
+    @property
+    def part(self) -> str | None:
+        """`prompt`, `score` or `scheme` if one of these is to be given for an input; None for a value."""
+        match self.type:
+            case PartType(kind=kind):
+                return kind.text
+            case NamedType(name=Identifier(text=("prompt" | "score" | "scheme") as text), arguments=()):
+                return text
+        return None
+
+
+class PartType(Node, frozen=True):
+    """`prompt(str) -> T` among the inputs of a scheme: what is given is a prompt, a score or a scheme."""
+
+    kind: Identifier
+    parameters: tuple[TypeNode, ...]
+    result: TypeNode | None
 
 
 class RecordTypeNode(Node, frozen=True):
@@ -66,7 +85,9 @@ class OptionalTypeNode(Node, frozen=True):
     type: TypeNode
 
 
-TypeNode = NamedType | RecordTypeNode | UnionTypeNode | CaseTypeNode | AlternativesNode | OptionalTypeNode
+TypeNode = (
+    NamedType | RecordTypeNode | UnionTypeNode | CaseTypeNode | AlternativesNode | OptionalTypeNode | PartType
+)
 
 # ---------------------------------------------------------------- pipelines
 
@@ -440,6 +461,7 @@ class Scheme(Node, frozen=True):
     body: Suite
     decreases: Expression | None = None
     within: tuple[Limit, ...] = ()
+    variables: tuple[Identifier, ...] = ()
 
 
 class Drawn(Node, frozen=True):
@@ -459,6 +481,25 @@ class Test(Node, frozen=True):
     share: Constant | None = None
     times: int | None = None
     within: tuple[Limit, ...] = ()
+
+
+class Operation(Node, frozen=True):
+    """`operation BestOf(k: int = 5) p: prompt, s: score:` with its body."""
+
+    name: Identifier
+    settings: tuple[TypedName, ...]
+    operands: tuple[TypedName, ...]
+    body: Suite
+
+
+class Function(Node, frozen=True):
+    """`function half(x: int) -> int = x // 2`; `variables` stand for types that its callers choose."""
+
+    name: Identifier
+    variables: tuple[Identifier, ...]
+    parameters: tuple[TypedName, ...]
+    result: TypeNode
+    value: Expression
 
 
 class StudyData(Node, frozen=True):
@@ -521,6 +562,8 @@ Declaration = (
     | Metric
     | Scheme
     | Test
+    | Operation
+    | Function
     | Study
 )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from msgspec.structs import astuple
 
 from gotlang.syntax.expressions import Argument, Expression, Identifier, Node
+
+_Any = TypeVar("_Any", bound=Node)
 
 
 def children(node: Node) -> Iterator[Node]:
@@ -42,6 +44,31 @@ def walk(node: Node) -> Iterator[Node]:
 def rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """An expression with each part of it changed, the inner ones first, and then itself."""
     return change(with_parts(node, lambda part: rebuilt(part, change)))
+
+
+def mapped(
+    node: _Any, change: Callable[[Node], Node], moved: Callable[[Node, Node], None] | None = None
+) -> _Any:
+    """A node with each node in it changed, the inner ones first, and then itself; what did not change stays
+    the same object. `moved` is told of each node that became another only for what is inside it."""
+
+    def inside(value: Any) -> Any:
+        if isinstance(value, Node):
+            return mapped(value, change, moved)
+        if isinstance(value, tuple):
+            items = tuple(inside(item) for item in value)
+            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+        return value
+
+    fields = node.__struct_fields__[1:]
+    values = [inside(getattr(node, name)) for name in fields]
+    new = node
+    if any(value is not getattr(node, name) for name, value in zip(fields, values, strict=True)):
+        kind: Any = type(node)
+        new = kind(node.span, *values)
+        if moved is not None:
+            moved(node, new)
+    return cast(_Any, change(new))
 
 
 def with_parts(node: Expression, change: Callable[[Expression], Expression]) -> Expression:

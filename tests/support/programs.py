@@ -224,6 +224,12 @@ metrics = _node(
     suites,
 )
 schemes = _node(n.Scheme, identifiers, _parameters, st.booleans(), type_nodes, st.none() | type_nodes, suites)
+_inputs = _several(_node(n.TypedName, identifiers, type_nodes, st.none() | expressions), 0, 2)
+_variables = _several(_node(e.Identifier, st.sampled_from(["T", "S"])), 0, 2)
+operations = _node(
+    n.Operation, _node(e.Identifier, st.sampled_from(["BestOf", "Mine"])), _inputs, _inputs, suites
+)
+functions = _node(n.Function, identifiers, _variables, _inputs, type_nodes, expressions)
 _options = _node(n.Setting, _node(e.Identifier, st.sampled_from(["trials", "sampler"])), expressions)
 _data = _node(
     n.StudyData,
@@ -262,7 +268,9 @@ imports = st.one_of(
     _node(n.Simulate, short_texts),
 )
 aliases = _node(n.TypeAlias, _node(e.Identifier, st.sampled_from(["State", "plain"])), type_nodes)
-declarations = st.one_of(imports, aliases, params, prompts, scores, metrics, schemes, studies)
+declarations = st.one_of(
+    imports, aliases, params, prompts, scores, metrics, schemes, operations, functions, studies
+)
 modules = _node(n.Module, _several(declarations, 0, 5) | _several(params, 2, 6))
 
 # ---------------------------------------------------------------- comments

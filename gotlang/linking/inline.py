@@ -1,0 +1,499 @@
+"""Definitions of the language's own users: operations, functions, and schemes that take prompts, scores or
+schemes. Each use becomes what its definition says, with the given in place of its names, so that every later
+stage sees a program without them.
+
+    operation BestOf(k: int = 5) p: prompt:     best = BestOf(3) sort(part)      best =
+        Generate(k=k) p                                                 becomes      Generate(k=3) sort(part)
+        Vote()                                                                       Vote()
+
+What is put in keeps its own place in the text; the rest has its place in the definition, and that of the use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar, cast, final
+
+from msgspec.structs import replace
+
+from gotlang.diagnostics import Label, Report, nearest
+from gotlang.linking.modules import BETWEEN, plain
+from gotlang.operations import OPERATIONS
+from gotlang.operations.names import free_names, looks_at_pool
+from gotlang.span import Span
+from gotlang.syntax import expressions as e
+from gotlang.syntax import nodes as n
+from gotlang.syntax.walk import children, mapped, walk
+
+MOST = 10_000
+"""Uses of definitions in one program."""
+_KINDS: Mapping[str, tuple[type[n.Declaration], ...]] = {
+    "prompt": (n.Prompt,),
+    "score": (n.Score, n.Prompt),
+    "scheme": (n.Scheme,),
+}
+"""What may be given for a part, by the word for it."""
+_Values = Mapping[str, e.Expression]
+
+
+class Ascription(NamedTuple):
+    """A type that an expression must have, what it is the type of, and where that is declared."""
+
+    type: n.TypeNode
+    what: str
+    place: Span
+
+
+class Inlined(NamedTuple):
+    """Modules without definitions; types that expressions must have, by identity; how names that were made
+    are shown. `kept` are these expressions."""
+
+    modules: tuple[n.Module, ...]
+    ascribed: Mapping[int, Sequence[Ascription]]
+    shown: Mapping[str, str]
+    kept: Sequence[e.Expression]
+
+
+_Part = TypeVar("_Part", bound=e.Node)
+
+
+def inline(modules: tuple[n.Module, ...], report: Report) -> Inlined:
+    """The program with each use of a definition replaced by what that says."""
+    declared = [d for module in modules for d in module.declarations]
+    if not any(isinstance(d, n.Operation | n.Function) or _is_open(d) for d in declared):
+        return Inlined(modules, {}, {}, ())
+    return _Inliner(declared, report).modules(modules)
+
+
+def _is_open(d: n.Declaration) -> bool:
+    """Whether a declaration is a scheme that is made anew for the prompts, scores and schemes it is given."""
+    if not isinstance(d, n.Scheme):
+        return False
+    return bool(d.variables) or any(p.part for p in d.parameters)
+
+
+def _bound(node: e.Node) -> Iterator[str]:
+    """The names that something binds, but for those of fields."""
+    for part in walk(node):
+        match part:
+            case n.Bind(name=name):
+                yield name.text
+            case n.Foreach(names=names) | n.Labelled(names=names) | e.Comprehension(names=names):
+                yield from (name.text for name in names)
+            case n.Reduce(left=left, right=right, step=step):
+                yield from (name.text for name in (left, right, step) if name is not None)
+            case (
+                n.RepeatBlock(counter=e.Identifier(text=text))
+                | n.MatchBranch(name=e.Identifier(text=text))
+                | n.Search(state=e.Identifier(text=text))
+            ):
+                yield text
+
+
+@final
+class _Inliner:
+    def __init__(self, declared: Sequence[n.Declaration], report: Report) -> None:
+        self.report = report
+        self.operations = {d.name.text: d for d in declared if isinstance(d, n.Operation)}
+        self.functions = {d.name.text: d for d in declared if isinstance(d, n.Function)}
+        self.open = {d.name.text: d for d in declared if isinstance(d, n.Scheme) and _is_open(d)}
+        parts = (n.Prompt, n.Score, n.Scheme)
+        self.parts = {d.name.text: d for d in declared if isinstance(d, parts) and not _is_open(d)}
+        self.made: dict[tuple[str, ...], n.Scheme] = {}
+        self.waiting: list[n.Scheme] = []
+        self.ascribed: dict[int, list[Ascription]] = {}
+        self.shown: dict[str, str] = {}
+        self.kept: list[e.Expression] = []
+        self.uses = 0
+        self.words = {name for d in declared for name in _bound(d)}
+        others = n.ImportGot | n.ImportPython | n.Simulate | n.Test
+        self.words |= {d.name.text for d in declared if not isinstance(d, others)}
+        for table in (self.operations, self.functions, self.open):
+            for d in table.values():
+                self._definition(d)
+
+    def modules(self, modules: tuple[n.Module, ...]) -> Inlined:
+        """The modules with everything put in."""
+        gone = n.Operation | n.Function
+        kept = [[d for d in m.declarations if not isinstance(d, gone) and not _is_open(d)] for m in modules]
+        found = [[self._declaration(d) for d in declarations] for declarations in kept]
+        while self.waiting:
+            made = self.waiting.pop()
+            at = next((i for i, m in enumerate(modules) if m.span.source == made.span.source), 0)
+            found[at].append(self._declaration(made))
+        whole = tuple(
+            replace(module, declarations=tuple(declarations))
+            for module, declarations in zip(modules, found, strict=True)
+        )
+        return Inlined(whole, self.ascribed, self.shown, self.kept)
+
+    def _definition(self, d: e.Node) -> None:
+        """Report names that a definition cannot have, and inputs without a default after one with one."""
+        assert isinstance(d, n.Operation | n.Function | n.Scheme)
+        if isinstance(d, n.Operation) and d.name.text in OPERATIONS:
+            message = f"operation `{d.name.text}` is built in"
+            self.report.error("GOT0746", message, d.name.span, help="choose another name")
+        groups = (d.settings, d.operands) if isinstance(d, n.Operation) else (d.parameters,)
+        for group in groups:
+            seen = set[str]()
+            for before, p in zip((None, *group), group, strict=False):
+                if p.name.text in seen:
+                    message = f"duplicate parameter `{p.name.text}`"
+                    self.report.error("GOT0101", message, p.name.span)
+                seen.add(p.name.text)
+                if before is not None and before.default is not None and p.default is None:
+                    help = "put those with a default last"
+                    self.report.error("GOT0746", f"`{p.name.text}` has no default", p.span, help=help)
+                if isinstance(p.type, n.PartType) and p.type.kind.text not in _KINDS:
+                    message, help = f"unexpected `{p.type.kind.text}`", "write `prompt(str) -> str`"
+                    self.report.error("GOT0746", message, p.type.kind.span, help=help)
+
+    # ---------------------------------------------------------------- one declaration
+
+    def _declaration(self, d: n.Declaration) -> n.Declaration:
+        if isinstance(d, n.Scheme | n.Score):
+            taken = {*_bound(d), *(p.name.text for p in d.parameters)}
+            d = replace(d, body=self._calls(self._suites(d.body, taken, ())))
+        elif isinstance(d, n.Metric | n.Prompt | n.Param | n.Test):
+            d = self._calls(d)
+        return d
+
+    def _limit(self, span: Span) -> bool:
+        self.uses += 1
+        if self.uses == MOST:
+            help = "let fewer definitions use each other"
+            self.report.error("GOT0745", f"more than {MOST:,} uses of definitions", span, help=help)
+        return self.uses < MOST
+
+    # ---------------------------------------------------------------- operations
+
+    def _suites(self, suite: n.Suite, taken: set[str], inside: tuple[str, ...]) -> n.Suite:
+        """A block with the operations in it, at any depth, put in. `taken` are names that are in force, and
+        `inside` the operations that this is a part of."""
+
+        def change(node: e.Node) -> e.Node:
+            if not isinstance(node, n.Suite):
+                return node
+            labels = dict[str, int]()
+            found = tuple(self._statement(s, taken, inside, labels) for s in node.statements)
+            return (
+                node
+                if all(a is b for a, b in zip(found, node.statements, strict=True))
+                else replace(node, statements=found)
+            )
+
+        return mapped(suite, change)
+
+    def _statement(
+        self, node: n.Statement, taken: set[str], inside: tuple[str, ...], labels: dict[str, int]
+    ) -> n.Statement:
+        step = node.value if isinstance(node, n.Bind) else node
+        if not isinstance(step, n.Step) or step.operation.text not in self.operations:
+            return node
+        suite = self._operation(step, taken, inside)
+        if suite is None:
+            lost = e.Reference(step.span, e.HOLE)
+            return replace(node, value=lost) if isinstance(node, n.Bind) else n.Evaluate(step.span, lost)
+        repeated = n.Repeated(step.span, step.again, suite) if step.again is not None else None
+        if isinstance(node, n.Bind):
+            return replace(node, value=repeated or suite)
+        name = step.operation.text
+        labels[name] = labels.get(name, 0) + 1
+        label = name if labels[name] == 1 else f"{name} {labels[name]}"
+        return repeated or n.Labelled(step.span, label, (), (), suite)
+
+    def _operation(self, step: n.Step, taken: set[str], inside: tuple[str, ...]) -> n.Suite | None:
+        name = step.operation.text
+        d = self.operations[name]
+        if name in inside:
+            message = f"operation `{name}` uses itself"
+            help = "write a scheme, which may call itself"
+            self.report.error("GOT0745", message, step.operation.span, help=help)
+            return None
+        operands = tuple(e.Argument(o.span, None, o) for o in step.operands)
+        settings = self._matched(d.settings, step.settings or (), step.operation, d.name)
+        given = self._matched(d.operands, operands, step.operation, d.name)
+        if settings is None or given is None or not self._limit(step.span):
+            return None
+        for p in d.operands:
+            if (kind := p.part) is not None and not self._fits(given[p.name.text], p, kind, d.name.text):
+                return None
+        locals_ = set(_bound(d.body))
+        avoid = taken.union(*(free_names(value) for value in (*settings.values(), *given.values())))
+        other = self._fresh(locals_, avoid | {p.name.text for p in (*d.settings, *d.operands)})
+        before: list[n.Statement] = []
+        for p in d.settings:
+            value = settings[p.name.text]
+            self._ascribe(value, p, f"`{p.name.text}` of `{name}`")
+            if looks_at_pool(value):
+                new = p.name.text
+                new = self._fresh({new}, avoid | locals_ | set(other.values())).get(new, new)
+                before.append(n.Bind(value.span, e.Identifier(value.span, new), None, value))
+                settings = {**settings, p.name.text: e.Reference(value.span, new)}
+        for p in d.operands:
+            if p.part is None:
+                self._ascribe(given[p.name.text], p, f"`{p.name.text}` of `{name}`")
+        body = self._put(d.body, {**settings, **given}, other, step.span)
+        whole = n.Suite(body.span, (*before, *body.statements))
+        return self._suites(whole, avoid | set(_bound(whole)), (*inside, name))
+
+    def _fits(self, value: e.Expression, parameter: n.TypedName, kind: str, owner: str) -> bool:
+        """Whether what is given is of the kind that is asked for: for a score, any expression."""
+        called = value.function.text if isinstance(value, e.Call) else getattr(value, "name", "")
+        if kind == "score" or called == e.HOLE:
+            return True
+        if isinstance(self.parts.get(called), _KINDS[kind]) or (kind == "scheme" and called in self.open):
+            return True
+        known = [name for name, d in self.parts.items() if isinstance(d, _KINDS[kind])]
+        guess = nearest(called, known)
+        help = f"did you mean `{guess}`?" if guess else f"write a {kind} with its inputs"
+        labels = (Label(parameter.span, "declared here"),)
+        message = f"`{parameter.name.text}` of `{owner}` is a {kind}"
+        self.report.error("GOT0746", message, value.span, labels=labels, help=help)
+        return False
+
+    def _fresh(self, names: Iterable[str], taken: set[str]) -> dict[str, str]:
+        """Another name for each that is taken."""
+        found: dict[str, str] = {}
+        for name in names:
+            number, new = 2, name
+            while new in taken or new in found.values():
+                new, number = f"{name}_{number}", number + 1
+            if new != name:
+                found[name] = new
+        return found
+
+    # ---------------------------------------------------------------- functions and open schemes
+
+    def _calls(self, node: _Part, inside: tuple[str, ...] = ()) -> _Part:
+        """A node with the calls of functions and of open schemes in it put in."""
+
+        def change(part: e.Node) -> e.Node:
+            if isinstance(part, e.Call) and part.function.text in self.functions:
+                return self._function(part, inside)
+            if isinstance(part, e.Call) and part.function.text in self.open:
+                return self._instance(part)
+            return part
+
+        return mapped(node, change, self._moved)
+
+    def _moved(self, old: e.Node, new: e.Node) -> None:
+        if id(old) in self.ascribed:
+            self.ascribed.setdefault(id(new), []).extend(self.ascribed[id(old)])
+            self.kept.append(cast(e.Expression, new))
+
+    def _function(self, call: e.Call, inside: tuple[str, ...]) -> e.Expression:
+        name, lost = call.function.text, e.Reference(call.span, e.HOLE)
+        d = self.functions[name]
+        if name in inside:
+            help = "functions are put in where they are used; write a scheme, which may call itself"
+            self.report.error("GOT0745", f"function `{name}` uses itself", call.function.span, help=help)
+            return lost
+        given = self._matched(d.parameters, call.arguments, call.function, d.name)
+        if given is None or not self._limit(call.span):
+            return lost
+        variables = {variable.text for variable in d.variables}
+        for p in d.parameters:
+            if not variables.intersection(_words(p.type)):
+                self._ascribe(given[p.name.text], p, f"`{p.name.text}` of `{name}`")
+        used = [part.name for part in walk(d.value) if isinstance(part, e.Reference)]
+        inner = {
+            part.name
+            for loop in walk(d.value)
+            if isinstance(loop, e.Comprehension)
+            for part in walk(loop)
+            if isinstance(part, e.Reference)
+        }
+        several = [
+            p.name.text
+            for p in d.parameters
+            if not isinstance(given[p.name.text], e.Constant | e.Reference)
+            and (used.count(p.name.text) > 1 or p.name.text in inner)
+        ]
+        avoid = {*self.words, *(name for value in given.values() for name in free_names(value))}
+        avoid |= {p.name.text for p in d.parameters} - {*several}
+        other = self._fresh({*_bound(d.value), *several}, avoid)
+        values = {p: v for p, v in given.items() if p not in several}
+        value = self._put(d.value, values, other, call.span)
+        for repeated in several:
+            # `[f(x) for x in [argument]][0]` computes the argument once.
+            names = (e.Identifier(call.span, other.get(repeated, repeated)),)
+            argument = e.ListDisplay(call.span, (given[repeated],))
+            once = e.Comprehension(call.span, value, names, argument, None)
+            value = e.Index(call.span, once, e.Constant(call.span, 0))
+        value = self._calls(value, (*inside, name))
+        if not variables.intersection(_words(d.result)):
+            ascription = Ascription(d.result, f"the result of `{name}`", d.result.span)
+            self._note(value, ascription)
+        return value
+
+    def _instance(self, call: e.Call) -> e.Expression:
+        """The call of the scheme that an open one becomes for what it is given."""
+        name = call.function.text
+        d = self.open[name]
+        given = self._matched(d.parameters, call.arguments, call.function, d.name)
+        if given is None or not self._limit(call.span):
+            return e.Reference(call.span, e.HOLE)
+        parts: dict[str, e.Expression] = {}
+        for p in d.parameters:
+            if (kind := p.part) is None:
+                continue
+            value = given.pop(p.name.text)
+            if not isinstance(value, e.Reference):
+                message = f"`{p.name.text}` of `{name}` is the name of a {kind}"
+                help = "declare one, and give its name alone"
+                labels = (Label(p.span, "declared here"),)
+                self.report.error("GOT0746", message, value.span, labels=labels, help=help)
+                return e.Reference(call.span, e.HOLE)
+            if not self._fits(value, p, kind, name):
+                return e.Reference(call.span, e.HOLE)
+            parts[p.name.text] = value
+        chosen = [cast(e.Reference, value).name for value in parts.values()]
+        made = self.made.get((name, *chosen))
+        if made is None:
+            made = self._scheme(d, parts, chosen, call)
+            self.made[name, *chosen] = made
+            self.waiting.append(made)
+        arguments = tuple(e.Argument(value.span, None, value) for value in given.values())
+        return e.Call(call.span, e.Identifier(call.function.span, made.name.text), arguments)
+
+    def _scheme(self, d: n.Scheme, parts: _Values, chosen: Sequence[str], call: e.Call) -> n.Scheme:
+        types: dict[str, n.TypeNode] = {}
+        for p, name in zip((p for p in d.parameters if p.name.text in parts), chosen, strict=True):
+            if isinstance(p.type, n.PartType):
+                self._unify(p.type, self.parts[name], {v.text for v in d.variables}, types)
+        for variable in d.variables:
+            if variable.text not in types:
+                message = f"`{variable.text}` of `{d.name.text}` is not determined by what it is given"
+                help = f"say where it is in a prompt's type: `ask: prompt(str) -> {variable.text}`"
+                self.report.error("GOT0747", message, call.function.span, help=help)
+                types[variable.text] = n.NamedType(variable.span, e.Identifier(variable.span, e.HOLE))
+
+        def typed(part: e.Node) -> e.Node:
+            if isinstance(part, n.NamedType) and not part.arguments:
+                return types.get(part.name.text, part)
+            return replace(part, span=part.span.used_at(use))
+
+        use = call.function.span
+        base = f"{d.name.text}{BETWEEN}{'_'.join(plain(name) for name in chosen)}" if chosen else d.name.text
+        taken, number, name = {m.name.text for m in self.made.values()} | self.words, 2, base
+        while name in taken and name != d.name.text:
+            name, number = f"{base}_{number}", number + 1
+        self.shown[name] = f"{d.name.text}({', '.join(chosen)})"
+        body = mapped(self._put(d.body, parts, {}, use), lambda x: _retyped(x, types))
+        parameters = tuple(
+            replace(mapped(p, typed), default=None) for p in d.parameters if p.name.text not in parts
+        )
+        truth = mapped(d.truth, typed) if d.truth is not None else None
+        head = (e.Identifier(d.name.span.used_at(use), name), parameters, d.many, mapped(d.result, typed))
+        decreases = self._put(d.decreases, parts, {}, use) if d.decreases is not None else None
+        return n.Scheme(d.span.used_at(use), *head, truth, body, decreases, d.within)
+
+    def _unify(
+        self,
+        wanted: n.PartType,
+        part: n.Prompt | n.Score | n.Scheme,
+        variables: set[str],
+        types: dict[str, n.TypeNode],
+    ) -> None:
+        """Note the types that variables stand for, as far as a part's declaration tells them."""
+
+        def pair(left: e.Node, right: e.Node) -> None:
+            if isinstance(left, n.NamedType) and left.name.text in variables and not left.arguments:
+                types.setdefault(left.name.text, cast(n.TypeNode, right))
+            elif type(left) is type(right):
+                for one, other in zip(children(left), children(right), strict=False):
+                    pair(one, other)
+
+        for type_, parameter in zip(wanted.parameters, part.parameters, strict=False):
+            pair(type_, parameter.type)
+        if wanted.result is not None and not isinstance(part, n.Score):
+            pair(wanted.result, part.result)
+
+    # ---------------------------------------------------------------- what is put in
+
+    def _matched(
+        self,
+        parameters: Sequence[n.TypedName],
+        arguments: Sequence[e.Argument],
+        use: e.Identifier,
+        owner: e.Identifier,
+    ) -> dict[str, e.Expression] | None:
+        """What is given for each parameter, with defaults; None, and an error, where that does not match."""
+        names = [p.name.text for p in parameters]
+        labels = (Label(owner.span, "defined here"),)
+        inputs = ", ".join(f"{p.name.text}" for p in parameters) or "nothing"
+        notes = (f"`{owner.text}` takes: {inputs}",)
+        found: dict[str, e.Expression] = {}
+        for position, argument in enumerate(arguments):
+            if argument.name is None and position >= len(names):
+                message = f"`{use.text}` takes {len(names)}, not {len(arguments)}"
+                self.report.error("GOT0202", message, argument.span, labels=labels, notes=notes)
+                return None
+            name = names[position] if argument.name is None else argument.name.text
+            if name not in names or name in found:
+                no = f"`{use.text}` has no parameter `{name}`"
+                what = f"duplicate argument `{name}`" if name in found else no
+                guess = nearest(name, names)
+                help = f"did you mean `{guess}`?" if guess and name not in found else None
+                self.report.error("GOT0203", what, argument.span, labels=labels, notes=notes, help=help)
+                return None
+            found[name] = argument.value
+        for p in parameters:
+            if p.name.text not in found:
+                if p.default is None:
+                    message = f"`{use.text}` needs `{p.name.text}`"
+                    self.report.error("GOT0202", message, use.span, labels=labels, notes=notes)
+                    return None
+                found[p.name.text] = self._put(p.default, {}, {}, use.span)
+        return {name: found[name] for name in names}
+
+    def _put(self, node: _Part, values: _Values, other: Mapping[str, str], use: Span) -> _Part:
+        """A part of a definition with what is given for its names, and its own names changed."""
+
+        def renamed(name: e.Identifier | None) -> e.Identifier | None:
+            return replace(name, text=other[name.text]) if name is not None and name.text in other else name
+
+        def change(part: e.Node) -> e.Node:
+            match part:
+                case e.Reference(name=name) if name in values:
+                    return values[name]
+                case e.Call(function=e.Identifier(text=name)) if name in values:
+                    given, span = values[name], part.span.used_at(use)
+                    if isinstance(given, e.Call):
+                        return e.Call(span, given.function, (*given.arguments, *part.arguments))
+                    if isinstance(given, e.Reference):
+                        return e.Call(span, e.Identifier(given.span, given.name), part.arguments)
+                case e.Reference(name=name) if name in other:
+                    part = replace(part, name=other[name])
+                case n.Bind(name=name) | n.MatchBranch(name=name):
+                    part = replace(part, name=renamed(name))
+                case n.Foreach(names=names) | n.Labelled(names=names) | e.Comprehension(names=names):
+                    part = replace(part, names=tuple(map(renamed, names)))
+                case n.Reduce(left=left, right=right, step=step):
+                    part = replace(part, left=renamed(left), right=renamed(right), step=renamed(step))
+                case n.Search(state=state):
+                    part = replace(part, state=renamed(state))
+                case n.RepeatBlock(counter=counter):
+                    part = replace(part, counter=renamed(counter))
+            return replace(part, span=part.span.used_at(use))
+
+        return mapped(node, change)
+
+    def _ascribe(self, value: e.Expression, parameter: n.TypedName, what: str) -> None:
+        if not isinstance(parameter.type, n.PartType):
+            self._note(value, Ascription(parameter.type, what, parameter.span))
+
+    def _note(self, value: e.Expression, ascription: Ascription) -> None:
+        self.ascribed.setdefault(id(value), []).append(ascription)
+        self.kept.append(value)
+
+
+def _words(type_: e.Node) -> set[str]:
+    return {part.name.text for part in walk(type_) if isinstance(part, n.NamedType)}
+
+
+def _retyped(node: e.Node, types: Mapping[str, n.TypeNode]) -> e.Node:
+    if isinstance(node, n.NamedType) and not node.arguments:
+        return types.get(node.name.text, node)
+    return node

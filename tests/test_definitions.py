@@ -1,0 +1,247 @@
+"""Operations, functions and open schemes: the program is the one with everything written out."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gotlang.api import compile, run
+from gotlang.compiler import compile_source
+from gotlang.errors import CompileError
+from gotlang.ir.parse import from_text
+from gotlang.ir.text import to_text
+from gotlang.span import Source
+from gotlang.syntax.format import format_module
+from gotlang.syntax.parse import parse
+
+PARTS = """
+prompt guess(q: str) -> int:
+    "{{ q }}"
+prompt critique(n: int, q: str) -> str:
+    "{{ q }} {{ n }}"
+prompt again(q: str, n: int, note: str) -> int:
+    "{{ q }} {{ n }} {{ note }}"
+prompt words(q: str) -> list[str]:
+    "{{ q }}"
+score off(n: int) -> lower, best 0:
+    n * n
+param tries = 3 in 1..5
+"""
+BEST = """
+operation BestOf(k: int = 5) p: prompt, s: score:
+    Generate(k=k) p
+    Score() s
+    KeepBestN(1)
+"""
+
+
+def ir(text: str) -> str:
+    return to_text(compile(PARTS + text, "main.got").ir(0))
+
+
+def body(text: str) -> str:
+    """The IR of a scheme without the blocks that operations are."""
+    text = ir(text).partition("scheme main")[2]
+    text = re.sub(r"\n +(?:%\w+ = block|yield|enter)[^\n]*|%\w+", "", text)
+    return " ".join(text.split())
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    with pytest.raises(CompileError) as caught:
+        compile(PARTS + text)
+    return [(d.code, d.message) for d in caught.value.diagnostics]
+
+
+def test_an_operation_is_the_lines_that_it_stands_for() -> None:
+    used = BEST + "scheme main(q: str) -> int:\n    BestOf(tries) guess(q), off(it)\n"
+    written = """scheme main(q: str) -> int:
+    Generate(k=tries) guess(q)
+    Score() off(it)
+    KeepBestN(1)
+"""
+    assert body(used) == body(written)
+    for program in (used, written):
+        text = ir(program)
+        assert to_text(from_text(text)) == text
+
+
+def test_the_samples_are_those_of_the_lines_written_out() -> None:
+    """A line after one of an operation counts on, and none counts otherwise for being in an operation."""
+    text = f"""{BEST}
+scheme main(q: str) -> int:
+    a = BestOf() guess(q), off(it)
+    Generate() guess(q)
+    Pool() it + a
+"""
+    asked = [line for line in ir(text).split("\n") if "Generate" in line]
+    assert ["line" in line for line in asked] == [False, True]
+    assert 'line "guess(q=q)" 1' in asked[1]
+
+
+def test_what_the_body_binds_hides_nothing_and_is_hidden_by_nothing() -> None:
+    text = """
+operation Sum(k: int) p: prompt:
+    a = Generate(k=k) p
+    xs = [x + k for x in a]
+    Pool() sum(xs)
+operation Twice() p: prompt:
+    a = Sum(2) p
+    b = Sum(len([x for x in [a, 1]])) p
+    Pool() a + b
+scheme main(q: str) -> int:
+    a = Twice() guess(q)
+    x = Twice() guess(q + str(a))
+    Pool() a + x
+"""
+    assert ir(text).count("Generate @guess") == 4
+
+
+def test_a_setting_that_looks_at_thoughts_is_computed_before() -> None:
+    text = """
+operation Plus(n: int):
+    Map() it + 1
+    Map() it + n
+scheme main(x: int) -> int:
+    Pool() x
+    Plus(it * 10)
+"""
+    assert run(compile(text), x=2).value == 23
+
+
+def test_a_prompt_that_is_given_may_get_more_inputs() -> None:
+    text = """
+operation Mend(rounds: int = 1) draft: prompt, note: prompt, better: prompt:
+    Generate() draft
+    repeat rounds:
+        said = Generate() note
+        Improve() better(said)
+scheme main(q: str) -> int:
+    Mend(2) guess(q), critique(it, q), again(q, it)
+"""
+    assert "Improve @again(q=q, n=it, note=said)" in ir(text)
+
+
+def test_an_argument_that_is_used_twice_is_computed_once() -> None:
+    text = """
+function square(x: int) -> int = x * x
+function tail[T](xs: list[T]) -> list[T] = [x for i, x in enumerate(xs) if i > 0]
+scheme main(x: int, xs: list[str]) -> int:
+    y = tail(xs)
+    Pool() square(x) + square(x + len(y))
+"""
+    assert "x * x + [x_2 * x_2 for x_2 in [x + len(y)]][0]" in ir(text)
+    assert run(compile(text), x=2, xs=["a", "b"]).value == 13
+
+
+def test_an_open_scheme_is_made_for_what_it_is_given() -> None:
+    text = """
+scheme refine[T](q: str, draft: prompt(str) -> T, note: prompt(T, str) -> str = critique, n: int = 2) -> T:
+    Generate(k=n) draft(q)
+    said = Generate() note(it[0], q)
+    KeepBestN(1)
+scheme most[T](q: str, ask: prompt(str) -> T, k: int = 2) -> T:
+    Generate(k=k) ask(q)
+    Vote()
+scheme main(q: str) -> int:
+    a = most(q, guess)
+    b = most(q, words, k=4)
+    c = most(q + "!", guess, k=tries)
+    Pool() a + c + len(b)
+"""
+    text = text[text.index("scheme most") :]
+    made = ir(text)
+    assert "scheme most__guess(q: str, k: int) -> int" in made
+    assert "scheme most__words(q: str, k: int) -> list[str]" in made
+    assert made.count("\nscheme ") == 3
+    assert compile(PARTS + text, "main.got").scheme().name == "main"
+
+
+@pytest.mark.parametrize(
+    ("definition", "use", "code", "message"),
+    [
+        ("", 'BestOf("a") guess(q), -it', "GOT0201", '`k` of `BestOf` is int, not "a"'),
+        ("", "BestOf(3) gues(q), -it", "GOT0746", "`p` of `BestOf` is a prompt"),
+        ("", "BestOf(n=3) guess(q), -it", "GOT0203", "`BestOf` has no parameter `n`"),
+        ("", "BestOf(3) guess(q)", "GOT0202", "`BestOf` needs `s`"),
+        ("", "BestOf(3) guess(q), -it, 4", "GOT0202", "`BestOf` takes 2, not 3"),
+        (
+            "operation Loop() p: prompt:\n    Loop() p",
+            "Loop() guess(q)",
+            "GOT0745",
+            "operation `Loop` uses itself",
+        ),
+        (
+            "operation Vote() p: prompt:\n    Generate() p",
+            "Generate() guess(q)",
+            "GOT0746",
+            "operation `Vote` is built in",
+        ),
+        ("function f(x: int) -> int = f(x)", "Pool() f(1)", "GOT0745", "function `f` uses itself"),
+        (
+            "function f(x: int) -> int = x / 2",
+            "Pool() f(1)",
+            "GOT0201",
+            "the result of `f` is int, not float",
+        ),
+        ("function f(x: int) -> int = x", 'Pool() f("a")', "GOT0201", '`x` of `f` is int, not "a"'),
+        (
+            "scheme f(p: prompt) -> int:\n    Generate() p(3)",
+            "f(guess)",
+            "GOT0201",
+            "`q` of prompt `guess` must be str",
+        ),
+        (
+            "scheme f(p: prompt) -> int:\n    Generate() p()",
+            "f(guess(q))",
+            "GOT0746",
+            "`p` of `f` is the name of a prompt",
+        ),
+        (
+            "scheme f[T](p: prompt) -> T:\n    Generate() p(q)",
+            "f(guess)",
+            "GOT0747",
+            "`T` of `f` is not determined",
+        ),
+        (
+            "scheme f(k: int = 4) -> int:\n    Pool() k",
+            "f(3)",
+            "GOT0746",
+            "an input of a scheme that runs has no default",
+        ),
+    ],
+)
+def test_mistakes(definition: str, use: str, code: str, message: str) -> None:
+    text = f"{BEST}{definition}\nscheme main(q: str) -> int:\n    {use}\n"
+    assert (code, message) in [(c, m[: len(message)]) for c, m in found(text)]
+
+
+def test_an_error_in_a_definition_points_to_the_use() -> None:
+    text = "operation Bad():\n    KeepBestN(1)\nscheme main(x: int) -> int:\n    Pool() x\n    Bad()\n"
+    source = Source.of("a.got", text)
+    (diagnostic,) = compile_source(source).diagnostics
+    assert source.position(diagnostic.span.start)[0] == 5
+    assert [source.position(label.span.start)[0] for label in diagnostic.labels][:1] == [2]
+
+
+def test_definitions_that_use_each_other_without_end_are_refused() -> None:
+    text = "function f0(x: int) -> int = x\n" + "".join(
+        f"function f{i}(x: int) -> int = f{i - 1}(x) + f{i - 1}(x + {i})\n" for i in range(1, 20)
+    )
+    assert ("GOT0745", "more than 10,000 uses of definitions") in found(
+        text + "scheme main() -> int:\n    Pool() f19(1)\n"
+    )
+
+
+def test_the_canonical_form() -> None:
+    text = """operation BestOf(k: int = 5) p: prompt, s: score:
+    Generate(k=k) p
+
+function last[T](xs: list[T]) -> T = xs[len(xs) - 1]
+
+scheme refine[T](task: str, draft: prompt(str) -> T, rounds: int = 3) -> T:
+    Generate() draft(task)
+"""
+    source = Source.of("a.got", text)
+    module, problems = parse(source)
+    assert not problems and format_module(module, source) == text
