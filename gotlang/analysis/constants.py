@@ -144,7 +144,10 @@ class _Constants:
                 return  # of another type, which is told already
             if (why := rule.refused(name, found)) is not None:
                 at = "" if isinstance(value, e.Constant) else f"this is {json.dumps(found)}"
-                self.expressions.fail(why, value.span, world, frozenset(world), "GOT0312", at)
+                wrong = rule.wrong(found) if isinstance(found, str) else None
+                span = value.place(wrong[1]) if wrong and isinstance(value, e.Constant) else value.span
+                code = "GOT0312" if wrong is None else "GOT0731"
+                self.expressions.fail(why, span, world, frozenset(world), code, at)
                 return
 
     def _rounds(self, node: n.RepeatBlock, pool: _Pool, env: Env) -> None:

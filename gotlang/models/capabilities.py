@@ -32,6 +32,8 @@ OPTIONAL = (
     "response_format",
     "effort",
     "thinking_budget",
+    "regex",
+    "grammar",
 )
 PREFILL = "prefill"
 """That a request ends in an assistant's turn, which the response continues."""
@@ -44,6 +46,7 @@ REMEMBERED_S = 30 * 86400
 """Seconds after which something learned is forgotten: endpoints change."""
 _FORMAT = 1
 
+_CONSTRAINED = r"\b(?:guided_)?(?:regex|grammar)\b|\bstructured_outputs\b"
 _MENTIONS = {
     name: re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for name, pattern in {
@@ -59,6 +62,8 @@ _MENTIONS = {
         "logprobs": r"\b(?:top_|response_?)?logprobs\b",
         "response_format": r"\b(?:response_format|json_schema|structured[ _]outputs?|output_config"
         r"|text\.format|response_?json_?schema|guided[ _](?:json|decoding))\b",
+        "regex": _CONSTRAINED,
+        "grammar": _CONSTRAINED,
         "system": r"\bsystem\b\W{0,3}\s?(?:role|message|prompt|instruction)|\brole\b.*\bsystem\b",
     }.items()
 }
@@ -149,6 +154,8 @@ class Capabilities:
             "response_format": s.response_format and json.loads(s.response_format),
             "effort": s.effort,
             "thinking_budget": s.thinking_budget,
+            "regex": s.regex,
+            "grammar": s.grammar,
         }
         return {
             name: value for name, value in given.items() if value is not None and name not in self.refused
@@ -217,7 +224,9 @@ def find_refusal(words: str, parameter: str | None, sent: Collection[str], n: in
         return None
     if name == "tools":  # a wrong schema of one is no refusal of all
         return Refusal(name) if _UNSUPPORTED.search(words) or "requires" in words else None
-    if name not in ("system", "response_format") and out_of_range and not _UNSUPPORTED.search(words):
+    # A regular expression or a grammar that the endpoint cannot read is a mistake, and no refusal.
+    doubtful = name in ("regex", "grammar") or (name not in ("system", "response_format") and out_of_range)
+    if doubtful and not _UNSUPPORTED.search(words):
         return None
     return Refusal(name)
 

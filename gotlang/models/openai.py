@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, final
 
+from gotlang.answers.regex import Regex
 from gotlang.models.base import Completion, Media, Message, Request, ToolCall, ToolSpec, Usage
 from gotlang.models.capabilities import CONTINUING, OPTIONAL, PREFILL, Capabilities, continues, encodable
 from gotlang.models.endpoint import OPENAI, account_headers
@@ -43,7 +44,7 @@ class OpenAIModel(HttpModel):
         return {
             "model": encodable(request.model),
             "messages": [message_json(message) for message in known.turns(request)],
-            **settings,
+            **_constrained(settings),
             **({known.limit_name: request.settings.max_tokens} if known.limit_name else {}),
             **({"n": n} if n > 1 else {}),
             **(CONTINUING if continues(request) else {}),
@@ -121,6 +122,20 @@ def _part(part: str | Media) -> dict[str, Any]:
     if part.kind == "image":
         return {"type": "image_url", "image_url": {"url": url_of_data(part)}}
     return {"type": "file", "file": {"filename": Path(part.path).name, "file_data": url_of_data(part)}}
+
+
+def _constrained(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with `regex` and `grammar` as local servers take them: llama.cpp as its own grammar, vLLM as
+    `structured_outputs`, before its version 0.12 as `guided_...`. Each passes over what it does not know."""
+    regex, grammar = settings.pop("regex", None), settings.pop("grammar", None)
+    if regex is not None:
+        read = Regex.parse(regex)
+        forms = {"structured_outputs": {"regex": read.text}, "guided_regex": read.text}
+        settings |= {"grammar": read.gbnf(), **forms}
+    if grammar is not None:
+        forms = {"structured_outputs": {"grammar": grammar}, "guided_grammar": grammar}
+        settings |= {"grammar": grammar, **forms}
+    return settings
 
 
 def _completion(choice: dict[str, Any]) -> Completion:

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, final
 
+from gotlang.answers.grammar import wrong_in_grammar
+from gotlang.answers.regex import Regex, RegexError
 from gotlang.flows import Flow, FlowScope, Result
 from gotlang.operations.checks import MOST
 from gotlang.operations.names import needed_names
@@ -36,6 +38,8 @@ class SettingRule(NamedTuple):
     least: float | None = None
     most: float | None = None
     per_thought: bool = False
+    wrong: Callable[[str], tuple[str, int] | None] = lambda text: None
+    """What is wrong with a text, and where in it."""
 
     def refused(self, name: str, value: Any) -> str | None:
         """Why a value is none for the setting of this name; None if it is one."""
@@ -47,13 +51,24 @@ class SettingRule(NamedTuple):
         texts = value if isinstance(value, list) else [value]
         if STR in self.types and (not texts or "" in texts):
             return f"`{name}` must not be empty"
-        return None
+        found = self.wrong(value) if isinstance(value, str) else None
+        return f"`{name}`: {found[0]}" if found is not None else None
 
 
 K = SettingRule((INT,), 1, MOST)
 UNTIL = SettingRule((BOOL,), per_thought=True)
 SHARE = SettingRule((BOOL,))
 SEED = SettingRule((INT,), least=0)
+
+
+def wrong_in_regex(text: str) -> tuple[str, int] | None:
+    """What is wrong with a regular expression, and where, in characters from 0; None if nothing is."""
+    try:
+        Regex.parse(text)
+    except RegexError as error:
+        return error.message, error.offset
+    return None
+
 
 MODEL_SETTINGS: dict[str, SettingRule] = {
     "temperature": SettingRule((FLOAT,), 0, 2),
@@ -63,15 +78,17 @@ MODEL_SETTINGS: dict[str, SettingRule] = {
     "model": SettingRule((STR,)),
     "logprobs": SettingRule((BOOL,)),
     "top_logprobs": SettingRule((INT,), 1, 20),
+    "regex": SettingRule((STR,), wrong=wrong_in_regex),
+    "grammar": SettingRule((STR,), wrong=wrong_in_grammar),
     "seed": SEED,
     "share": SHARE,
     "timeout": SettingRule((FLOAT,), least=0.001),
     "retries": SettingRule((INT,), 0, MOST),
 }
 """Settings of a model call, in prompts and in operations. `top_logprobs` is how many alternatives of each
-token are asked for, with log-probabilities. `share` makes equal requests of a run one call;
-`timeout` is how many seconds a response may take, `retries` how many further samples are asked for, for each
-that is wanted, where some fail."""
+token are asked for, with log-probabilities; `regex` and `grammar` are what a response must match. `share`
+makes equal requests of a run one call; `timeout` is how many seconds a response may take, `retries` how many
+further samples are asked for, for each that is wanted, where some fail."""
 
 TOOL_SETTINGS: dict[str, SettingRule] = {
     "turns": SettingRule((INT,), 1, 1000),

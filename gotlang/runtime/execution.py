@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from gotlang.answers.forms import response_format
 from gotlang.answers.reader import certain, read
+from gotlang.answers.regex import Regex
 from gotlang.errors import (
     BeyondBest,
     EvaluationError,
@@ -485,6 +486,7 @@ class PromptCall(Struct, eq=False):
         try:
             if self.talk is not None and (called := self.talk.called(completion)) is not None:
                 return [called]
+            self._check_form(completion.text)
             values = self._read(text)
             if completion.finish_reason == "length" and not self._certain(text):
                 raise ReadError("its end is unknown")
@@ -530,6 +532,14 @@ class PromptCall(Struct, eq=False):
         prompt, held = self.prompt, self.request.settings.response_format is not None
         return prompt.reader is None and certain(text, prompt.result, prompt.form, prompt.many, held)
 
+    def _check_form(self, text: str) -> None:
+        """Raises ReadError for a response that is not of the regular expression: not all endpoints hold
+        models to it."""
+        if (regex := self.request.settings.regex) is not None:
+            matches = Regex.parse(regex).matches
+            if not matches(text) and not matches(text.strip()):
+                raise ReadError(f"it does not match `{regex}`")
+
     def _read(self, text: str) -> list[Any]:
         """A response as values of the prompt's type: one, or several for `many`."""
         prompt, held = self.prompt, self.request.settings.response_format is not None
@@ -560,6 +570,8 @@ def _decoding_settings(
     found = {name: _setting(name, value) for name, value in chosen.items() if value is not None}
     if "stop" in found:
         found["stop"] = (found["stop"],) if isinstance(found["stop"], str) else tuple(found["stop"])
+    if sum(name in found for name in ("regex", "grammar")) + (found.get("structured") is True) > 1:
+        raise EvaluationError("a response has one form: one of `structured`, `regex` and `grammar`")
     if "top_logprobs" in found:
         found["logprobs"] = True
     if found.pop("structured", False):

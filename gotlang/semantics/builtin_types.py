@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gotlang.diagnostics import Report
+from gotlang.operations.record import wrong_in_regex
 from gotlang.semantics.builtins import Builtin, BuiltinType
+from gotlang.syntax.expressions import Call, Constant
 from gotlang.types import (
     ANY,
     NEVER,
@@ -43,6 +46,14 @@ def result(builtin: Builtin, given: Sequence[Type]) -> Type | None:
             if not any(map(has_error, given)):
                 break
     return None if not results else results[0] if len(set(results)) == 1 else ANY
+
+
+def with_pattern(node: Call, found: Type, report: Report) -> Type:
+    """The type found for a call; a regular expression that is wrong in one of `matches` is reported."""
+    pattern = node.arguments[-1].value if node.function.text == "matches" else None
+    if isinstance(pattern, Constant) and (wrong := wrong_in_regex(str(pattern.value))) is not None:
+        report.error("GOT0731", f"`matches`: {wrong[0]}", pattern.place(wrong[1]))
+    return found
 
 
 def parameters(type_: BuiltinType, count: int) -> tuple[Type, ...]:

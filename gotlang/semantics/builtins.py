@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 import string
 from collections import Counter
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar, final
 
+from gotlang.answers.literals import strict
+from gotlang.answers.regex import Regex, RegexError, escaped
 from gotlang.errors import EvaluationError, LimitExceeded
 from gotlang.operations.checks import frozen
 from gotlang.semantics.limits import MAX_ELEMENTS
@@ -329,6 +332,61 @@ def fill(text: str, answers: list[Any]) -> str:
     found = dict(zip(references(text), answers, strict=False))
     known = {position: str_(answer) for position, answer in found.items() if answer is not None}
     return _references(text).sub(lambda m: known.get(int(m[1]) - 1, m[0]), text)
+
+
+@_builtin(STR, STR, gives=BOOL)
+def matches(text: str, pattern: str) -> bool:
+    """Whether a whole text matches a regular expression, see [Structured responses](structured.md)."""
+    try:
+        return Regex.parse(pattern).matches(text)
+    except RegexError as error:
+        raise EvaluationError(f"`matches`: {error.message}, at character {error.offset}") from None
+
+
+@_builtin(STR, gives=STR)
+def escape(text: str) -> str:
+    """The regular expression of a text and no other."""
+    return escaped(text)
+
+
+@_builtin(STR, gives=BOOL)
+def is_json(text: str) -> bool:
+    """Whether a text is JSON and nothing else."""
+    try:
+        strict(text)
+    except ValueError:
+        return False
+    return True
+
+
+_MOST_CELLS = 5_000_000
+
+
+@_builtin(_typed(STR, STR, gives=FLOAT), _typed(NUMBERS, NUMBERS, gives=FLOAT))
+def similarity(left: Any, right: Any) -> float:
+    """Of texts: 1 less the share of characters to change, add or leave out; of vectors: the cosine."""
+    return _alike(left, right) if isinstance(left, str) else _cosine(left, right)
+
+
+def _alike(left: str, right: str) -> float:
+    """Levenshtein's distance, over the length of the longer text; 1 for two empty ones."""
+    if len(left) * len(right) > _MOST_CELLS:
+        raise LimitExceeded("texts too long for `similarity`: more than 5 million pairs of characters")
+    row = list(range(len(right) + 1))
+    for at, sign in enumerate(left, 1):
+        before, row[0] = row[0], at
+        for to, other in enumerate(right, 1):
+            before, row[to] = row[to], min(row[to] + 1, row[to - 1] + 1, before + (sign != other))
+    return 1 - row[-1] / max(1, len(left), len(right))
+
+
+def _cosine(left: list[float], right: list[float]) -> float:
+    if len(left) != len(right):
+        raise EvaluationError(f"`similarity` of vectors of {len(left)} and {len(right)} numbers")
+    sizes = math.hypot(*left) * math.hypot(*right)
+    if not sizes:
+        raise EvaluationError("`similarity` of a vector of zeros")
+    return max(-1.0, min(1.0, math.fsum(map(operator.mul, left, right)) / sizes)) if sizes < math.inf else 0.0
 
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")

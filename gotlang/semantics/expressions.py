@@ -11,7 +11,7 @@ from gotlang.diagnostics import Report, nearest
 from gotlang.operations import OPERATIONS
 from gotlang.scope import THOUGHT_FUNCTIONS, Narrowed, PoolType, Scope, Variable
 from gotlang.semantics import narrowing
-from gotlang.semantics.builtin_types import misfit, result
+from gotlang.semantics.builtin_types import misfit, result, with_pattern
 from gotlang.semantics.builtins import BUILTINS, CONSTANTS, Builtin
 from gotlang.semantics.facts import FACT_OF, refuse_asking, require
 from gotlang.semantics.mismatch import code_and_help, in_words, of_elements, of_product, of_sum
@@ -679,7 +679,7 @@ class ExpressionChecker:
             types.append(self.infer(argument.value, scope))
         found = result(builtin, types)
         if found is not None:
-            return found
+            return with_pattern(node, found, self.report)
         counts = sorted({len(type_.takes) for type_ in builtin.types})
         if len(types) not in counts and not any(
             t.rest is not None and len(types) > len(t.takes) for t in builtin.types

@@ -31,6 +31,8 @@ from gotlang.types import (
     widen,
 )
 
+FORMS = frozenset({"structured", "regex", "grammar"})
+"""Settings that say which form a response has."""
 COUNT = SettingRule((INT,), 1, MOST)
 """`count`: how many values a response must hold, where the prompt says `many`."""
 
@@ -115,6 +117,9 @@ def _settings(node: n.Prompt, signature: Signature, expressions: ExpressionCheck
             continue
         if name in seen:
             report.error("GOT0402", f"duplicate setting `{name}`", setting.span)
+        if name in FORMS and (others := FORMS & seen - {name}):
+            message = f"a response has one form: `{name}` or `{next(iter(others))}`"
+            report.error("GOT0402", message, setting.span, help="remove one of them")
         seen.add(name)
         if name == "structured":
             _structured(node, span, report)

@@ -46,6 +46,12 @@ class Constant(Node, frozen=True):
     value: int | float | str | bool | None
     long: bool = False
 
+    def place(self, offset: int) -> Span:
+        """Where a character of a text is; the whole text where it has escapes or several lines."""
+        start = self.span.start + 1 + offset
+        plain = not self.long and self.span.end - self.span.start - 2 == len(str(self.value))
+        return Span(self.span.source, start, start + 1) if plain else self.span
+
     def _meaning(self) -> tuple[object, ...]:
         # 1, 1.0 and true are equal in Python and different constants here.
         return type(self.value), self.value
