@@ -1,50 +1,80 @@
-"""`first` and `race`: lines from the same thoughts, of which one is taken and the others are given up."""
+"""`first` and `race`: lines from the same thoughts, of which one is taken and the others are given up.
+
+Which line wins a race is a matter of time, so it is noted in the cache and in recordings: the same race of a
+later run takes the line that won, and starts no other. On simulators all lines are carried out, and the one
+that took the fewest simulated seconds wins.
+"""
 
 from __future__ import annotations
 
-from typing import final
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, final
 
 from gotlang.errors import EvaluationError, GotError
 from gotlang.ir import program as ir
+from gotlang.ir.text import to_text
+from gotlang.models.base import DecodingSettings, Message, Request
+from gotlang.operations.names import bound_inside, used_names
 from gotlang.runtime.execution import whole
 from gotlang.runtime.expansion import Expander, behind
 from gotlang.runtime.graph import DONE, Frame, GraphFull, Handle, Operation, path_key
+from gotlang.runtime.spaces import first_number, inside
 from gotlang.syntax import expressions as e
+from gotlang.thought import plain
+from gotlang.types import DYNAMIC
+
+RACE = "race"
+"""What the note of a race is called where requests are listed."""
 
 
 def first(x: Expander, step: ir.First, frame: Frame, pool: Handle) -> Handle:
-    """`first`: the next line once the one before has not passed; with `at once`, all from the start."""
+    """`first`: the next line once the one before has not passed; with `at once`, all from the start. `race`:
+    all from the start, unless its winner is known."""
     join = x.graph.add(Operation(step, "join", frame, step.result, frame.origin), (), held=1)
     lines = _Lines(x, step, frame, join)
-    for _ in range(1 if step.way == "turn" else len(step.regions)):
-        lines.lay_out(frame.origin)
+    if step.way != RACE:
+        lines.lay_out(range(1 if step.way == "turn" else len(step.regions)), frame.origin)
+        return Handle(join, step.single)
+    lines.names = sorted(used_names(step) - bound_inside(step))
+    start = Operation(step, RACE, frame, (step.result, "start"), frame.origin)
+    start.work = lines.start
+    x.graph.connect((x.graph.add(start, behind(lines.names, frame)),), join)
     return Handle(join, step.single)
 
 
 @final
 class _Lines:
-    """The lines of one `first` while it runs. `judges` are the operations that look at what each has left,
-    `passed` is what they have found so far."""
+    """The lines of one `first` while it runs. `judges` are the operations that look at what each line has
+    left, `passed` is what they have found so far, `note` the request that a race is noted under."""
 
     def __init__(self, x: Expander, step: ir.First, frame: Frame, join: Operation) -> None:
         self.x = x
         self.step = step
         self.frame = frame
         self.join = join
-        self.judges: list[Operation] = []
+        self.names: list[str] = []
+        self.note: Request | None = None
+        self.simulated = x.context.models(None).simulated
+        self.judges: dict[int, Operation] = {}
         self.passed: dict[int, bool] = {}
+        self.taken = False
 
-    def lay_out(self, origin: Operation | None) -> None:
-        """Add the next line, and the operation that looks at what it leaves."""
-        x, step, at = self.x, self.step, len(self.judges)
-        inner = self.frame.inside((step.result, "line", at), {}, origin, x.remaining.after(step))
-        judge = inner.trial = Operation(step, "rescue", self.frame, (step.result, "until", at), origin)
-        self.judges.append(judge)
-        handle = self._line(step.regions[at], inner)
-        judge.work = lambda operation: self._judge(
-            at, inner, Handle(operation.inputs[0], handle.single), operation
-        )
-        x.graph.connect((x.graph.add(judge, (handle.operation, *self._waits(at, inner))),), self.join)
+    # ---------------------------------------------------------------- laying out
+
+    def lay_out(self, lines: Iterable[int], origin: Operation | None) -> None:
+        """Add lines, and the operations that look at what they leave."""
+        x, step = self.x, self.step
+        for at in lines:
+            inner = self.frame.inside((step.result, "line", at), {}, origin, x.remaining.after(step))
+            judge = inner.trial = Operation(step, "rescue", self.frame, (step.result, "until", at), origin)
+            handle = self._line(step.regions[at], inner)
+            judge.work = self._judging(at, inner, handle)
+            until = self._until(at)
+            waits = behind(x.uses(until).names, inner) if until is not None else []
+            self.judges[at] = x.graph.add(judge, (handle.operation, *waits))
+        x.graph.connect((self.judges[at] for at in lines), self.join)
 
     def _line(self, region: ir.Region, inner: Frame) -> Handle:
         x = self.x
@@ -61,14 +91,16 @@ class _Lines:
     def _until(self, at: int) -> e.Expression | None:
         return self.step.branches[at][0] if at < len(self.step.branches) else None
 
-    def _waits(self, at: int, inner: Frame) -> list[Operation]:
-        """The operations behind the names of a line's condition."""
-        until = self._until(at)
-        return behind(self.x.uses(until).names, inner) if until is not None else []
+    def _judging(self, at: int, inner: Frame, left: Handle) -> Any:
+        return lambda operation: self._judge(at, inner, left, operation)
+
+    # ---------------------------------------------------------------- what a line has left
 
     def _judge(self, at: int, inner: Frame, left: Handle, operation: Operation) -> None:
         """A line has ended: take it, or look at the others."""
         x, until = self.x, self._until(at)
+        if self.taken:
+            return
         self.passed[at] = left.operation.state == DONE
         if self.passed[at] and until is not None:
             try:
@@ -78,28 +110,88 @@ class _Lines:
                 x.context.failed(operation, error.message, handled=True)
         if not self.passed[at]:
             x.context.handled.append(path_key(inner))
-        turn, known = self.step.way == "turn", len(self.passed) == len(self.step.regions)
-        if turn and not self.passed[at] and not known:
-            return self.lay_out(operation)
-        order = range(len(self.judges)) if self.step.way != "race" else [at]
-        for line in order:
-            if line not in self.passed:
-                return None
-            if self.passed[line]:
-                return self._take(line)
-        if known:
-            # None has passed: the last one that has left something.
-            ended = [judge.inputs[0].state == DONE for judge in self.judges]
-            self._take(max(range(len(ended)), key=lambda line: (ended[line], line)))
-        return None
+        if self.step.way == "turn" and not self.passed[at] and at + 1 < len(self.step.regions):
+            self.lay_out([at + 1], operation)
+        elif (line := self._chosen(at)) is not None:
+            self._take(line)
+
+    def _chosen(self, at: int) -> int | None:
+        """The line to take, once that is certain; `at` has ended last."""
+        known = len(self.passed) == len(self.judges)
+        if self.step.way == RACE:
+            if self.passed[at] and not self.simulated:
+                return at
+            winners = [line for line, passed in self.passed.items() if passed] if known else []
+            if winners:
+                return min(sorted(winners), key=lambda line: self.judges[line].inputs[0].seconds)
+        else:
+            for line in sorted(self.judges):
+                if self.passed.get(line, True):
+                    return line if line in self.passed else None
+        # None has passed: the last one that has left something.
+        left = [(judge.inputs[0].state == DONE, line) for line, judge in self.judges.items()]
+        return max(left)[1] if known else None
 
     def _take(self, at: int) -> None:
         """Give the result of a line, and give up those that the result does not hang on."""
-        x, graph = self.x, self.x.graph
-        for line, judge in enumerate(self.judges):
-            if line > at or (self.step.way == "race" and line != at):
+        x, graph, self.taken = self.x, self.x.graph, True
+        for line, judge in self.judges.items():
+            if line > at or (self.step.way == RACE and line != at):
                 graph.move(judge, self.join, None)
-                if judge.state < DONE and judge is not self.judges[at]:
+                if judge.state < DONE and not self.simulated:
                     graph.remove(judge)
-        x.fill(self.join, [self.judges[at].inputs[0]])
-        x.context.give_up()
+        left = self.judges[at].inputs[0]
+        if self.note is not None and left.state == DONE:
+            end = Operation(self.step, RACE, self.frame, (self.step.result, "end"), self.frame.origin)
+            end.work = lambda running: x.context.sampler.note(self.note, str(at))
+            graph.connect((graph.add(end, (left,)),), self.join)
+        x.fill(self.join, [left])
+        if not self.simulated:
+            x.context.give_up()
+
+    # ---------------------------------------------------------------- races
+
+    async def start(self, running: Any) -> None:
+        """Lay out the line that won before, or all of them."""
+        request = self._request()
+        known = await self.x.context.sampler.noted(request)
+        lines = range(len(self.step.regions))
+        with self.x.graph.all_or_nothing():
+            if known is not None and known.isdigit() and int(known) in lines:
+                self.lay_out([int(known)], running.operation)
+            else:
+                self.note = request
+                self.lay_out(lines, running.operation)
+
+    def _request(self) -> Request:
+        """What tells a race from others: its place, its lines with all that they use, the thoughts it starts
+        from, and the model."""
+        context, model = self.x.context, self.x.context.models(None)
+        body = ir.Region(self.step.pool, (self.step,), self.step.result)
+        race = ir.Scheme("%race", (), self.step.type, False, False, DYNAMIC, body)
+        program = replace(context.program, schemes=(*context.program.schemes, race))
+        used = program.reached(race)
+        text = to_text(
+            ir.Program(
+                "",
+                (),
+                tuple(each for each in program.prompts if each.name in used),
+                tuple(each for each in program.scores if each.name in used),
+                tuple(each for each in program.schemes if each.name in used),
+            )
+        )
+        values = {name: value for name, value in context.params.items() if name in used}
+        for name in self.names:
+            try:
+                found = self.frame.find(name)
+            except KeyError:
+                continue
+            values[name] = plain(found.operation.output if isinstance(found, Handle) else found)
+        place = first_number(inside(self.frame.space, RACE))
+        about = json.dumps([place, values], sort_keys=True, default=str)
+        messages = (
+            Message("system", "Which line of this race was the first?"),
+            Message("user", text + about),
+        )
+        settings = DecodingSettings(temperature=0)
+        return Request(model.name, messages, settings, context.settings.seed, RACE, {}, model.endpoint)

@@ -25,7 +25,7 @@ from gotlang.errors import (
     ModelError,
     OutsideSimulation,
 )
-from gotlang.models.base import AlreadyCached, Model, Permit, Reply, Request
+from gotlang.models.base import AlreadyCached, Completion, Model, Permit, Reply, Request, Usage
 from gotlang.runtime.sampler.budget import Allowance, Budget
 from gotlang.runtime.sampler.events import (
     Asked,
@@ -51,6 +51,8 @@ _MOST_REFUSED = 2
 """After so many refusals a cache is assumed to accept nothing for now."""
 
 Found = StoredSample | MissingSample
+ABANDONED = MissingSample("it was not needed any more", True, 0.0, False)
+"""What those get that wait for a sample which the operation that asked for it does not need any more."""
 NONE_STORED: frozenset[int] = frozenset()
 
 
@@ -249,7 +251,10 @@ class Sampler:
                 persistent = await self._obtain(pending, batched)
             finally:
                 if len(pending.found) < len(mine):
-                    pending.give_up(mine, "the run was stopped", cut_off=True)
+                    # Cancelled: others that wait for these samples ask for them themselves.
+                    for number in [number for number in mine if number not in pending.found]:
+                        pending.give(number, ABANDONED)
+                        del pending.found[number], process[key, number]
                 for number, found in pending.found.items():
                     process[key, number] = found
         if len(mine) < len(numbers):
@@ -263,13 +268,39 @@ class Sampler:
                     there = await there.wait(number)
                 finally:
                     self.idle(-1)
-            if isinstance(there, MissingSample):
+            if there is ABANDONED:
+                again, _ = await self.sample(
+                    model, request, key, [number], operation, batched=batched, timeout_s=timeout_s
+                )
+                samples += again
+            elif isinstance(there, MissingSample):
                 samples.append(there)
             else:
                 samples.append((there, pending.sources.pop(number, "process")))
         if self.observe is not None:
             self.observe(Asked(request, key, tuple(numbers), tuple(samples), model.name, operation))
         return samples, persistent
+
+    async def noted(self, request: Request) -> str | None:
+        """What was noted under a request that no model gets, in this run or in one before."""
+        key = request.key()
+        with suppress(CacheError):
+            found = await self.store.cache.aget(key, (0,)) if self.store is not None else {}
+            if 0 in found:
+                self._tell_noted(request, key, found[0])
+                return found[0].completion.text
+        return None
+
+    async def note(self, request: Request, text: str) -> None:
+        """Keep what is decided once, in the cache and in a recording."""
+        key, sample = request.key(), StoredSample(Completion(text), Usage(), 0.0, created=self.now())
+        self._tell_noted(request, key, sample)
+        if self.store is not None:
+            self._tell_unsaved(await self.store.put(key, request, {0: sample}))
+
+    def _tell_noted(self, request: Request, key: str, sample: StoredSample) -> None:
+        if self.observe is not None:
+            self.observe(Asked(request, key, (0,), ((sample, "persistent"),), request.model, None))
 
     def forget(self, key: str, number: int) -> None:
         """A sample that could not be had is asked for again, if it is."""

@@ -1,0 +1,152 @@
+"""`first`, `first ..., at once` and `race`: which line is taken, and what the others cost."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from support.orders import on_virtual_time, run_in_order
+
+from gotlang.api import Options, Session, compile
+from gotlang.cache.memory import MemoryCache
+from gotlang.models.base import PERMITTED, Model, Permit, Price, Reply, Request
+from gotlang.models.simulated import SimulatedModel
+from gotlang.result import Result
+
+PROMPTS = """
+prompt slow(x: int) -> int:
+    "slow {{ x }}"
+prompt fast(x: int) -> int:
+    "fast {{ x }}"
+prompt bad(x: int) -> int:
+    "bad {{ x }}"
+"""
+ANSWERS = {
+    "slow": lambda rng, x: "200",
+    "fast": lambda rng, x: "10",
+    "bad": lambda rng, x: "nothing",
+}
+SECONDS = {"slow": 9.0, "fast": 1.0, "bad": 0.5}
+
+
+@dataclass
+class Timed(Model):
+    """Answers after as many (virtual) seconds as the prompt says, as an endpoint does; `sent` are the prompts
+    that were asked."""
+
+    model: Model = field(default_factory=lambda: SimulatedModel(ANSWERS))
+    simulated: bool = False
+    sent: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def batch(self) -> int:
+        return 1
+
+    @property
+    def price(self) -> Price | None:
+        return self.model.price
+
+    async def ask(self, request: Request, n: int, first: int = 0, permit: Permit = PERMITTED) -> Reply:
+        await permit.send()
+        self.sent.append(request.prompt)
+        await asyncio.sleep(SECONDS[request.prompt])
+        return await self.model.ask(request, n, first)
+
+
+def run(body: str, model: Timed, **options: object) -> Result:
+    text = PROMPTS + "scheme main(x: int) -> int:\n" + body
+    return run_in_order(text, {"x": 1}, model, **options)
+
+
+def line(*prompts: str) -> str:
+    return "".join(f"        Generate() {prompt}(x)\n" for prompt in prompts)
+
+
+def test_the_next_line_is_asked_for_only_where_the_one_before_does_not_pass() -> None:
+    model = Timed()
+    assert run("    first until it > 5:\n" + line("fast", "slow"), model).value == 10
+    assert model.sent == ["fast"]
+    model = Timed()
+    found = run("    first until it > 50:\n" + line("bad", "fast", "slow"), model)
+    assert (found.value, model.sent, found.outcome.hops) == (200, ["bad", "fast", "slow"], 3)
+    assert found.status == "complete" and found.outcome.ledger.spent.uncertain_calls == 0
+
+
+def test_where_no_line_passes_the_last_that_left_something_is_taken() -> None:
+    assert run("    first until it > 500:\n" + line("slow", "fast", "bad"), Timed()).value == 10
+    tried = "    try:\n" + "".join(
+        f"    {each}\n" for each in ("    first:", *line("bad", "bad").splitlines())
+    )
+    assert run(tried + "    else:\n        Pool() -1\n", Timed()).value == -1
+
+
+def test_at_once_takes_the_first_in_order_and_cancels_the_rest() -> None:
+    model = Timed()
+    found = run("    first until it > 5, at once:\n" + line("fast", "slow"), model)
+    spent = found.outcome.ledger.spent
+    assert found.value == 10 and sorted(model.sent) == ["fast", "slow"]
+    assert (spent.calls, spent.uncertain_calls) == (1, 1), "what was cancelled may have been billed"
+    assert found.outcome.wall_s < SECONDS["slow"]
+    model = Timed()
+    found = run("    first until it > 5, at once:\n" + line("slow", "fast"), model)
+    assert (found.value, found.outcome.ledger.spent.uncertain_calls) == (200, 0), "in order, not in time"
+
+
+def test_the_winner_of_a_race_is_the_one_that_ends_first_and_is_noted() -> None:
+    body, cache = "    race:\n" + line("slow", "fast", "bad"), MemoryCache()
+    model = Timed()
+    found = run(body, model, cache=cache)
+    spent = found.outcome.ledger.spent
+    assert (found.value, found.status) == (10, "complete")
+    assert (spent.calls, spent.uncertain_calls) == (2, 1) and spent.uncertain_usd is not None
+    assert spent.uncertain_usd > 0
+    SECONDS["fast"] = 99.0
+    try:
+        again = Timed()
+        assert run(body, again, cache=cache).value == 10
+    finally:
+        SECONDS["fast"] = 1.0
+    assert again.sent == [], "the line that won is in the cache, and no other is asked"
+    other = Timed()
+    assert run(body.replace("slow(x)", "slow(x + 1)"), other, cache=cache).value == 10
+    assert "slow" in other.sent, "other lines are another race"
+
+
+def test_a_race_may_have_a_condition() -> None:
+    assert run("    race until it > 50:\n" + line("fast", "slow"), Timed()).value == 200
+    assert run("    race until it > 500:\n" + line("fast", "slow"), Timed()).value == 200
+
+
+def test_on_a_simulator_a_race_is_carried_out_whole() -> None:
+    found = run("    race:\n" + line("slow", "fast"), Timed(simulated=True))
+    assert found.value == 200, "both say that they took as long: the first on the page"
+    assert (found.outcome.ledger.spent.calls, found.outcome.ledger.spent.uncertain_calls) == (2, 0)
+
+
+SHARED = (
+    PROMPTS
+    + """
+scheme main(x: int) -> int:
+    a = race:
+        Generate(temperature=0) fast(x)
+        Generate(temperature=0) slow(x)
+    b = Generate(temperature=0) slow(x)
+    Pool() a + b
+"""
+)
+
+
+def test_what_others_wait_for_too_is_asked_for_again() -> None:
+    model = Timed()
+
+    async def work() -> Result:
+        async with Session(compile(SHARED, "program.got"), Options(model=model, cache=None)) as session:
+            return await session.run({"x": 1})
+
+    found = on_virtual_time(work)
+    assert found.value == 210 and found.status == "complete"
+    assert model.sent.count("slow") <= 2
