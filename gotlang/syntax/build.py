@@ -20,6 +20,7 @@ from gotlang.scope import THOUGHT_FUNCTIONS
 from gotlang.span import Fragment, Span
 from gotlang.syntax import expressions as e
 from gotlang.syntax import nodes as n
+from gotlang.syntax.choices import Choices
 from gotlang.syntax.recovery import HEADS
 from gotlang.syntax.texts import read_long, unescape
 from gotlang.syntax.typos import CAPITAL, RESERVED, misspelt, no_method, why_no_label
@@ -71,7 +72,7 @@ def _parts(kind):
     return lambda _builder, _span, *children: (kind, children)
 
 
-class TreeBuilder:
+class TreeBuilder(Choices):
     """Makes nodes of one fragment of a program.
 
     Names become identifiers, quoted texts and words such as `true` constants, other tokens strings. A rule
@@ -575,29 +576,6 @@ class TreeBuilder:
 
     def skip(self, span):
         return n.Skip(span)
-
-    def search(self, span, _word, state, root, until, *rest):
-        *clauses, expand, simulate, value, backup = rest
-        parts = (expand, simulate, value, backup)
-        return n.Search(self._until(span, backup or value), state, root, until, tuple(clauses), *parts)
-
-    def expand(self, _span, part):
-        return part
-
-    simulated = valued = backup = expand
-
-    def inline(self, span, statement):
-        return self.suite(span, statement)
-
-    def first(self, span, _word, until, at_once, body):
-        lines = tuple(n.Suite(line.span, (line,)) for line in body.statements)
-        return n.First(self._until(span, body), "once" if at_once else "turn", until, lines)
-
-    def at_once(self, _span):
-        return True
-
-    def race(self, span, _word, until, body):
-        return replace(self.first(span, None, until, None, body), way="race")
 
     def labelled(self, span, label, sources, names, body):
         label = label.text if isinstance(label, e.Identifier) else label
